@@ -175,7 +175,7 @@ done
 install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
-    deploy/make-keys.sh deploy/run-load.sh scripts/build-pgo.sh scripts/cluster-local.sh \
+    deploy/make-keys.sh deploy/run-load.sh examples/web-chat/start.sh scripts/build-pgo.sh scripts/cluster-local.sh \
     tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/compose.sh tests/docs-page.sh tests/documents.sh \
     tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/openai.sh tests/schemathesis.sh tests/tool-definitions.sh \
     tests/typescript-adapters.sh tests/typescript.sh tests/use-agent.sh tests/webhooks.sh
@@ -262,9 +262,13 @@ check 'Odd requests' over_each_store tests/schemathesis.sh
 check 'The compose file in containers' outcome_of "$compose" target/compose.log
 trap - EXIT
 
+check 'The TypeScript package' tests/typescript.sh
+# in turn: both install the same packages
+check 'Stores of frameworks in TypeScript, embedded store' tests/typescript-adapters.sh memory
+check 'Stores of frameworks in TypeScript, Redis' tests/typescript-adapters.sh redis
+
 if [ "${1-}" = long ]; then
-    check 'The TypeScript package' tests/typescript.sh
-    check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
+    check 'More random lists' env THREADKEEP_TEST_ALL_LISTS=1 cargo test --locked --test it -- differential::
     check 'Tests without Redis' tests "$at_once" --no-default-features --features server \
         --lib --bins --test it -- --skip budgets:: --skip hostile::
 fi

@@ -50,6 +50,7 @@ PAGES = [
     "docs/**/*.md",
     "load/*.md",
     "benches/**/*.md",
+    "examples/*/*.md",
     "src/config/default.toml",
     "src/http/openapi/*.json",
     "deploy/grafana/dashboards/*.json",

@@ -5,7 +5,8 @@
 # usage: tests/typescript.sh [long]
 #
 # `long` adds React 18, Node 22 and 24 for all tests of the client, and 200 first visits at once instead of 20.
-# THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM another browser.
+# THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM, FIREFOX and WEBKIT other browsers
+# than those of Debian. Those that are not installed are left out.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +23,7 @@ work=$PWD/target/typescript
 
 # tests that need a server, and those that one store is enough for
 on_each_store="threads first-visit faults events kv-and-scopes admin react"
-once="contract package runtimes ssr stream-parsing visits"
+once="browsers contract package runtimes ssr samples stream-parsing visits web-chat"
 
 # quiet_ci DIRECTORY: its packages as the lock file names them, without their scripts.
 quiet_ci() {
@@ -48,7 +49,7 @@ install_package() {
     for name in react react-dom; do
         ln -s "$2/$name" "$1/node_modules/$name"
     done
-    for name in esbuild playwright-core zod; do
+    for name in @types esbuild playwright-core zod; do
         ln -s "$PACKAGE/node_modules/$name" "$1/node_modules/$name"
     done
     cp -r "$PACKAGE/tests" "$1/tests"
@@ -75,10 +76,14 @@ locked ci_below_target runtimes
 archive=$work/$(cd "$PACKAGE" && npm pack --silent --pack-destination "$work")
 install_package "$work/installed" "$PACKAGE/node_modules"
 
+# its test installs them, as its command does for a user
+rm -rf examples/web-chat/node_modules
+
 "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests"
 [ "${1:-}" != long ] || export VISITS=200
 # shellcheck disable=SC2086 # names
 run_tests node memory "$work/installed" $on_each_store $once
+"$PACKAGE/node_modules/.bin/tsc" -p examples/web-chat
 # shellcheck disable=SC2086 # names
 run_tests node redis "$work/installed" $on_each_store
 

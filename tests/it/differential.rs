@@ -13,6 +13,8 @@ use crate::scope_lists;
 
 /// Set to the number that a failure prints, it makes the same lists again.
 const SEED: &str = "THREADKEEP_TEST_SEED";
+/// Set to anything, it makes three times as many lists.
+const ALL: &str = "THREADKEEP_TEST_ALL_LISTS";
 
 #[test]
 fn after_any_list_the_size_is_the_length_of_the_state() {
@@ -85,11 +87,15 @@ fn check_scopes(
     });
 }
 
-/// Tries `lists` random lists.
-fn run<S: Strategy>(lists: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+/// Tries `most` random lists, or a third of them without [`ALL`].
+fn run<S: Strategy>(most: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let seed = std::env::var(SEED).map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     let config = Config {
-        cases: lists,
+        cases: if std::env::var_os(ALL).is_some() {
+            most
+        } else {
+            most / 3
+        },
         failure_persistence: None,
         max_shrink_iters: 2_000,
         ..Config::default()

@@ -59,7 +59,7 @@ pub(crate) fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
     }
 }
 
-/// The owner on whose behalf a caller without that API key lists threads, given why the key was refused.
+/// The owner on whose behalf a caller without that API key acts, given why the key was refused.
 ///
 /// # Errors
 /// [`ApiError`]: the refusal, or that an owner is needed.

@@ -126,8 +126,7 @@ pub(crate) async fn restore_archive(
     request.extensions_mut().insert(About(id));
     let thread = api.archives.restore(&id, life).await?;
     let signed_id = api.identity.signed_id(&id);
-    let object = ThreadObject::of(&id, &thread, api.service.policy())
-        .signed(signed_id.to_str().unwrap_or_default());
+    let object = ThreadObject::of(&id, &thread, api.service.policy()).signed(&signed_id);
     Ok(HttpResponse::Ok()
         .content_type("application/json")
         .insert_header((ETAG, etag(thread.stamp)))

@@ -179,7 +179,7 @@ pub(crate) async fn delete_thread(
 pub(super) fn created(api: &Api, id: &ThreadId, written: &Written) -> HttpResponse {
     let signed_id = api.identity.signed_id(id);
     let object = object(api.service.policy(), id, written);
-    let object = object.signed(signed_id.to_str().unwrap_or_default());
+    let object = object.signed(&signed_id);
     let mut response = respond(StatusCode::CREATED, written, object.to_json());
     let headers = response.headers_mut();
     headers.insert(THREAD_ID, signed_id);

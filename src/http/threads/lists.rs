@@ -29,8 +29,8 @@ pub(super) struct ThreadList {
 
 /// List threads
 ///
-/// With an API key, those of any owner, or all in the order of their ids. A caller with an owner gets its own. Listing
-/// does not extend the life of a thread.
+/// With an API key, those of any owner, or all in the order of their ids. A caller with an owner gets its own, with
+/// signed ids to open them with. Listing does not extend the life of a thread.
 #[utoipa::path(
     get,
     path = "/v1/threads",
@@ -54,7 +54,9 @@ pub(crate) async fn list_threads(
     Query(mut listing): Query<ThreadListing>,
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
-    if let Err(refusal) = key_for(&request, &api) {
+    let key = key_for(&request, &api);
+    let is_own = key.is_err();
+    if let Err(refusal) = key {
         let own = own(&request, &api, refusal)?;
         if listing.owner.get_or_insert(own.clone()) != &own {
             return Err(ServiceError::from(Refusal::NotTheOwner).into());
@@ -66,12 +68,12 @@ pub(crate) async fn list_threads(
             let after = place(&api, &listing)?;
             let order = listing.order();
             let page = api.owners.list_owned(owner, order, after, limit, filter);
-            Ok(respond(&api, &listing, page.await?, |(_, id)| id))
+            Ok(respond(&api, &listing, page.await?, is_own, |(_, id)| id))
         }
         None => {
             let after = place(&api, &listing)?;
             let page = api.owners.list_threads(after, limit, filter).await?;
-            Ok(respond(&api, &listing, page, |id| id))
+            Ok(respond(&api, &listing, page, false, |id| id))
         }
     }
 }
@@ -82,14 +84,23 @@ fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> Result<Option<P>, Api
     listing.cursor.as_ref().map(open).transpose()
 }
 
+/// The answer, in which a caller's own threads have their signed ids.
 fn respond<P: Cursor>(
     api: &Api,
     listing: &ThreadListing,
     page: ThreadPage<P>,
+    is_own: bool,
     id: impl Fn(&P) -> &ThreadId,
 ) -> HttpResponse {
     let policy = api.service.policy();
-    let object = |(place, thread): &(P, Thread)| ThreadObject::of(id(place), thread, policy);
+    let object = |(place, thread): &(P, Thread)| {
+        let id = id(place);
+        let object = ThreadObject::of(id, thread, policy);
+        match is_own {
+            true => object.signed(&api.identity.signed_id(id)),
+            false => object,
+        }
+    };
     let seal = |place| cursor::seal(api.identity.ring(), &listing.about(), &place);
     json(
         HttpResponse::Ok(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use actix_web::http::header::HeaderValue;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -32,7 +33,7 @@ pub(super) struct ThreadObject {
     /// The owner, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
-    /// The signed id, as in the header, if the request created or restored the thread.
+    /// The signed id, as in the header, if the request created, moved or restored the thread, or lists its caller's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     signed_id: Option<String>,
 }
@@ -73,9 +74,9 @@ impl ThreadObject {
         }
     }
 
-    pub(crate) fn signed(self, signed_id: &str) -> Self {
+    pub(crate) fn signed(self, signed_id: &HeaderValue) -> Self {
         Self {
-            signed_id: Some(signed_id.to_owned()),
+            signed_id: signed_id.to_str().ok().map(str::to_owned),
             ..self
         }
     }

@@ -49,7 +49,7 @@ pub(crate) async fn rotate_thread(
         None => ThreadObject::absent(&rotated.id, threads.policy()),
     };
     let signed_id = target.signed_id(&rotated.id);
-    let object = object.signed(signed_id.to_str().unwrap_or_default());
+    let object = object.signed(&signed_id);
     // of the same source: a browser that has sent its cookie gets the new one
     let next = Caller::of(rotated.id, target.source);
     request.extensions_mut().insert(Successor(next));

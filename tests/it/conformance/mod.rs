@@ -101,6 +101,7 @@ mod limits;
 mod listings;
 mod namespaces;
 mod operations;
+mod owned_lists;
 mod owners;
 mod preconditions;
 mod rates;

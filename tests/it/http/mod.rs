@@ -85,6 +85,7 @@ mod moving;
 mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
+mod owner_doors;
 mod owners;
 mod pipelines;
 mod providers;

@@ -1,45 +1,103 @@
-// The examples of docs/adapters.md compile, and those that need no model and no port run.
+// The programs for frameworks in README.md and docs/adapters.md compile, and run. Left out are only Next.js itself, which
+// is large: its route and its page are called as it calls them, and AgentKit, which needs a model.
 
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { simulateReadableStream } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { renderToString } from "react-dom/server";
 import { beforeAll, expect, it } from "vitest";
-import { apiKey, servers } from "./support/servers.mjs";
+import { apiKey, servers, unique } from "./support/servers.mjs";
 
 const folder = new URL("samples/", import.meta.url);
-const page = readFileSync(new URL("../node_modules/threadkeep/docs/adapters.md", import.meta.url), "utf8");
-const samples = [...page.matchAll(/^## ([^\n]+)\n\n```ts\n(.*?)^```/gms)].map(([, title, code]) => ({ title, code }));
-const nameOf = (title) => `${title.toLowerCase().replaceAll(" ", "-")}.ts`;
+const inPackage = (name) => readFileSync(new URL(`../node_modules/threadkeep/${name}`, import.meta.url), "utf8");
+
+/** The programs of the sections of a page: the code by its file, which a first line may name. */
+function programsOf(page) {
+  return page.split(/^## /m).slice(1).map((section) => {
+    const title = section.slice(0, section.indexOf("\n"));
+    const blocks = [...section.matchAll(/^```tsx?\n(?:\/\/ (\S+\.tsx?)\n)?(.*?)^```/gms)];
+    return { title, files: blocks.map(([, file = `${title.toLowerCase().replaceAll(" ", "-")}.ts`, code]) => ({ file, code })) };
+  });
+}
+
+const adapters = programsOf(inPackage("docs/adapters.md")).filter(({ files }) => files.length);
+const inReadme = (title) => programsOf(inPackage("README.md")).find((program) => program.title === title);
+const [next, expressApp, agent] = ["A Next.js chat with the AI SDK", "An Express app", "A LangGraph agent"].map(inReadme);
+const isStandalone = ({ title }) => title !== "AgentKit";
+
+function compile(directory, options) {
+  const compilerOptions = { strict: true, noEmit: true, target: "es2022", skipLibCheck: true, types: ["node"], ...options };
+  writeFileSync(new URL("tsconfig.json", directory), JSON.stringify({ compilerOptions, exclude: ["next"] }));
+}
 
 beforeAll(() => {
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder);
-  const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    target: "es2022",
-    module: "nodenext",
-    skipLibCheck: true,
-    types: ["node"],
-  };
-  writeFileSync(new URL("tsconfig.json", folder), JSON.stringify({ compilerOptions }));
+  const nextApp = new URL("next/", folder);
+  for (const name of ["app/api/chat", "app/chat/[id]"]) mkdirSync(new URL(name, nextApp), { recursive: true });
   writeFileSync(new URL("package.json", folder), '{"type":"module"}');
-  for (const { title, code } of samples) writeFileSync(new URL(nameOf(title), folder), code);
+  compile(folder, { module: "nodenext" });
+  compile(nextApp, { module: "esnext", moduleResolution: "bundler", jsx: "react-jsx" });
+  for (const { files } of [...adapters, expressApp, agent]) for (const { file, code } of files) writeFileSync(new URL(file, folder), code);
+  for (const { file, code } of next.files) writeFileSync(new URL(file, nextApp), code);
   Object.assign(process.env, { THREADKEEP_URL: servers[0], THREADKEEP_API_KEY: apiKey });
 });
 
-it("has an example for each adapter", () => {
-  expect(samples).toHaveLength(7);
+it("finds them all", () => {
+  expect(adapters).toHaveLength(5);
+  expect(next.files).toHaveLength(3);
 });
 
-it("has examples that compile", async () => {
+it.each(["", "next"])("samples/%s compiles", async (directory) => {
   const tsc = fileURLToPath(new URL("../node_modules/typescript/bin/tsc", import.meta.url));
-  const run = promisify(execFile)(process.execPath, [tsc, "-p", fileURLToPath(folder)]);
+  const run = promisify(execFile)(process.execPath, [tsc, "-p", fileURLToPath(new URL(directory, folder))]);
   const { stdout } = await run.catch((error) => error);
   expect(stdout).toBe("");
 }, 600_000);
 
-it.each(samples.filter(({ title }) => title !== "AgentKit").map(({ title }) => title))("runs the example for %s", async (title) => {
-  await import(new URL(nameOf(title), folder));
+it.each([...adapters.filter(isStandalone), agent])("runs the example: $title", async ({ files }) => {
+  await import(new URL(files[0].file, folder));
+});
+
+it("runs the Next.js chat", async () => {
+  const part = (type, more) => ({ type, id: "1", ...more });
+  const chunks = [
+    part("text-start"),
+    ...["Try ", "Bern."].map((delta) => part("text-delta", { delta })),
+    part("text-end"),
+    { type: "finish", finishReason: { unified: "stop" }, usage: { inputTokens: {}, outputTokens: {} } },
+  ];
+  const model = new MockLanguageModelV4({ doStream: async () => ({ stream: simulateReadableStream({ chunks }) }) });
+  globalThis.AI_SDK_DEFAULT_PROVIDER = { languageModel: () => model };
+  const id = unique("chat");
+  const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Where to?" }] };
+
+  const { POST } = await import(new URL("next/app/api/chat/route.ts", folder));
+  const body = JSON.stringify({ id, message });
+  const response = await POST(new Request("http://localhost/api/chat", { method: "POST", body }));
+  expect(await response.text()).toContain("Bern.");
+
+  const { default: Page } = await import(new URL("next/app/chat/[id]/page.tsx", folder));
+  const html = renderToString(await Page({ params: Promise.resolve({ id }) }));
+  expect(html).toContain("<p>Where to?</p><p>Try Bern.</p>");
+});
+
+it("runs the Express app", async () => {
+  const server = createServer().listen(0);
+  await once(server, "listening");
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  process.env.PORT = String(port);
+
+  await import(new URL(expressApp.files[0].file, folder));
+  const url = `http://127.0.0.1:${port}`;
+  const first = await fetch(url);
+  const cookie = first.headers.getSetCookie()[0].split(";")[0];
+  const visits = async () => (await fetch(url, { headers: { cookie } })).json();
+  await Promise.all([visits(), visits()]);
+  expect(await visits()).toHaveLength(4);
 });

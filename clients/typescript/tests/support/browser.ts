@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -16,16 +16,16 @@ after(async () => {
 export async function startBrowser(): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--renderer-process-limit=8"],
+    args: ["--no-sandbox", "--renderer-process-limit=8", "--disable-site-isolation-trials"],
   });
   closing.push(() => browser.close());
   return browser;
 }
 
-/** A script of tests/pages, with the package as it is installed and the React of this run. */
+/** A script of tests/pages, or of a whole path, with the package as it is installed and the React of this run. */
 export async function bundle(name: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [join(root, "pages", name)],
+    entryPoints: [resolve(root, "pages", name)],
     bundle: true,
     write: false,
     format: "iife",

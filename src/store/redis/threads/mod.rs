@@ -11,6 +11,7 @@ pub(super) mod images;
 pub(super) mod member;
 pub(super) mod meta;
 mod operations;
+mod owned_places;
 mod owners;
 pub(super) mod replies;
 pub(super) mod slices;

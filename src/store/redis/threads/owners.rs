@@ -1,21 +1,21 @@
 //! Lists of threads. Each bucket lists its own, in the same step as the write, so that no list ever misses a thread; a
 //! page asks all buckets for some of theirs.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::Value;
 
-use super::meta::{Meta, owner_tag};
+use super::meta::owner_tag;
+use super::owned_places::{id, portion};
 use super::{arguments, replies};
 use crate::domain::{OwnerTag, Thread, ThreadId};
 use crate::store::merged::{Run, merge};
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
-use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
+use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
 use crate::store::{
     HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
     millis,
@@ -25,12 +25,6 @@ use crate::store::{
 const MEASURED: u64 = 400;
 /// Ids of a bucket that one script lists.
 const INDEXED: u64 = 1_000;
-/// A thread's time in the set of last writes is not behind its last write by more than this: see `is_listed` in
-/// `lua/shared/prelude.lua`.
-const SPAN_MS: u64 = 10_000;
-
-/// Threads of an owner in a bucket, the newest first.
-type OwnedRun = Run<Reverse<OwnedPlace>>;
 
 #[async_trait]
 impl Owners for RedisStore {
@@ -41,31 +35,12 @@ impl Owners for RedisStore {
         after: Option<&OwnedPlace>,
         limit: usize,
     ) -> Result<ThreadPage<OwnedPlace>, StoreError> {
-        let mut portion = portion(limit);
-        let (places, next) = loop {
-            let mut runs = self.owned_runs(owner, order, after, portion).await?;
-            if order == ThreadOrder::Updated {
-                cut(&mut runs, after, limit);
-                self.put_at_last_writes(&mut runs).await?;
-            }
-            if let Some(after) = after {
-                for run in &mut runs {
-                    run.items.retain(|item| *item > Reverse(*after));
-                }
-            }
-            let (places, next) = merge(runs, limit);
-            if !places.is_empty() || next.is_none() {
-                break (places, next);
-            }
-            // a bucket has more of one time than a portion, or more that were written to lately
-            portion *= 8;
-        };
-        let places: Vec<_> = places.into_iter().map(|Reverse(place)| place).collect();
+        let (places, next) = self.owned_places(owner, order, after, limit).await?;
         let ids: Vec<_> = places.iter().map(|(_, id)| *id).collect();
         let heads = self.heads(&ids, Some(owner)).await?;
         Ok(ThreadPage {
             threads: present(&places, heads),
-            next: next.map(|Reverse(place)| place),
+            next,
         })
     }
 
@@ -193,64 +168,6 @@ impl Owners for RedisStore {
 }
 
 impl RedisStore {
-    /// Some of an owner's threads in each bucket, by the times in their set, from that of a place back.
-    async fn owned_runs(
-        &self,
-        owner: OwnerTag,
-        order: ThreadOrder,
-        after: Option<&OwnedPlace>,
-        portion: usize,
-    ) -> Result<Vec<OwnedRun>, StoreError> {
-        let highest = after.map_or_else(|| "+inf".to_owned(), |(ms, _)| ms.to_string());
-        let cmds = self.names.buckets().iter().map(|bucket| {
-            let mut cmd = command("ZREVRANGEBYSCORE");
-            cmd.arg(bucket.owned(owner, order))
-                .arg(&highest)
-                .arg("-inf")
-                .arg("WITHSCORES")
-                .arg("LIMIT")
-                .arg(0)
-                .arg(portion);
-            cmd
-        });
-        let replies = self.link.calls().read_many(cmds).await?;
-        let run = |reply| {
-            let items = places(reply)?;
-            let read_to = items.last().copied().filter(|_| items.len() == portion);
-            Ok(Run { items, read_to })
-        };
-        replies.into_iter().map(run).collect()
-    }
-
-    /// Puts threads at the times of their last writes, in the place of those in the set.
-    async fn put_at_last_writes(&self, runs: &mut [OwnedRun]) -> Result<(), StoreError> {
-        let items = runs.iter().flat_map(|run| &run.items);
-        let cmds = items.map(|Reverse((_, id))| {
-            let mut cmd = command("HGET");
-            cmd.arg(self.names.thread(id)).arg("M");
-            cmd
-        });
-        let mut metas = self
-            .link
-            .calls()
-            .read_many(cmds.collect::<Vec<_>>())
-            .await?
-            .into_iter();
-        for run in runs {
-            for (Reverse((ms, _)), meta) in run.items.iter_mut().zip(&mut metas) {
-                // one that is gone leaves the list when its head is read
-                if meta != Value::Nil {
-                    *ms = Meta::read(bytes(&meta)?)?.updated_ms.max(*ms);
-                }
-            }
-            // not read any further: another one may be as far before the last one as its time is behind
-            run.read_to = run
-                .read_to
-                .map(|Reverse((ms, _))| Reverse((ms.saturating_add(SPAN_MS), ThreadId::MIN)));
-        }
-        Ok(())
-    }
-
     /// The object of each of those threads that lives, and is still the owner's.
     async fn heads(
         &self,
@@ -325,43 +242,4 @@ fn present<P: Copy>(places: &[P], heads: Vec<Option<Thread>>) -> Vec<(P, Thread)
     heads
         .filter_map(|(place, head)| Some((*place, head?)))
         .collect()
-}
-
-/// How many places are read in each bucket for a page: ids are spread evenly, so it has few of each, even if all threads
-/// of an owner with 1,000 were written to just now.
-fn portion(limit: usize) -> usize {
-    16 + limit / 32
-}
-
-/// Members with their scores, each pair in an array.
-fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
-    let place = |pair| match &array(pair)?[..] {
-        [id_text, Value::Double(ms)] => Ok(Reverse((*ms as u64, id(id_text)?))),
-        _ => Err(UNKNOWN),
-    };
-    array(reply)?.into_iter().map(place).collect()
-}
-
-/// Cuts from runs what cannot be among the first `limit` items behind a place, wherever in its span each was last written.
-fn cut(runs: &mut [OwnedRun], after: Option<&OwnedPlace>, limit: usize) {
-    let times = runs.iter().flat_map(|run| &run.items);
-    let times = times.map(|Reverse((ms, _))| *ms);
-    let is_behind = |ms: &u64| after.is_none_or(|(after, _)| ms + SPAN_MS <= *after);
-    let mut behind: Vec<_> = times.filter(is_behind).collect();
-    if behind.len() < limit {
-        return;
-    }
-    let (_, last, _) = behind.select_nth_unstable_by_key(limit - 1, |ms| Reverse(*ms));
-    let lowest = last.saturating_sub(SPAN_MS);
-    for run in runs {
-        let kept = run.items.partition_point(|Reverse((ms, _))| *ms >= lowest);
-        if kept < run.items.len() {
-            run.read_to = Some(run.items[kept]);
-            run.items.truncate(kept);
-        }
-    }
-}
-
-fn id(value: &Value) -> Result<ThreadId, StoreError> {
-    text(value)?.parse().map_err(|_| UNKNOWN)
 }

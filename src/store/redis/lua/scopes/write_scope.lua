@@ -200,7 +200,7 @@ if is_over then call('UNLINK', k.scope, k.history, k.ids) end
 -- a thread with an owner moves to the top of its owner's list, at most once a second
 if thread and #thread > META_BYTES and #plan.new > 0
   and now(ahead) >= unpack_(WRITTEN, thread, WRITTEN_AT) + MOVES_AFTER_MS then
-  move_owned(k.thread, id_of(k.thread), sub(thread, META_BYTES + 1), unpack_(WRITTEN, thread, WRITTEN_AT), ahead)
+  move_owned(k.thread, sub(thread, META_BYTES + 1), (unpack_(WRITTEN, thread, WRITTEN_AT)), ahead)
   thread = sub(thread, 1, WRITTEN_AT - 1) .. pack(WRITTEN, now(ahead)) .. sub(thread, TIMES_AT)
   call('HSET', k.thread, 'M', thread)
 end

@@ -27,11 +27,6 @@ local function list_owned(thread, id, tag, created, updated)
   call('ZADD', owned_key(thread, ':o:', tag), updated, id)
 end
 
--- Moves a thread in a set of its owner, for a write now.
-local function move_owned(thread, id, tag, written, ahead)
-  if not is_listed(written, ahead) then call('ZADD', owned_key(thread, ':o:', tag), now(ahead), id) end
-end
-
 -- Takes a thread out of the sets of its owner.
 local function unlist_owned(thread, id, tag)
   call('ZREM', owned_key(thread, ':c:', tag), id)

@@ -28,7 +28,7 @@
 -- Next to the threads of a bucket, all in its slot:
 --   :d         deadlines: ids by the time of their next check, which not every use moves
 --   :n         the same ids, in their order
---   :o:TAG     the threads of an owner, by the first write of the span of time in which the last was: see `is_listed`;
+--   :o:TAG     the threads of an owner, by the first write of the span of time in which the last was: see `move_owned`;
 --              and :c:TAG, by their first
 --   :oa:TAG    lives of an owner's threads that have ended, or got another owner, as ID-LIFE by that time: see
 --              log.lua
@@ -79,12 +79,15 @@ local function now(ahead)
   return clock_ms
 end
 
--- Whether a thread with an owner is listed well enough for a write now, given when the last one was: in a span of time
--- only the first write moves it. Lists read the time of the last write from the thread.
+-- Moves a thread in the set of its owner, if it has one, for a write now, given when the last one was. Only the first
+-- write in a span of time moves it: lists read the time of the last write from the thread.
 local SPAN_MS = 10000
-local function is_listed(written, ahead)
+local function move_owned(thread, tag, written, ahead)
+  if tag == '' then return end
   local since = now(ahead) - (written - written % SPAN_MS)
-  return since >= 0 and since < SPAN_MS
+  if since >= 0 and since < SPAN_MS then return end
+  local at = find(thread, '}:t:', 1, true)
+  call('ZADD', sub(thread, 1, at) .. ':o:' .. tag, now(ahead), sub(thread, at + 4))
 end
 
 -- How long a thread lives from now, given its ttl and the end of its absolute lifetime.

@@ -31,8 +31,8 @@ end
 call('HSET', key, 'M', m)
 if its_owner ~= owner then
   list_owned(key, id_of(key), its_owner, created, now(ahead))
-elseif its_owner ~= '' then
-  move_owned(key, id_of(key), its_owner, written, ahead)
+else
+  move_owned(key, its_owner, written, ahead)
 end
 -- to replace it would free the old one at once, which takes longer
 call('UNLINK', key)

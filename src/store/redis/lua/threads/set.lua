@@ -24,10 +24,7 @@ if bytes + 1 > max_bytes then return {'R', 'state_too_large', bytes + 1, before 
 if keys > max_keys then return {'R', 'too_many_keys'} end
 
 -- first, since it changes nothing if it fails
-if owner ~= '' and not is_listed(written, ahead) then
-  local at = find(key, '}:t:', 1, true)
-  call('ZADD', sub(key, 1, at) .. ':o:' .. owner, now(ahead), sub(key, at + 4))
-end
+move_owned(key, owner, written, ahead)
 m = pack(META, format, life, version + 1, bytes, keys, created, now(ahead), ttl, ends, next_array, grace, sequence, watched) .. owner
 call('HSET', key, f, v, 'M', m)
 call('PEXPIRE', key, left + kept)

@@ -317,8 +317,8 @@ end
 -- first, since it changes nothing if it fails
 if its_owner ~= owner and its_owner ~= '' then
   list_owned(key, id_of(key), its_owner, created, now(ahead))
-elseif its_owner ~= '' then
-  move_owned(key, id_of(key), its_owner, written, ahead)
+else
+  move_owned(key, its_owner, written, ahead)
 end
 local puts, n_puts, gone = {}, 0, {}
 local function add(field, value)

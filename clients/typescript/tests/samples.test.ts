@@ -1,0 +1,69 @@
+/** The programs of README.md that need no framework for back ends. Those are tested in adapters/samples.test.mjs. */
+
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import { transformSync } from "esbuild";
+import { bundle, openPage, startBrowser, startSite } from "./support/browser.js";
+import { startServer } from "./support/server.js";
+import { until } from "./support/until.js";
+
+const root = join(import.meta.dirname, "..");
+const samples = join(root, "samples");
+const readme = readFileSync(join(root, "node_modules/threadkeep/README.md"), "utf8");
+
+function program(title: string): string {
+  const section = readme.split("\n## ").find((text) => text.startsWith(title + "\n"));
+  return /```tsx?\n(.*?)```/s.exec(section!)![1]!;
+}
+
+/** The three parts are about one thread. Others write to it while it is listened to, and end it. */
+const conversation = [
+  program("A conversation"),
+  'const answer = async (_: { signal: AbortSignal }) => ({ role: "assistant" as const, content: "Hi" });',
+  program("Turns"),
+  "setTimeout(() => void thread.increment('turns').then(() => thread.destroy()), 300);",
+  program("Events"),
+].join("\n");
+const twoTabs = program("Two tabs, with the hook");
+
+before(() => {
+  rmSync(samples, { recursive: true, force: true });
+  mkdirSync(samples);
+  writeFileSync(join(samples, "conversation.ts"), conversation);
+  writeFileSync(join(samples, "two-tabs.tsx"), twoTabs);
+  const lib = ["es2022", "esnext.disposable", "dom", "dom.iterable", "dom.asynciterable"];
+  const compilerOptions = { strict: true, noEmit: true, target: "es2022", lib, module: "esnext", moduleResolution: "bundler", jsx: "react-jsx", types: ["node"] };
+  writeFileSync(join(samples, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+});
+
+test("the programs compile", () => {
+  const tsc = join(process.env["PACKAGE"]!, "node_modules/typescript/bin/tsc");
+  const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", samples], { encoding: "utf8" });
+  assert.equal(stdout, "");
+  assert.equal(status, 0);
+});
+
+test("the conversation, its turn and its events run in Node", async () => {
+  const { url } = await startServer();
+  const { code } = transformSync(conversation, { loader: "ts", target: "es2022" });
+  const file = join(samples, "conversation.js");
+  writeFileSync(file, code.replace("http://127.0.0.1:8080", url));
+  const output = execFileSync(process.execPath, [file], { encoding: "utf8", timeout: 60_000 });
+  assert.equal(output, "[ { role: 'user', content: 'Hello' } ]\n[ 'turns' ]\n");
+});
+
+test("two tabs with the hook show each other's messages", async () => {
+  const site = await startSite((await startServer()).url, await bundle(join(samples, "two-tabs.tsx")));
+  const context = await (await startBrowser()).newContext();
+  const tabs = [await openPage(context, site.url), await openPage(context, site.url)];
+  for (const [index, tab] of tabs.entries()) {
+    await tab.fill("[name=text]", `from tab ${index}`);
+    await tab.press("[name=text]", "Enter");
+    for (const other of tabs) {
+      await until(`both show message ${index}`, async () => (await other.locator("p").allInnerTexts())[index] === `from tab ${index}`);
+    }
+  }
+});

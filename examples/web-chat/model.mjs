@@ -1,0 +1,56 @@
+// The back end that answers: it reads questions, and alone writes `messages` and `draft`.
+
+import { setTimeout as pause } from "node:timers/promises";
+
+/** A model by script. Put yours here. */
+async function* reply(messages) {
+  const { text } = messages.at(-1);
+  const words = `You wrote “${text}”. A real model would know more about it. I only know that every tab sees these words as I say them.`;
+  for (const word of words.split(/(?<= )/)) {
+    yield word;
+    await pause(60);
+  }
+}
+
+/** Answers the questions in all conversations, as they are asked. */
+export async function answerQuestions(client) {
+  for await (const { threadId, keys = [] } of client.events({ types: ["thread.created", "thread.updated"] })) {
+    if (keys.includes("questions")) answer(client.thread(threadId)).catch(report);
+  }
+}
+
+async function answer(conversation) {
+  // one answer at a time, however many of these programs run
+  const turn = await conversation.turn({ waitSeconds: 30 });
+  try {
+    while (await takeQuestions(turn.thread)) {
+      let draft = "";
+      for await (const word of reply(await turn.thread.get("messages"))) {
+        await turn.thread.set("draft", (draft += word));
+      }
+      await turn.thread.merge([
+        { op: "push", key: "messages", value: { role: "assistant", text: draft }, maxRecords: 200 },
+        { op: "delete", key: "draft" },
+      ]);
+    }
+  } finally {
+    await turn.release();
+  }
+}
+
+/** Makes messages of the questions, in one step. Returns nothing if there are no questions. */
+function takeQuestions(conversation) {
+  return conversation.update("questions", ({ questions = [] }) => {
+    if (!questions.length) return;
+    const messages = questions.map((text) => ({ role: "user", text }));
+    return [
+      ...messages.map((value) => ({ op: "push", key: "messages", value, maxRecords: 200 })),
+      { op: "delete", key: "questions" },
+    ];
+  });
+}
+
+function report(error) {
+  // the user deleted the conversation, or its answers take long and their writer sees this question too
+  if (error.code !== "thread_destroyed" && error.code !== "turn_taken") console.error(error);
+}

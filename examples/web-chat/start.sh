@@ -1,0 +1,17 @@
+#!/bin/sh
+# Builds everything that is missing, and starts the chat.
+#
+# THREADKEEP_BIN names another program than target/debug/threadkeep.
+set -eu
+cd "$(dirname "$0")"
+root=$PWD/../..
+
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --manifest-path "$root/Cargo.toml"
+if ! [ -e "$root/clients/typescript/dist" ]; then
+    npm ci --prefix "$root/clients/typescript" --no-audit --no-fund --loglevel=error
+    npm run --silent --prefix "$root/clients/typescript" build
+fi
+[ -e node_modules ] || npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+
+export THREADKEEP_BIN="${THREADKEEP_BIN:-$root/target/debug/threadkeep}"
+exec node server.mjs

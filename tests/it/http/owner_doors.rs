@@ -1,0 +1,476 @@
+//! Owners at each door of the server: a generated table of callers, threads and requests.
+
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::providers::{SECRET, file};
+use crate::support::client::{Answer, Client, Request};
+use crate::support::server::{API_SECRET, Backend, Builder, Server};
+
+const SHARED: &str = "a-shared-secret-of-at-least-32-bytes";
+/// A text in the state, history and scope of a thread that callers may not use.
+const HIDDEN: &str = "content-to-hide";
+
+/// How a caller shows whose it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum By {
+    /// A signed id for a thread, nothing for an owner.
+    Own,
+    Header,
+    Token,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    pub(super) identity: By,
+    pub(super) owner: By,
+    pub(super) required: bool,
+}
+
+/// A thread and a caller of it.
+#[derive(Debug)]
+struct Case {
+    id: String,
+    headers: Vec<(&'static str, String)>,
+    caller: Option<String>,
+    owner: Option<String>,
+    expected: Result<(), (u16, &'static str)>,
+}
+
+/// A request that has to be refused or done.
+struct Door {
+    method: Method,
+    path: String,
+    body: Option<Value>,
+}
+
+impl Setting {
+    fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for identity in [By::Own, By::Header, By::Token] {
+            for owner in [By::Own, By::Header, By::Token] {
+                for required in [false, true] {
+                    if owner != By::Own || !required {
+                        all.push(Self {
+                            identity,
+                            owner,
+                            required,
+                        });
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    pub(super) fn builder(self, backend: Backend) -> Builder {
+        let key = file("owners-secret", SHARED);
+        let kinds = |own| [(By::Own, own), (By::Header, "header"), (By::Token, "jwt")];
+        let name = |own, by| kinds(own).into_iter().find(|(it, _)| *it == by).unwrap().1;
+        Server::builder(backend)
+            .set("THREADKEEP_IDENTITY", name("signed", self.identity))
+            .set("THREADKEEP_OWNER", name("none", self.owner))
+            .set("THREADKEEP_OWNER_REQUIRED", self.required)
+            .set("THREADKEEP_IDENTITY_HEADER", "x-user")
+            .set("THREADKEEP_IDENTITY_SECRET", SECRET)
+            .set("THREADKEEP_IDENTITY_JWT_KEY_FILE", key.display())
+            .set("THREADKEEP_TRUSTED_PROXIES", "127.0.0.1")
+    }
+
+    /// Whether a caller's owner is found by what finds its thread.
+    fn is_one_channel(self) -> bool {
+        self.identity == self.owner && self.owner != By::Own
+    }
+
+    /// The answer to a caller with that owner that uses a thread of another one.
+    fn expected(
+        self,
+        caller: Option<&str>,
+        thread: Option<&str>,
+    ) -> Result<(), (u16, &'static str)> {
+        if self.owner == By::Own {
+            return Ok(());
+        }
+        match (caller, thread) {
+            (None, _) if self.required => Err((401, "owner_required")),
+            (None, Some(_)) => Err((401, "owner_required")),
+            (Some(caller), Some(thread)) if caller != thread => Err((403, "not_the_owner")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn credential(by: By, name: &str) -> (&'static str, String) {
+    match by {
+        By::Token => ("authorization", format!("Bearer {}", token(name))),
+        _ => ("x-user", name.to_owned()),
+    }
+}
+
+fn token(subject: &str) -> String {
+    let claims = json!({"sub": subject, "exp": get_current_timestamp() + 600});
+    let key = EncodingKey::from_secret(SHARED.as_bytes());
+    encode(&Header::new(Algorithm::HS256), &claims, &key).unwrap()
+}
+
+pub(super) fn unique() -> String {
+    format!("user-{:032x}", rand::random::<u128>())
+}
+
+fn ask(client: &Client, headers: &[(&'static str, String)], method: Method, path: &str) -> Request {
+    let request = client.request(method, path);
+    let headers = headers.iter();
+    headers.fold(request, |request, (name, value)| {
+        request.header(name, value)
+    })
+}
+
+pub(super) fn by_key(client: &Client, method: Method, path: &str) -> Request {
+    client.request(method, path).bearer(API_SECRET)
+}
+
+/// A thread of that owner, made by a back end.
+pub(super) async fn thread_of(client: &Client, owner: Option<&str>) -> Value {
+    let mut body = json!({"state": {"k": 1}});
+    if let Some(owner) = owner {
+        body["owner"] = owner.into();
+    }
+    let request = by_key(client, Method::POST, "/v1/threads");
+    request.json(&body.to_string()).ok().await.json()
+}
+
+/// A caller of a thread, with owners as given for both.
+async fn case(
+    client: &Client,
+    setting: Setting,
+    has_owner: bool,
+    of_thread: Option<bool>,
+) -> Option<Case> {
+    let user = unique();
+    let caller = match setting.is_one_channel() {
+        true if !has_owner => return None,
+        true => Some(user.clone()),
+        false => has_owner.then(unique),
+    };
+    let thread = match of_thread {
+        None => None,
+        // a caller without an owner gets a thread of another one
+        Some(true) => Some(caller.clone().unwrap_or_else(unique)),
+        Some(false) => Some(unique()),
+    };
+    let mut headers = Vec::new();
+    let id = match setting.identity {
+        By::Own => {
+            let made = thread_of(client, None).await;
+            let signed = made["signed_id"].as_str().unwrap();
+            headers.push(("x-thread-id", signed.to_owned()));
+            made["id"].as_str().unwrap().to_owned()
+        }
+        by => {
+            headers.push(credential(by, &user));
+            let mut first = headers.clone();
+            if !setting.is_one_channel() && setting.owner != By::Own {
+                first.push(credential(setting.owner, "for once"));
+            }
+            let answer = ask(client, &first, Method::GET, "/v1/threads/current");
+            let answer = answer.ok().await;
+            let signed = answer.header("x-thread-id").unwrap();
+            signed.split(';').next().unwrap().to_owned()
+        }
+    };
+    if let Some(caller) = caller.as_ref().filter(|_| !setting.is_one_channel()) {
+        // a credential that no setting asks for changes nothing
+        let by = match (setting.owner, setting.identity) {
+            (By::Own, By::Header) => By::Token,
+            (By::Own, _) => By::Header,
+            (by, _) => by,
+        };
+        headers.push(credential(by, caller));
+    }
+    let path = format!("/v1/threads/{id}");
+    let patch = by_key(client, Method::PATCH, &path);
+    patch.json(&json!({"owner": thread}).to_string()).ok().await;
+    let hidden = format!("\"{HIDDEN}\"");
+    let put = by_key(client, Method::PUT, &format!("{path}/state/secret"));
+    put.json(&hidden).ok().await;
+    let append = by_key(client, Method::POST, &format!("{path}/history"));
+    append
+        .json(&json!({"items": [{"id": "1", "value": HIDDEN}]}).to_string())
+        .ok()
+        .await;
+    let scope = json!({"scope": format!("thread:{id}"), "key": "secret", "value": HIDDEN});
+    let set = by_key(client, Method::POST, "/v1/scopes/kv/set");
+    set.json(&scope.to_string()).ok().await;
+    let expected = setting.expected(caller.as_deref(), thread.as_deref());
+    Some(Case {
+        id,
+        headers,
+        caller,
+        owner: thread,
+        expected,
+    })
+}
+
+fn doors(id: &str) -> Vec<Door> {
+    let scope = |more: Value| {
+        let mut body = json!({"scope": "thread:current"});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        Some(body)
+    };
+    let set = json!({"op": "set", "key": "k", "value": 2});
+    let call = json!({"id": "call_1", "type": "function", "function": {"name": "kv_list", "arguments": "{}"}});
+    let doors: Vec<(Method, &str, Option<Value>)> = vec![
+        (Method::GET, "", None),
+        (Method::GET, "/state", None),
+        (Method::HEAD, "/state", None),
+        (Method::GET, "/state/secret", None),
+        (Method::GET, "/keys", None),
+        (Method::GET, "/history", None),
+        (Method::GET, "/turn", None),
+        (Method::PUT, "/state/k", Some(json!(2))),
+        (Method::PATCH, "/state", Some(json!({"operations": [set]}))),
+        (Method::POST, "/state/n/increment", None),
+        (Method::POST, "/state/list/push", Some(json!(1))),
+        (Method::DELETE, "/state/k", None),
+        (Method::PATCH, "", Some(json!({"metadata": {"a": "b"}}))),
+        (
+            Method::POST,
+            "/history",
+            Some(json!({"items": [{"id": "2", "value": 1}]})),
+        ),
+        (Method::POST, "/history/take", None),
+        (Method::DELETE, "/history/1", None),
+        (Method::DELETE, "/history", None),
+        (
+            Method::POST,
+            "/turn",
+            Some(json!({"wait_seconds": 0, "ttl_seconds": 1})),
+        ),
+    ];
+    let mut all: Vec<Door> = Vec::new();
+    let roots = [
+        "/v1/threads/current".to_owned(),
+        format!("/v1/threads/{id}"),
+    ];
+    // the second turn would find the first one held
+    for (root, count) in roots.iter().zip([doors.len(), doors.len() - 1]) {
+        for (method, path, body) in &doors[..count] {
+            all.push(Door {
+                method: method.clone(),
+                path: format!("{root}{path}"),
+                body: body.clone(),
+            });
+        }
+    }
+    for (path, body) in [
+        ("/v1/scopes/kv/get", scope(json!({"key": "secret"}))),
+        (
+            "/v1/scopes/kv/set",
+            scope(json!({"key": "k", "value": "1"})),
+        ),
+        ("/v1/scopes/kv/list", scope(json!({}))),
+        ("/v1/scopes/kv/increment", scope(json!({"key": "n"}))),
+        ("/v1/scopes/tasks/get", scope(json!({}))),
+        ("/v1/scopes/describe", scope(json!({}))),
+        ("/v1/tools/kv_list", scope(json!({"arguments": {}}))),
+        ("/v1/tool-calls", scope(json!({"tool_calls": [call]}))),
+    ] {
+        all.push(Door {
+            method: Method::POST,
+            path: path.into(),
+            body,
+        });
+    }
+    all
+}
+
+/// Requests of the protocol of `@inngest/use-agent`, and what they are answered. It serves only callers with an owner,
+/// and only for threads of their own.
+fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> {
+    let (own, unowned) = match (setting.owner, case.caller.as_ref(), case.owner.as_ref()) {
+        (By::Own, ..) | (_, None, _) => (401, 401),
+        (_, Some(caller), Some(owner)) if caller == owner => (200, 200),
+        (_, Some(_), _) => (403, 200),
+    };
+    let path = format!("/api/threads/{id}");
+    let door = |method, path: &str, body| Door {
+        method,
+        path: path.into(),
+        body,
+    };
+    let body = || Some(json!({"id": id, "title": "T"}));
+    vec![
+        (door(Method::GET, "/api/threads", None), unowned),
+        (door(Method::POST, "/api/threads", body()), own),
+        (door(Method::GET, &path, None), own),
+        (door(Method::PATCH, &path, body()), own),
+    ]
+}
+
+/// Requests of the protocol of `OpenAI`'s conversations, which serves only callers with an API key.
+fn openai_doors(id: &str) -> Vec<(Door, u16)> {
+    let conversation = format!("/openai/v1/conversations/conv_{}", &id["thrd_".len()..]);
+    let item = json!({"items": [{"role": "user", "content": "hi"}]});
+    let requests = [
+        (Method::GET, "", None),
+        (Method::POST, "", Some(json!({"metadata": {}}))),
+        (Method::DELETE, "", None),
+        (Method::GET, "/items", None),
+        (Method::POST, "/items", Some(item)),
+        (Method::GET, "/items/a", None),
+        (Method::DELETE, "/items/a", None),
+    ];
+    let door = |(method, path, body)| Door {
+        method,
+        path: format!("{conversation}{path}"),
+        body,
+    };
+    requests.map(|request| (door(request), 401)).into()
+}
+
+async fn version(client: &Client, id: &str) -> (Value, Value) {
+    let object = by_key(client, Method::GET, &format!("/v1/threads/{id}"));
+    let object = object.ok().await.json();
+    let scope = json!({"scope": format!("thread:{id}")});
+    let described = by_key(client, Method::POST, "/v1/scopes/describe");
+    let described = described.json(&scope.to_string()).ok().await.json();
+    (object["version"].clone(), described["version"].clone())
+}
+
+fn check(case: &Case, door: &str, answer: &Answer) {
+    let text = answer.text();
+    match case.expected {
+        Ok(()) => assert!(
+            answer.status < 300,
+            "{door}: {} {text} {case:?}",
+            answer.status
+        ),
+        Err((status, code)) => {
+            assert_eq!(answer.status, status, "{door}: {text} {case:?}");
+            assert!(
+                door.starts_with("HEAD") || text.contains(code),
+                "{door}: {text}"
+            );
+            assert!(!text.contains(HIDDEN), "{door}: {text}");
+            assert!(
+                status != 401 || answer.header("x-thread-id").is_none(),
+                "{door}"
+            );
+            assert_eq!(answer.header("etag"), None, "{door}");
+        }
+    }
+}
+
+/// Tries all doors as that caller.
+async fn try_doors(client: &Client, setting: Setting, case: &Case) {
+    let before = version(client, &case.id).await;
+    let doors_of_others = use_agent_doors(&case.id, setting, case).into_iter();
+    for (door, status) in doors_of_others.chain(openai_doors(&case.id)) {
+        let request = ask(client, &case.headers, door.method.clone(), &door.path);
+        let answer = match &door.body {
+            Some(body) => request.json(&body.to_string()).send().await,
+            None => request.send().await,
+        };
+        let told = format!("{} {}: {case:?}", door.method, door.path);
+        assert_eq!(answer.status, status, "{told} {}", answer.text());
+        assert!(status == 200 || !answer.text().contains(HIDDEN), "{told}");
+    }
+    for door in doors(&case.id) {
+        let request = ask(client, &case.headers, door.method.clone(), &door.path);
+        let answer = match &door.body {
+            Some(body) => request.json(&body.to_string()).send().await,
+            None => request.send().await,
+        };
+        check(case, &format!("{} {}", door.method, door.path), &answer);
+    }
+    try_mcp(client, case).await;
+    let events = ask(
+        client,
+        &case.headers,
+        Method::GET,
+        "/v1/threads/current/events",
+    );
+    let events = events.header("accept", "text/event-stream").begin().await;
+    let expected = case.expected.map_or_else(|(status, _)| status, |()| 200);
+    assert_eq!(events.status(), expected, "the stream of events: {case:?}");
+    drop(events);
+    for path in [
+        "/v1/events",
+        "/v1/archives",
+        "/v1/webhooks",
+        "/v1/owners/bob",
+    ] {
+        let answer = ask(client, &case.headers, Method::GET, path).send().await;
+        assert_eq!(answer.status, 401, "{path}: {}", answer.text());
+    }
+    for path in ["/state-handles", "/sessions"] {
+        let request = ask(client, &case.headers, Method::POST, path);
+        let answer = request.json("{}").send().await;
+        assert_eq!(answer.status, 401, "{path}: {}", answer.text());
+    }
+    if case.expected.is_err() {
+        assert_eq!(version(client, &case.id).await, before, "{case:?}");
+    }
+    let end = ask(client, &case.headers, Method::DELETE, "/v1/threads/current");
+    check(case, "DELETE", &end.send().await);
+    if case.expected.is_err() {
+        assert_eq!(version(client, &case.id).await, before, "{case:?}");
+    }
+}
+
+async fn try_mcp(client: &Client, case: &Case) {
+    for (method, params) in [
+        (
+            "tools/call",
+            json!({"name": "kv_read", "arguments": {"key": "secret"}}),
+        ),
+        (
+            "tools/call",
+            json!({"name": "kv_write", "arguments": {"key": "m", "value": "1"}}),
+        ),
+        ("resources/list", json!({})),
+        ("resources/read", json!({"uri": "threadkeep://kv/secret"})),
+    ] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request = ask(client, &case.headers, Method::POST, "/mcp");
+        let request = request.header("accept", "application/json, text/event-stream");
+        let answer = request.json(&message.to_string()).send().await;
+        let text = answer.text();
+        match case.expected {
+            Ok(()) => {
+                let is_done = !text.contains("\"isError\":true") && answer.status == 200;
+                assert!(is_done, "{method}: {text} {case:?}");
+                let refused = ["owner_required", "not_the_owner"];
+                assert!(!refused.iter().any(|code| text.contains(code)), "{text}");
+            }
+            Err((_, code)) => {
+                assert!(text.contains(code), "{method}: {text} {case:?}");
+                assert!(!text.contains(HIDDEN), "{method}: {text}");
+            }
+        }
+    }
+}
+
+async fn each_door_asks_for_the_owner_under_each_setting(backend: Backend) {
+    for setting in Setting::all() {
+        let server = setting.builder(backend).start();
+        let client = server.client();
+        let mut tried = 0;
+        for has_owner in [false, true] {
+            for of_thread in [None, Some(true), Some(false)] {
+                if let Some(case) = case(&client, setting, has_owner, of_thread).await {
+                    try_doors(&client, setting, &case).await;
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried >= 3, "{setting:?}");
+    }
+}
+
+super::with_own_servers! {
+    each_door_asks_for_the_owner_under_each_setting,
+}
