@@ -100,7 +100,7 @@ pub struct History {
     items: VecDeque<Kept>,
     known: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
-    /// The last items that were removed one by one, with their places, the newest last.
+    /// The last items that were removed or dropped, except by a clear, with their places, the newest last.
     marks: VecDeque<(Fingerprint, u64)>,
     /// Heap bytes of ids and values.
     heap_bytes: u64,
@@ -283,7 +283,7 @@ impl History {
         self.known.get(id).map(|(seq, _)| *seq)
     }
 
-    /// The place of one of the last items that were removed one by one.
+    /// The place of one of the last items that were removed or dropped, except by a clear.
     #[must_use]
     pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
         let mark = id.mark();
@@ -436,12 +436,16 @@ impl History {
         self.count();
         gone.reverse();
         for item in &gone {
-            if self.marks.len() == MARKS_MAX {
-                self.marks.pop_front();
-            }
-            self.marks.push_back((item.id.mark(), item.seq));
+            self.mark(item);
         }
         gone
+    }
+
+    fn mark(&mut self, gone: &Kept) {
+        if self.marks.len() == MARKS_MAX {
+            self.marks.pop_front();
+        }
+        self.marks.push_back((gone.id.mark(), gone.seq));
     }
 
     /// Adds items as they were planned.
@@ -474,6 +478,7 @@ impl History {
                 break;
             };
             self.forget(&oldest);
+            self.mark(&oldest);
         }
         self.count();
     }

@@ -9,7 +9,7 @@ use super::objects::{answer, conversation, deleted};
 use super::request::OpenAiRequest;
 use crate::domain::scope::ScopeId;
 use crate::domain::{Refusal, Thread, ThreadId};
-use crate::service::{NewThread, ServiceError, ThreadChange};
+use crate::service::{NewThread, ServiceError};
 
 /// `POST /conversations`
 pub(super) async fn create_conversation(
@@ -53,14 +53,9 @@ pub(super) async fn update_conversation(
     let options = request.options()?;
     let new = ObjectBody::read(request.text()?)?.new_metadata()?;
     let threads = &request.protocol.threads;
-    let changed = threads.change_thread(&id, options, |_| {
-        Ok(ThreadChange::Write {
-            metadata: Some(new.clone()),
-            owner: None,
-        })
-    });
-    let changed = changed.await?.ok_or(OpenAiError::NoSuchConversation)?;
-    Ok(answer(conversation(&id, &changed.thread), changed.replayed))
+    let written = threads.replace_metadata(&id, new, options).await?;
+    let thread = written.thread.ok_or(OpenAiError::NoSuchConversation)?;
+    Ok(answer(conversation(&id, &thread), written.replayed))
 }
 
 /// `DELETE /conversations/{conversation}`
@@ -96,7 +91,6 @@ pub(super) fn of_items(error: ServiceError) -> OpenAiError {
             );
             Fault::new("item_id_reused", param, message).into()
         }
-        ServiceError::Refused(Refusal::VersionMismatch { .. }) => OpenAiError::NoSuchConversation,
         error => error.into(),
     }
 }

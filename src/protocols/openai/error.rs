@@ -156,9 +156,13 @@ fn row_of(error: &ApiError) -> Row {
     }
 }
 
-/// The text for people where it has to have sizes.
+/// The text for people where it is another one than at `/v1`, or has to have sizes.
 fn message(error: &ApiError) -> Option<String> {
     match error {
+        // writes require that the conversation exists
+        ApiError::Service(ServiceError::Refused(
+            Refusal::VersionMismatch { .. } | Refusal::Destroyed,
+        )) => Some(OpenAiError::NoSuchConversation.to_string()),
         ApiError::BodyTooLarge {
             limit_bytes,
             read_bytes,

@@ -96,6 +96,29 @@ impl ThreadService {
         self.commit(id, &write).await
     }
 
+    /// Replaces the metadata of a thread that must exist; the answer has the whole thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn replace_metadata(
+        &self,
+        id: &ThreadId,
+        metadata: Json,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let change = MetadataChange {
+            new: metadata,
+            old: None,
+        };
+        let write = Write {
+            metadata: Some(&change),
+            precondition: Some(Precondition::Exists),
+            describe: true,
+            ..self.plain(options)
+        };
+        self.commit(id, &write).await
+    }
+
     /// Replaces the whole state.
     ///
     /// # Errors

@@ -74,7 +74,7 @@ pub struct HistoryPage {
 pub struct ItemPlace {
     /// The place.
     pub seq: u64,
-    /// Whether the item was removed from it.
+    /// Whether the item is gone from it.
     pub is_removed: bool,
 }
 
@@ -201,8 +201,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     ) -> Result<Option<HistoryPage>, WriteError>;
 
     /// Finds an item of a scope's history by its id, without a scan. The store knows the places of the last 256 items
-    /// that were removed one by one, by their ids or as the newest, for as long as the scope lives under its id or is
-    /// moved to another.
+    /// that were removed or dropped, except by a clear, for as long as the scope lives under its id or is moved to
+    /// another.
     ///
     /// # Errors
     /// [`WriteError`]: the owner refuses the caller, or the store fails.

@@ -362,6 +362,33 @@ async fn the_oldest_make_room_past_empty_places(room: Room) {
     assert_eq!(summary(&session).await.removed, 1);
 }
 
+async fn items_that_made_room_keep_their_places(room: Room) {
+    let session = room.session().keeping(4 * 66, true);
+    session.add(&numbered(1..5)).await;
+    session.remove_item("2").await;
+
+    session.add(&numbered(5..7)).await;
+
+    assert_eq!(session.seqs(After(0), 10).await, [3, 4, 5, 6]);
+    for (id, place) in [("1", 1), ("2", 2)] {
+        assert_eq!(session.find(id).await, Some((place, true)), "{id}");
+    }
+    let many = room.session().keeping(1_100 * 68, true);
+    for from in (100..1_200).step_by(100) {
+        many.add(&numbered(from..from + 100)).await;
+    }
+    // the last items of more than one script drops
+    let large = "x".repeat(1_090 * 68);
+    many.add(&[item("large", &format!("\"{large}\""))]).await;
+    let newest = many.seqs(After(0), 1).await[0] - 1;
+    assert!(newest > 1_000);
+    let place_of = async |place: u64| many.find(&(place + 99).to_string()).await;
+    assert_eq!(place_of(newest - 256).await, None);
+    for place in [newest - 255, newest] {
+        assert_eq!(place_of(place).await, Some((place, true)));
+    }
+}
+
 async fn a_repeat_takes_the_same_items(room: Room) {
     let session = room.session();
     session.add(&numbered(1..6)).await;
@@ -521,6 +548,7 @@ super::over_every_store! {
     a_clear_says_how_many_items_it_removes,
     items_are_removed_before_others_are_appended,
     the_oldest_make_room_past_empty_places,
+    items_that_made_room_keep_their_places,
     a_repeat_takes_the_same_items,
     taken_items_count_where_answers_are_remembered,
     a_refused_condition_removes_nothing,

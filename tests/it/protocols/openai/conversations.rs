@@ -1,5 +1,6 @@
 //! Conversations as a whole.
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Map, json};
 
@@ -88,6 +89,21 @@ async fn an_update_replaces_all_metadata(server: &Server) {
     assert_eq!(cleared.json()["metadata"], json!({}));
 }
 
+async fn updates_at_once_are_all_done(server: &Server) {
+    let conversation = Program::of(server).create(&json!({})).await;
+    let full = |number: u32| json!({"metadata": {"n": number.to_string(), "x": "x".repeat(512)}});
+
+    let updates = (0..50).map(|number| conversation.post("", &full(number)).ok());
+    let updated = join_all(updates).await;
+
+    for (number, answer) in updated.iter().enumerate() {
+        let body = answer.json();
+        assert_eq!(body["metadata"]["n"], number.to_string());
+    }
+    let version = conversation.at_v1(Method::GET, "").ok().await.json();
+    assert_eq!(version["version"], 51);
+}
+
 async fn a_deleted_conversation_is_gone_for_every_call(server: &Server) {
     let program = Program::of(server);
     let conversation = program
@@ -131,5 +147,6 @@ over_both_stores!(
     an_empty_create_and_null_mean_the_same,
     a_rejected_item_leaves_no_conversation,
     an_update_replaces_all_metadata,
+    updates_at_once_are_all_done,
     a_deleted_conversation_is_gone_for_every_call,
 );

@@ -143,6 +143,8 @@ async fn refused(request: Request, status: u16, code: Option<&str>, param: Optio
     refusal(&request.send().await, status, code, param)
 }
 
-async fn missing(request: Request) -> String {
-    refused(request, 404, None, None).await
+/// Checks that there is no such conversation, or no such item.
+async fn missing(request: Request) {
+    let text = refused(request, 404, None, None).await;
+    assert!(text.contains("not found"), "{text}");
 }

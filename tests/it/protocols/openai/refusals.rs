@@ -270,6 +270,9 @@ async fn the_oldest_items_make_room_where_the_setting_says_so(backend: Backend) 
     assert_eq!(left.last().unwrap(), "f");
     assert!((2..6).contains(&left.len()), "{left:?}");
     missing(conversation.ask(Method::GET, "/items/a")).await;
+    assert_eq!(ids(&conversation.list("after=a").await), [""; 0]);
+    let rest = conversation.list("order=asc&after=a").await;
+    assert_eq!(ids(&rest), left, "the place of a dropped item is known");
     let thread = conversation.at_v1(Method::GET, "").ok().await.json();
     assert_eq!(thread["ttl_seconds"], 77);
 }
@@ -290,7 +293,36 @@ async fn too_many_writes_are_refused_for_a_while(backend: Backend) {
     assert!(seconds >= 1);
 }
 
+async fn an_exclusive_turn_of_another_client_is_waited_for(server: &Server) {
+    let conversation = Program::of(server)
+        .create(&json!({"items": [message("a")]}))
+        .await;
+    let turn = conversation
+        .at_v1(Method::POST, "/turn")
+        .json(r#"{"exclusive":true,"ttl_seconds":60}"#);
+    let turn = turn.ok().await.json();
+    let token = turn["token"].as_str().unwrap();
+
+    for write in [
+        conversation.add(&json!([message("b")])),
+        conversation.post("", &json!({"metadata": {}})),
+        conversation.delete("a"),
+        conversation.ask(Method::DELETE, ""),
+    ] {
+        let answer = write.send().await;
+        refusal(&answer, 503, Some("turn_taken"), None);
+        assert_eq!(answer.header("x-should-retry"), Some("true"));
+        assert!(answer.header("retry-after").is_some());
+    }
+    assert_eq!(ids(&conversation.list("").await), ["a"]);
+    let own = conversation.add(&json!([message("b")]));
+    own.header("x-turn-token", token).ok().await;
+    let stale = conversation.delete("a").header("x-turn-token", "turn_1");
+    refused(stale, 400, Some("turn_lost"), None).await;
+}
+
 over_both_stores!(
+    an_exclusive_turn_of_another_client_is_waited_for,
     a_body_is_a_json_object,
     a_bad_item_rejects_all_of_its_request,
     metadata_has_limits,

@@ -252,15 +252,7 @@ if has(4) then
   call('UNLINK', k.history, k.ids)
   s.first, s.history, s.items = s.next, 0, 0
 end
-if #removed > 0 then
-  local marks = {call('HGET', k.scope, 'G') or ''}
-  for j = #removed, 1, -1 do
-    marks[#marks + 1] = sub(redis.sha1hex(removed[j][2][4]), 1, DIGEST_BYTES) .. pack('>I6', place_of(removed[j]))
-  end
-  puts[#puts + 1] = 'G'
-  puts[#puts + 1] = sub(table.concat(marks), -MARK_BYTES * MOST_MARKS)
-  remove_items(k, s, removed)
-end
+if #removed > 0 then remove_items(k, s, removed) end
 append_items(k, s, plan, dropped, ahead)
 if not thread and (s.ttl > 0 or lives > 0) then
   s.left = s.ttl > 0 and s.ttl or lives
