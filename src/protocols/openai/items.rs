@@ -74,6 +74,7 @@ pub(super) async fn get_item(request: OpenAiRequest) -> Result<HttpResponse, Ope
     let scopes = &request.protocol.scopes;
     if let Some(wanted) = request.item()
         && let Some(place) = scopes.find_item(&scope, &wanted).await?
+        && !place.is_removed
     {
         let from = HistoryFrom::After(place.seq - 1);
         let history = scopes.history(&scope, from, 1).await?;

@@ -1,22 +1,29 @@
-"""Uses conversations by the published Python packages.
-Called by openai.sh: openai_client.py PART http://server/openai/v1 [CONVERSATION [NAME]]"""
+"""Uses conversations by the published Python package openai, with its synchronous or its asynchronous client.
+Called by openai.sh: client.py sync|async PART ADDRESS [CONVERSATION [NAME]]"""
 
-import asyncio
 import sys
+import threading
 import uuid
 
-import httpx2
+import kinds
 import openai
-from agents import OpenAIConversationsSession
-from openai import AsyncOpenAI, OpenAI
+from blocking import async_client
+from links import CuttingProxy
+from openai import OpenAI
 
-PART, BASE_URL, *REST = sys.argv[1:]
-client = OpenAI(base_url=BASE_URL)
+KIND, PART, ADDRESS, *REST = sys.argv[1:]
+make_client = {"sync": OpenAI, "async": async_client}[KIND]
+BASE_URL = f"http://{ADDRESS}/openai/v1"
+client = make_client(base_url=BASE_URL)
 conversations = client.conversations
 
 
 def message(text, **more):
     return {"type": "message", "role": "user", "content": text, **more}
+
+
+def once():
+    return {"Idempotency-Key": uuid.uuid4().hex}
 
 
 def texts(items):
@@ -56,6 +63,46 @@ def check_objects():
     refused(openai.NotFoundError, None, None, lambda: conversations.retrieve(made.id))
 
 
+def check_items():
+    """Items of all kinds come back as they were sent, one of six deletions wins, and ids may come again."""
+    conversation = conversations.create().id
+    sent, added = kinds.items(), []
+    for begin in range(0, len(sent), 20):
+        new = conversations.items.create(conversation, items=sent[begin : begin + 20])
+        assert new.first_id == new.data[0].id and new.last_id == new.data[-1].id
+        added += new.data
+    for item, stored in zip(sent, added, strict=True):
+        assert stored.id == item["id"] if item["id"] else stored.id
+        assert stored.to_dict() == {**item, "id": stored.id}, stored
+        assert conversations.items.retrieve(stored.id, conversation_id=conversation) == stored
+    assert list(conversations.items.list(conversation, order="asc")) == added
+    conversations.items.create(conversation, items=[{"role": "assistant", "content": "a"}])
+    [assistant] = conversations.items.list(conversation, limit=1).data
+    assert assistant.to_dict() == {
+        "role": "assistant", "id": assistant.id, "type": "message", "status": "completed",
+        "content": [{"type": "output_text", "text": "a", "annotations": [], "logprobs": []}],
+    }
+
+    outcomes = []
+
+    def delete():
+        try:
+            OpenAI(base_url=BASE_URL).conversations.items.delete("rs_1", conversation_id=conversation)
+            outcomes.append("done")
+        except openai.NotFoundError:
+            outcomes.append("gone")
+
+    callers = [threading.Thread(target=delete) for _ in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert sorted(outcomes) == ["done"] + ["gone"] * 5, outcomes
+    again = {"type": "reasoning", "id": "rs_1", "summary": []}
+    conversations.items.create(conversation, items=[again])
+    assert conversations.items.list(conversation, limit=1).data[0].id == "rs_1"
+
+
 def check_pages():
     conversation = conversations.create().id
     all_texts = [str(number) for number in range(250)]
@@ -70,6 +117,10 @@ def check_pages():
     full = conversations.items.list(conversation, limit=50)
     pages = list(full.iter_pages())
     assert [page.has_more for page in pages] == [True] * 4 + [False]
+    first = conversations.items.list(conversation, order="asc", limit=10)
+    conversations.items.delete(first.last_id, conversation_id=conversation)
+    rest = conversations.items.list(conversation, order="asc", after=first.last_id)
+    assert texts(rest) == all_texts[10:], "a deleted item marks its place"
 
 
 def check_errors():
@@ -96,6 +147,7 @@ def check_errors():
         ("invalid_key", "metadata", lambda: create(metadata={"k" * 65: ""})),
         ("item_id_reused", "items[1].id", add(message("a", id="i"), message("b", id="i"))),
         (None, None, lambda: client.post("/conversations", content=b"{", cast_to=object)),
+        (None, None, lambda: client.post("/conversations", content=b"[]", cast_to=object)),
     ]:
         refused(bad, code, param, call)
     assert texts(items.list(conversation)) == []
@@ -111,7 +163,7 @@ def check_errors():
         ("unknown_url", None, lambda: client.responses.create(model="m", input="hi")),
     ]:
         refused(openai.NotFoundError, code, param, call)
-    stranger = OpenAI(base_url=BASE_URL, api_key="wrong").conversations
+    stranger = make_client(base_url=BASE_URL, api_key="wrong").conversations
     refused(openai.AuthenticationError, "invalid_api_key", None, lambda: stranger.create())
     status = openai.APIStatusError
     wrong_method = lambda: client.put("/conversations", body={}, cast_to=object)
@@ -121,61 +173,67 @@ def check_errors():
     add(message("x" * (5 * 1024 * 1024)))()
     too_much = add(message("x" * (5 * 1024 * 1024)))
     assert "8388608" in refused(status, "conversation_too_large", None, too_much)
-    key = {"Idempotency-Key": uuid.uuid4().hex}
+    key = once()
     made = create(extra_headers=key)
     assert create(extra_headers=key) == made
     reused = lambda: create(metadata={"a": "b"}, extra_headers=key)
     refused(openai.UnprocessableEntityError, "idempotency_key_reused", None, reused)
 
 
-class Breaking(httpx2.HTTPTransport):
-    """Sends each POST, and loses its first answers."""
+def check_unavailable():
+    """Of a server without its store."""
+    away = make_client(base_url=BASE_URL, max_retries=0).conversations
+    for call in (lambda: away.create(), lambda: away.retrieve("conv_" + uuid.uuid4().hex)):
+        try:
+            call()
+        except openai.InternalServerError as found:
+            assert (found.status_code, found.code, found.type) == (503, "store_unavailable", "server_error")
+            assert found.response.headers["retry-after"] and found.request_id
+            assert found.response.headers["x-should-retry"] == "true", "nothing was sent to the store"
+        else:
+            raise AssertionError("the store is away")
 
-    lost = 1
 
-    def handle_request(self, request):
-        response = super().handle_request(request)
-        if request.method == "POST" and self.lost > 0:
-            self.lost -= 1
-            response.close()
-            raise httpx2.ReadError("the connection was cut", request=request)
-        return response
+def check_limited():
+    """Of a server that allows two writes an hour."""
+    limited = make_client(base_url=BASE_URL, max_retries=0).conversations
+    conversation = limited.create().id
+    try:
+        for _ in range(3):
+            limited.update(conversation, metadata={})
+    except openai.RateLimitError as found:
+        assert (found.code, found.type) == ("rate_limit_exceeded", "requests"), found
+        assert int(found.response.headers["retry-after"]) > 0 and found.request_id
+    else:
+        raise AssertionError("too many writes were allowed")
+    assert limited.retrieve(conversation).id == conversation
 
 
 def check_broken_links():
-    """The client sends a POST again by itself when the answer is lost."""
+    """The client sends a POST again by itself when the connection breaks before its answer."""
+    proxy = CuttingProxy(ADDRESS)
+    link = make_client(base_url=f"http://{proxy.address}/openai/v1").conversations
 
-    def breaking():
-        return OpenAI(base_url=BASE_URL, http_client=httpx2.Client(transport=Breaking())).conversations
-
-    key = {"Idempotency-Key": uuid.uuid4().hex}
-    made = breaking().create(items=[message("yes")], extra_headers=key)
+    proxy.cut_next()
+    made = link.create(items=[message("yes")], extra_headers=once())
     assert texts(conversations.items.list(made.id)) == ["yes"]
-    key = {"Idempotency-Key": uuid.uuid4().hex}
-    again = breaking().items.create(made.id, items=[message("yes")], extra_headers=key)
+    key = once()
+    proxy.cut_next(2)
+    again = link.items.create(made.id, items=[message("yes")], extra_headers=key)
     assert texts(conversations.items.list(made.id)) == ["yes"] * 2
     assert again.data[0].id == conversations.items.list(made.id, limit=1).data[0].id
-    breaking().items.create(made.id, items=[message("own", id="own")])
+    assert link.items.create(made.id, items=[message("yes")], extra_headers=key) == again
+    proxy.cut_next()
+    link.items.create(made.id, items=[message("own", id="own")])
     assert texts(conversations.items.list(made.id)) == ["own", "yes", "yes"]
-
-
-async def check_session():
-    session = OpenAIConversationsSession(openai_client=AsyncOpenAI(base_url=BASE_URL))
-    sent = [{"role": "user", "content": str(number)} for number in range(45)]
-    await session.add_items(sent)
-    found = await session.get_items()
-    assert [item["content"][0]["text"] for item in found] == [str(number) for number in range(45)]
-    newest = await session.get_items(limit=30)
-    assert newest == found[-30:]
-    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
-    output = {"type": "function_call_output", "call_id": "c", "output": "1"}
-    await session.add_items([call, output])
-    popped = await session.pop_item()
-    assert popped["output"] == "1" and popped["call_id"] == "c"
-    assert (await session.pop_item())["name"] == "f"
-    assert len(await session.get_items()) == 45
-    await session.clear_session()
-    assert await session.get_items() == []
+    proxy.cut_next()
+    link.update(made.id, metadata={"a": "b"})
+    proxy.cut_next()
+    deleted = lambda: link.items.delete("own", conversation_id=made.id)
+    refused(openai.NotFoundError, None, None, deleted)
+    proxy.cut_next()
+    link.delete(made.id, extra_headers=once())
+    assert proxy.cuts == 0, "the links were cut"
 
 
 def check_added(conversation):
@@ -186,13 +244,13 @@ def check_added(conversation):
         assert own == [f"{name} {number}" for number in range(100)]
 
 
+CHECKS = {
+    "all": [check_objects, check_items, check_pages, check_errors, check_broken_links],
+    "unavailable": [check_unavailable],
+    "limited": [check_limited],
+}
+
 match PART, REST:
-    case "all", []:
-        check_objects()
-        check_pages()
-        check_errors()
-        check_broken_links()
-        asyncio.run(check_session())
     case "create", []:
         print(conversations.create().id)
     case "add", [conversation, name]:
@@ -201,3 +259,8 @@ match PART, REST:
             conversations.items.create(conversation, items=both)
     case "added", [conversation]:
         check_added(conversation)
+        print(f"openai {openai.__version__}, {KIND} client: two processes added 200 items at once")
+    case _:
+        for check in CHECKS[PART]:
+            check()
+        print(f"openai {openai.__version__}, {KIND} client, {PART}: {len(CHECKS[PART])} passed")
