@@ -177,7 +177,7 @@ install
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
     deploy/make-keys.sh deploy/run-load.sh examples/web-chat/start.sh scripts/build-pgo.sh scripts/cluster-local.sh \
     tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/compose.sh tests/docs-page.sh tests/documents.sh \
-    tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/python-adapters.sh tests/python.sh \
+    tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/openai.sh tests/python-adapters.sh tests/python.sh \
     tests/schemathesis.sh tests/tool-definitions.sh \
     tests/typescript-adapters.sh tests/typescript.sh tests/use-agent.sh tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
@@ -256,6 +256,7 @@ check 'Streams of events by a library' over_each_store tests/event-stream.sh
 check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
 check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
 check 'MCP, by its official clients' over_each_store tests/mcp.sh
+check 'Conversations by the clients of OpenAI' over_each_store tests/openai.sh
 check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
 check 'Apps of the runtime of Agentuity' tests/agentuity.sh
 check 'Odd requests' over_each_store tests/schemathesis.sh
@@ -266,10 +267,13 @@ check 'The TypeScript package' tests/typescript.sh
 # in turn: both install the same packages
 check 'Stores of frameworks in TypeScript, embedded store' tests/typescript-adapters.sh memory
 check 'Stores of frameworks in TypeScript, Redis' tests/typescript-adapters.sh redis
+check 'The Python package' tests/python.sh
+check 'Stores of frameworks in Python' tests/python-adapters.sh
 
 if [ "${1-}" = long ]; then
     check 'More random lists' env THREADKEEP_TEST_ALL_LISTS=1 cargo test --locked --test it -- differential::
-    check 'The Python package' tests/python.sh long
+    check 'The Python package with every Python' tests/python.sh long
+    check 'The oldest frameworks in Python' tests/python-adapters.sh long
     check 'Tests without Redis' tests "$at_once" --no-default-features --features server \
         --lib --bins --test it -- --skip budgets:: --skip hostile::
 fi

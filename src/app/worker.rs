@@ -11,6 +11,7 @@ use crate::identity::Identity;
 use crate::protocols::agentuity::{Agentuity, SocketCounters};
 use crate::protocols::mcp::Mcp;
 use crate::protocols::modelrelay::ModelRelay;
+use crate::protocols::openai::OpenAi;
 use crate::protocols::use_agent::UseAgent;
 use crate::service::rates::{LimitedImages, LimitedScopes, LimitedStore, RateCounters, RateGate};
 use crate::service::tools::Toolbox;
@@ -43,6 +44,7 @@ pub(super) struct Worker {
     relay: ModelRelay,
     mcp: Mcp,
     use_agent: UseAgent,
+    openai: OpenAi,
 }
 
 impl Shared {
@@ -59,6 +61,7 @@ impl Shared {
             ),
             agentuity: Agentuity::new(&api, Arc::clone(&self.sockets)),
             relay: relay(&api, &backend),
+            openai: OpenAi::new(&api, self.settings.conversation_ttl),
             mcp: Mcp::new(&api, mcp.allowed_hosts.clone(), mcp.allowed_origins.clone()),
             api,
         }
@@ -124,6 +127,7 @@ impl Worker {
         self.relay.configure(config);
         self.mcp.configure(config);
         self.use_agent.configure(config);
+        self.openai.configure(config);
     }
 }
 

@@ -16,7 +16,7 @@ use super::{callers, identity, listen, log_filter, machine, public_url, rates, w
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
 use crate::domain::{
     BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, ReservedKeys, Retention,
-    is_name,
+    TTL_MAX, TTL_MIN, is_name,
 };
 use crate::identity::{ApiKeys, CookieSettings, TrustedProxies};
 use crate::webhooks::Endpoint;
@@ -52,6 +52,8 @@ pub struct Settings {
     pub entries: EntryPolicy,
     /// Limits and lifetimes of scopes.
     pub scopes: ScopePolicies,
+    /// How long a conversation made by a client of `OpenAI` lives after its last use.
+    pub conversation_ttl: Duration,
     /// How often clients may write.
     pub rates: RateLimits,
     /// Whether the ends of requests are events too.
@@ -182,6 +184,7 @@ impl Settings {
                 .parse("up to 64 keys, or beginnings of keys with `*` behind them")?,
             entries,
             scopes: scopes(values)?,
+            conversation_ttl: conversation_ttl(values)?,
             rates: rates::read(values)?,
             session_events: values.take("session_events").parse("true or false")?,
             signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
@@ -287,6 +290,13 @@ fn scopes(values: &mut Values) -> Result<ScopePolicies, SettingsError> {
             drops_oldest: values.take("history_drop_oldest").parse("true or false")?,
         },
     })
+}
+
+fn conversation_ttl(values: &mut Values) -> Result<Duration, SettingsError> {
+    let rule = "a number of seconds, 60 to 946080000";
+    let bounds = TTL_MIN.as_secs()..=TTL_MAX.as_secs();
+    let seconds = values.take("conversation_ttl_seconds");
+    Ok(Duration::from_secs(seconds.within(bounds, rule)?))
 }
 
 /// More than a store should hold for one conversation, and far below an overflow of sums.

@@ -468,20 +468,25 @@ fn limits_of_scopes_are_settings() {
         ("HISTORY_DROP_OLDEST", "true"),
         ("SESSION_TTL_SECONDS", "5"),
         ("RUN_TTL_SECONDS", "7"),
+        ("CONVERSATION_TTL_SECONDS", "60"),
     ]);
 
-    let scopes = load(&layers).unwrap().scopes;
+    let settings = load(&layers).unwrap();
+    let scopes = settings.scopes;
 
     assert_eq!(scopes.history.max_bytes, 100);
     assert!(scopes.history.drops_oldest);
     assert_eq!(scopes.session_ttl, Duration::from_secs(5));
     assert_eq!(scopes.run_ttl, Duration::from_secs(7));
+    assert_eq!(settings.conversation_ttl, Duration::from_secs(60));
     for (name, bad) in [
         ("HISTORY_MAX_BYTES", "0"),
         ("HISTORY_MAX_BYTES", "1073741825"),
         ("HISTORY_DROP_OLDEST", "yes"),
         ("SESSION_TTL_SECONDS", "0"),
         ("RUN_TTL_SECONDS", "-1"),
+        ("CONVERSATION_TTL_SECONDS", "59"),
+        ("CONVERSATION_TTL_SECONDS", "946080001"),
     ] {
         assert!(load(&environment(&[(name, bad)])).is_err(), "{name} {bad}");
     }

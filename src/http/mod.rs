@@ -42,7 +42,7 @@ pub(crate) use request::back_end::{Audited, key_for, no_key, own};
 pub(crate) use request::body::Body;
 pub use request::body::BodyAlarm;
 pub use request::body_memory::BodyMemory;
-pub(crate) use request::conditions::{idempotency, turn};
+pub(crate) use request::conditions::{IDEMPOTENCY_KEY, idempotency, turn};
 pub(crate) use request::context::About;
 pub use request::context::session_of;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};

@@ -6,4 +6,5 @@ mod leading;
 pub mod mcp;
 pub mod modelrelay;
 mod object;
+pub mod openai;
 pub mod use_agent;

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{GLANCE_MAX_BYTES, HistoryFrom, HistoryGlance, HistoryPage, ScopeParts, ScopeView};
+use super::{
+    GLANCE_MAX_BYTES, HistoryFrom, HistoryGlance, HistoryPage, ItemPlace, ScopeParts, ScopeView,
+};
 use crate::domain::heap::Heap;
 use crate::domain::scope::{
-    Appended, HistorySummary, ScopeDocument, ScopeImage, ScopeKey, ScopeValue, ScopeWrite,
+    Appended, HistorySummary, ItemId, ScopeDocument, ScopeImage, ScopeKey, ScopeValue, ScopeWrite,
     ScopeWritten,
 };
 use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp};
@@ -149,6 +151,14 @@ impl HeldScope {
             newest_ms: history.newest_ms(),
             opening: oldest.iter().map(|item| beginning(&item.value)).collect(),
         }
+    }
+
+    /// The place of an item of its history.
+    pub(super) fn place(&self, id: &ItemId) -> Option<ItemPlace> {
+        let history = self.document.history();
+        let kept = history.place(id).map(|seq| (seq, false));
+        let found = kept.or_else(|| history.removed_place(id).map(|seq| (seq, true)));
+        found.map(|(seq, is_removed)| ItemPlace { seq, is_removed })
     }
 
     /// Items of its history.

@@ -58,7 +58,9 @@ pub use traits::owners::{
 };
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
-pub use traits::scopes::{HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes};
+pub use traits::scopes::{
+    HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+};
 pub use traits::turns::Turns;
 pub use traits::upkeep::{Due, Reaped, Upkeep};
 

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 
 use super::held_scope::{HeldScope, check_version};
 use super::{
-    Answered, Clock, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
-    WriteError,
+    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    StoreError, WriteError,
 };
-use crate::domain::scope::{ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ItemId, ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::check_turn;
 use crate::domain::{Access, Life, ThreadId};
 
@@ -59,6 +59,15 @@ impl Scopes for PassingScope {
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
         Ok(Some(self.held().page(from, limit)))
+    }
+
+    async fn find_item(
+        &self,
+        _: &ScopeId,
+        _: Access,
+        id: &ItemId,
+    ) -> Result<Option<ItemPlace>, WriteError> {
+        Ok(self.held().place(id))
     }
 
     async fn write_scope(

@@ -22,6 +22,7 @@ use crate::http::{Audited, session_of};
 use crate::identity::{Caller, Source};
 use crate::protocols::agentuity::AgentuityError;
 use crate::protocols::modelrelay::RelayError;
+use crate::protocols::openai::OpenAiError;
 use crate::protocols::use_agent::UseAgentError;
 use crate::store::NotAsked;
 use crate::web::ApiError;
@@ -204,6 +205,7 @@ fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
     known::<ApiError>(error)
         .or_else(|| known::<AgentuityError>(error))
         .or_else(|| known::<RelayError>(error))
+        .or_else(|| known::<OpenAiError>(error))
         .or_else(|| known::<UseAgentError>(error))
 }
 

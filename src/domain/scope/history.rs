@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::mem;
 use std::str::FromStr;
 
 use super::error::ScopeError;
@@ -13,6 +14,9 @@ const ID_MAX_BYTES: usize = 128;
 pub(crate) const ITEM_BYTES: u64 = 64;
 /// Bytes of the items that one write takes at most, unless a single item has more.
 pub(crate) const TAKEN_MAX_BYTES: u64 = 1_048_576;
+
+/// Removed items whose places are known.
+const MARKS_MAX: usize = 256;
 
 /// The id of an item, which makes adding it again harmless: 1 to 128 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -96,6 +100,8 @@ pub struct History {
     items: VecDeque<Kept>,
     known: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
+    /// The last items that were removed or dropped, except by a clear, with their places, the newest last.
+    marks: VecDeque<(Fingerprint, u64)>,
     /// Heap bytes of ids and values.
     heap_bytes: u64,
 }
@@ -113,6 +119,11 @@ impl ItemId {
             None => rand::random(),
         };
         Self(format!("item_{}", hex::encode(digits)).into())
+    }
+
+    /// The digest that a removed item is known by.
+    fn mark(&self) -> Fingerprint {
+        Fingerprint::of(&[self.0.as_bytes()])
     }
 
     /// The id as text.
@@ -209,6 +220,7 @@ impl Default for History {
             items: VecDeque::new(),
             known: HashMap::new(),
             summary: HistorySummary::EMPTY,
+            marks: VecDeque::new(),
             heap_bytes: 0,
         }
     }
@@ -218,6 +230,7 @@ impl Heap for History {
     fn heap_bytes(&self) -> u64 {
         heap::array::<Kept>(self.items.capacity())
             + heap::table::<(ItemId, (u64, Fingerprint))>(self.known.capacity())
+            + heap::array::<(Fingerprint, u64)>(self.marks.capacity())
             + self.heap_bytes
     }
 }
@@ -264,6 +277,20 @@ impl History {
         }
     }
 
+    /// The place of an item.
+    #[must_use]
+    pub fn place(&self, id: &ItemId) -> Option<u64> {
+        self.known.get(id).map(|(seq, _)| *seq)
+    }
+
+    /// The place of one of the last items that were removed or dropped, except by a clear.
+    #[must_use]
+    pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
+        let mark = id.mark();
+        let mut marks = self.marks.iter().rev();
+        marks.find(|(known, _)| *known == mark).map(|(_, seq)| *seq)
+    }
+
     /// The history of these items, which are in the order of their places. The next one gets the place `next_seq`.
     pub(super) fn of_items(items: Vec<Kept>, next_seq: u64) -> Self {
         let known = |item: &Kept| (item.id.clone(), (item.seq, item.fingerprint()));
@@ -275,6 +302,7 @@ impl History {
                 bytes: items.iter().map(Kept::cost_bytes).sum(),
                 ..HistorySummary::EMPTY
             },
+            marks: VecDeque::new(),
             items: items.into(),
         };
         history.count();
@@ -382,7 +410,11 @@ impl History {
         let places = match removed {
             Removed::All => {
                 let next_seq = self.summary.next_seq;
-                *self = Self::default();
+                let marks = mem::take(&mut self.marks);
+                *self = Self {
+                    marks,
+                    ..Self::default()
+                };
                 self.summary.next_seq = next_seq;
                 self.count();
                 return Vec::new();
@@ -403,7 +435,17 @@ impl History {
         }
         self.count();
         gone.reverse();
+        for item in &gone {
+            self.mark(item);
+        }
         gone
+    }
+
+    fn mark(&mut self, gone: &Kept) {
+        if self.marks.len() == MARKS_MAX {
+            self.marks.pop_front();
+        }
+        self.marks.push_back((gone.id.mark(), gone.seq));
     }
 
     /// Adds items as they were planned.
@@ -436,6 +478,7 @@ impl History {
                 break;
             };
             self.forget(&oldest);
+            self.mark(&oldest);
         }
         self.count();
     }

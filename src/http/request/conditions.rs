@@ -12,7 +12,8 @@ use crate::service::{ServiceError, WriteOptions};
 use crate::web::ApiError;
 
 const TURN_TOKEN: HeaderName = HeaderName::from_static("x-turn-token");
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header of a write that the server recognizes when it is repeated.
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// `If-Match` and `Idempotency-Key` of a write.
 #[derive(Debug)]

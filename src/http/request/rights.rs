@@ -10,8 +10,8 @@ use crate::identity::{ApiKey, Right};
 /// A path with everything below it, the right to read there, and the right to write.
 type Row = (&'static str, Right, Right);
 
-/// Calls that are not listed need no right. The last eight rows are other protocols.
-static TABLE: [Row; 20] = [
+/// Calls that are not listed need no right. The last nine rows are other protocols.
+static TABLE: [Row; 21] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),
     ("/v1/archives", Right::ThreadsRead, Right::Threads),
@@ -24,6 +24,7 @@ static TABLE: [Row; 20] = [
     ("/v1/owners", Right::Owners, Right::Owners),
     ("/v1/webhooks", Right::Webhooks, Right::Webhooks),
     ("/mcp", Right::Scopes, Right::Scopes),
+    ("/openai/v1", Right::ThreadsRead, Right::Threads),
     ("/api/threads", Right::ThreadsRead, Right::Threads),
     ("/api/v1", Right::Scopes, Right::Scopes),
     ("/state-handles", Right::Scopes, Right::Scopes),

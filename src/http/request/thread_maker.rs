@@ -23,15 +23,17 @@ pub(crate) enum ThreadMaker {
 }
 
 impl ThreadMaker {
-    /// If a provider identifies callers, strangers create no threads.
+    /// If a provider identifies callers, strangers create no threads, and nobody does with an unknown API key.
     pub(crate) fn of(request: &HttpRequest, api: &Api) -> Result<Self, ApiError> {
         if key_of(request, api).is_some() {
             return Ok(Self::BackEnd(key_for(request, api)?.name));
         }
-        match api.identity.known_caller(request) {
-            Some(caller) => Ok(Self::Caller(caller)),
-            None if api.identity.has_provider() => Err(no_key(request, &api.identity)),
-            None => Ok(Self::Stranger),
+        if let Some(caller) = api.identity.known_caller(request) {
+            return Ok(Self::Caller(caller));
+        }
+        match no_key(request, &api.identity) {
+            ApiError::ApiKeyRequired if !api.identity.has_provider() => Ok(Self::Stranger),
+            refusal => Err(refusal),
         }
     }
 

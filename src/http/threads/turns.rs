@@ -11,7 +11,7 @@ use crate::http::answer::json::json;
 use crate::http::answer::receipt::mark_replay;
 use crate::http::openapi::problems::{ReadProblems, WriteProblems};
 use crate::http::request::conditions::{Repeatable, turn};
-use crate::http::request::json::{Whole, body_object, read};
+use crate::http::request::json::{Whole, optional_body_object, read};
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, OfNew, Query};
 use crate::http::request::target::Target;
@@ -116,7 +116,7 @@ pub(crate) async fn take_turn(
     Query(of_new): Query<OfNew>,
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
-    let body: NewTurnBody = read(&body_object(body.as_str(), AROUND)?)?;
+    let body: NewTurnBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
     let request = TurnRequest {
         ttl: ttl(body.ttl_seconds),
         exclusive: body.exclusive.unwrap_or_default(),
@@ -154,7 +154,7 @@ pub(crate) async fn renew_turn(
     body: JsonBody,
 ) -> Result<HttpResponse, ApiError> {
     let token = token(&request)?;
-    let body: TurnPatchBody = read(&body_object(body.as_str(), AROUND)?)?;
+    let body: TurnPatchBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
     let granted = target
         .turns(&OfNew::default())
         .renew(&target.id, token, ttl(body.ttl_seconds))

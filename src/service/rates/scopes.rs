@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::RateGate;
-use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ItemId, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{Access, Life, ThreadId};
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
-    WriteError,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    StoreError, WriteError,
 };
 
 /// Scopes behind a gate. Reads bypass it.
@@ -45,6 +45,15 @@ impl Scopes for LimitedScopes {
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
         self.scopes.read_history(scope, access, from, limit).await
+    }
+
+    async fn find_item(
+        &self,
+        scope: &ScopeId,
+        access: Access,
+        id: &ItemId,
+    ) -> Result<Option<ItemPlace>, WriteError> {
+        self.scopes.find_item(scope, access, id).await
     }
 
     /// A write to the scope of a thread that does not exist makes the thread.

@@ -12,13 +12,13 @@ use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::scope::{
-    HistoryItem, KvOperation, RecordChange, Removal, ScopeId, ScopePolicies, ScopePolicy,
+    HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId, ScopePolicies, ScopePolicy,
     ScopeWrite, ScopeWritten, TASKS_MAX_BYTES,
 };
 use crate::domain::{IdempotencyKey, Life, Owner, Refusal, ThreadId, TurnToken};
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
-    WriteError, millis,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    StoreError, WriteError, millis,
 };
 
 /// The scopes of a store under their policies.
@@ -165,6 +165,19 @@ impl ScopeService {
             None if self.policy(scope).is_made => Err(Refusal::ScopeNotFound.into()),
             None => Ok(HistoryPage::EMPTY),
         }
+    }
+
+    /// The place of an item of the history, or of one that was removed lately.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn find_item(
+        &self,
+        scope: &ScopeId,
+        id: &ItemId,
+    ) -> Result<Option<ItemPlace>, ServiceError> {
+        let access = self.threads.access();
+        Ok(self.scopes.find_item(scope, access, id).await?)
     }
 
     /// A part of the history that a life of a thread left, or the last one that ended.

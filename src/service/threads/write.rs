@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::effort::Effort;
-use crate::domain::scope::HistoryLimit;
+use crate::domain::scope::{HistoryItem, HistoryLimit};
 use crate::domain::{
     Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, OwnerTag,
     Precondition, Refusal, ThreadId, Write, Written, merge_json,
@@ -96,6 +96,29 @@ impl ThreadService {
         self.commit(id, &write).await
     }
 
+    /// Replaces the metadata of a thread that must exist; the answer has the whole thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn replace_metadata(
+        &self,
+        id: &ThreadId,
+        metadata: Json,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let change = MetadataChange {
+            new: metadata,
+            old: None,
+        };
+        let write = Write {
+            metadata: Some(&change),
+            precondition: Some(Precondition::Exists),
+            describe: true,
+            ..self.plain(options)
+        };
+        self.commit(id, &write).await
+    }
+
     /// Replaces the whole state.
     ///
     /// # Errors
@@ -162,10 +185,30 @@ impl ThreadService {
         new: NewThread,
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
+        let history = Write::new(&self.policy).history;
+        self.create_with_history(id, new, Vec::new(), history, options)
+            .await
+    }
+
+    /// The same with items of a history under these limits, in one step. An
+    /// [`AppendReusesId`](Refusal::AppendReusesId) counts the items behind the keys of the state.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub async fn create_with_history(
+        &self,
+        id: &ThreadId,
+        new: NewThread,
+        items: Vec<HistoryItem>,
+        history: HistoryLimit,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
         let metadata = new.metadata.map(|new| MetadataChange { new, old: None });
-        let operations: Vec<_> = set_all(new.state).collect();
+        let items = items.into_iter().map(Operation::Append);
+        let operations: Vec<_> = set_all(new.state).chain(items).collect();
         let write = Write {
             operations: &operations,
+            history,
             metadata: metadata.as_ref(),
             ttl: new.ttl,
             precondition: Some(Precondition::Version(0)),

@@ -2,10 +2,11 @@
 
 mod waiting;
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::{
@@ -86,8 +87,11 @@ impl TurnService {
         }
         let deadline = Instant::now() + request.wait;
         let place = self.waiting.join(*id, &self.turns);
-        let Ok(_first) = timeout_at(deadline, place.queue.first.lock()).await else {
-            return self.attempt(id, &take).await;
+        let _first = tokio::select! {
+            biased;
+            first = place.queue.first.lock() => first,
+            granted = self.granted_before(id, request.idempotency) => return granted,
+            () = sleep_until(deadline) => return self.attempt(id, &take).await,
         };
         loop {
             match self.attempt(id, &take).await {
@@ -140,6 +144,25 @@ impl TurnService {
     /// [`ServiceError::Store`].
     pub async fn get(&self, id: &ThreadId) -> Result<Option<TurnHeld>, ServiceError> {
         Ok(self.turns.get_turn(id, self.threads.access()).await?)
+    }
+
+    /// Waits until an earlier request with that idempotency key has got the turn. A repeat cannot wait for its place in
+    /// the queue, since nobody before it gets the turn while it does not know that it has it already.
+    async fn granted_before(
+        &self,
+        id: &ThreadId,
+        key: Option<IdempotencyKey>,
+    ) -> Result<TurnGranted, ServiceError> {
+        let Some(key) = key else {
+            return pending().await;
+        };
+        loop {
+            let access = self.threads.access();
+            if let Some(granted) = self.turns.recall_turn(id, access, key).await? {
+                return Ok(granted);
+            }
+            sleep_until(self.waiting.next_look()).await;
+        }
     }
 
     /// Asks the store once, and makes the thread if it does not exist.

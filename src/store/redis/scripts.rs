@@ -102,6 +102,7 @@ scripts! {
     ForgetEvents = "log/forget_events.lua" [],
     PutRecord = "deployment/put_record.lua" [],
     ReadScope = "scopes/read_scope.lua" [OWNERS, LOG, SCOPE],
+    FindItem = "scopes/find_item.lua" [OWNERS, LOG, SCOPE],
     WriteScope = "scopes/write_scope.lua" [OWNERS, RECORDS, LOG, INTEGERS, SCOPE, TURNS],
     MakeRoom = "scopes/make_room.lua" [OWNERS, LOG, SCOPE],
     EndScope = "scopes/end_scope.lua" [OWNERS, RECORDS, LOG, SCOPE, TURNS],

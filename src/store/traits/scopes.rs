@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::scope::{
-    HistorySummary, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, TaskList,
+    HistorySummary, ItemId, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, TaskList,
 };
 use crate::domain::{Access, IdempotencyKey, Life, Stamp, ThreadId, TurnToken};
 use crate::store::{Answered, StoreError, WriteError};
@@ -67,6 +67,15 @@ pub struct HistoryPage {
     pub items: Vec<Kept>,
     /// How much there is.
     pub summary: HistorySummary,
+}
+
+/// The place of an item in a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ItemPlace {
+    /// The place.
+    pub seq: u64,
+    /// Whether the item is gone from it.
+    pub is_removed: bool,
 }
 
 impl HistoryPage {
@@ -190,6 +199,19 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError>;
+
+    /// Finds an item of a scope's history by its id, without a scan. The store knows the places of the last 256 items
+    /// that were removed or dropped, except by a clear, for as long as the scope lives under its id or is moved to
+    /// another.
+    ///
+    /// # Errors
+    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    async fn find_item(
+        &self,
+        scope: &ScopeId,
+        access: Access,
+        id: &ItemId,
+    ) -> Result<Option<ItemPlace>, WriteError>;
 
     /// Performs a write completely or not at all. Creates the scope unless its kind must be created first. An accepted
     /// write is in the store when this returns. A write that only appends items that exist already changes nothing,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use crate::domain::{Access, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
+use crate::domain::{Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
 use crate::store::WriteError;
 
 /// The turns of threads. They change no version, and each call moves the end of the thread.
@@ -23,6 +23,17 @@ pub trait Turns: fmt::Debug + Send + Sync {
         access: Access,
         take: &TakeTurn,
     ) -> Result<TurnGranted, WriteError>;
+
+    /// The turn that was granted to an earlier request with that idempotency key. Grants none, and moves no end.
+    ///
+    /// # Errors
+    /// [`WriteError::Refused`] with `IdempotencyKeyReused` if the key came with another request. [`WriteError::Store`].
+    async fn recall_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: IdempotencyKey,
+    ) -> Result<Option<TurnGranted>, WriteError>;
 
     /// Has a turn end that long from now, even if its time has passed.
     ///

@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 
 use super::ObservedStore;
 use super::call::{Call, Families};
-use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ItemId, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
     Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
     Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
@@ -21,8 +21,8 @@ use crate::store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, Checkpoint, CheckpointDeleted,
     CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed, Due, Entry,
     EntryHead, EntryPage, EntryRange, EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found,
-    Heads, Heard, HistoryFrom, HistoryGlance, HistoryPage, Holding, Images, Imported, Leases,
-    Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse,
+    Heads, Heard, HistoryFrom, HistoryGlance, HistoryPage, Holding, Images, Imported, ItemPlace,
+    Leases, Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse,
     NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned,
     OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry, Rotate, Rotated,
     ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage, Turns,
@@ -128,6 +128,8 @@ measured! {
 measured! {
     Turns as turns {
         take_turn(id: &ThreadId, access: Access, take: &TakeTurn) -> Result<TurnGranted, WriteError>;
+        recall_turn(id: &ThreadId, access: Access, key: IdempotencyKey)
+            -> Result<Option<TurnGranted>, WriteError>;
         renew_turn(id: &ThreadId, access: Access, token: TurnToken, ttl: Duration)
             -> Result<TurnGranted, WriteError>;
         end_turn(id: &ThreadId, access: Access, token: TurnToken) -> Result<(), WriteError>;
@@ -229,6 +231,8 @@ measured! {
             -> Result<Option<ScopeView>, WriteError>;
         read_history(scope: &ScopeId, access: Access, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, WriteError>;
+        find_item(scope: &ScopeId, access: Access, id: &ItemId)
+            -> Result<Option<ItemPlace>, WriteError>;
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
             -> Result<ScopeWritten, WriteError>;
         end_scope(scope: &ScopeId, end: &ScopeEnd) -> Result<Answered<bool>, WriteError>;

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 use threadkeep::domain::scope::{HistoryItem, HistorySummary, ItemId, Removal, ScopeWrite};
-use threadkeep::domain::{Precondition, Refusal};
+use threadkeep::domain::{Access, Conditions, Precondition, Refusal};
 use threadkeep::store::HistoryFrom::{After, Before};
+use threadkeep::store::Rotate;
 
+use super::forks;
 use super::histories::summary;
 use super::room::{Room, numbered_once, once, set as set_state};
 use super::scope_room::{Place, item, numbered, places, set, word};
@@ -20,6 +22,15 @@ impl Place {
     async fn take(&self, count: usize) -> Vec<u64> {
         let taken = self.remove(Removal::Newest(count)).await.taken;
         taken.iter().map(|kept| kept.seq).collect()
+    }
+
+    /// The place of an item, and whether it was removed from there.
+    async fn find(&self, text: &str) -> Option<(u64, bool)> {
+        let found = self
+            .scopes
+            .find_item(&self.scope, Access::All, &id(text))
+            .await;
+        found.unwrap().map(|place| (place.seq, place.is_removed))
     }
 
     /// Removes the item of an id, and returns the number of removed items.
@@ -173,6 +184,102 @@ async fn a_removed_id_may_come_again_with_any_value(room: Room) {
     assert_eq!(summary(&session).await.bytes, 2 * 66);
 }
 
+async fn an_item_is_found_by_its_id_and_its_place_after_it_was_removed(room: Room) {
+    let session = room.session();
+    assert_eq!(session.find("a").await, None);
+    session
+        .add(&[item("a", "1"), item("b", "1"), item("c", "1")])
+        .await;
+
+    session.remove_item("b").await;
+    session.take(1).await;
+
+    assert_eq!(session.find("a").await, Some((1, false)));
+    assert_eq!(session.find("b").await, Some((2, true)));
+    assert_eq!(session.find("c").await, Some((3, true)));
+    assert_eq!(session.find("d").await, None);
+    session.add(&[item("b", "7")]).await;
+    assert_eq!(session.find("b").await, Some((4, false)));
+    session.remove_item("b").await;
+    assert_eq!(session.find("b").await, Some((4, true)), "the last place");
+    session.remove_item("a").await;
+    session.clear_history().await;
+    assert_eq!(session.find("a").await, Some((1, true)), "in an empty one");
+}
+
+async fn a_history_knows_the_places_of_the_last_256_removed_items(room: Room) {
+    let session = room.session();
+    session.add(&numbered(1..301)).await;
+
+    session.remove_item("1").await;
+    session.take(43).await;
+    session.take(100).await;
+    session.take(100).await;
+    session.take(11).await;
+    assert_eq!(session.find("1").await, Some((1, true)));
+    session.take(2).await;
+    assert_eq!(session.find("1").await, None);
+    assert_eq!(session.find("258").await, Some((258, true)));
+
+    session.take(1).await;
+
+    assert_eq!(session.find("258").await, None);
+    for (id, place) in [("259", 259), ("300", 300), ("44", 44)] {
+        assert_eq!(session.find(id).await, Some((place, true)), "{id}");
+    }
+    assert_eq!(session.find("43").await, Some((43, false)));
+}
+
+async fn the_places_of_removed_items_move_with_their_thread_and_a_fork_has_none(room: Room) {
+    let thread = room.subject();
+    thread.merge(&[set_state("k", "1")]).await;
+    let scope = room.scope_of(&thread);
+    scope.add(&numbered(1..4)).await;
+    scope.remove_item("2").await;
+    thread.destroy().await;
+    assert_eq!(scope.find("2").await, None, "the thread has ended");
+
+    let restored = room.backend.restore(&thread.id, None, &thread.policy).await;
+    assert!(restored.unwrap().is_some());
+
+    assert_eq!(scope.find("2").await, Some((2, true)));
+    assert_eq!(scope.find("3").await, Some((3, false)));
+    let [copy, _] = forks::ids(&room, &thread);
+    let forked = forks::fork(&thread);
+    let forked = room.backend.fork(&thread.id, &copy.id, &forked).await;
+    forked.unwrap();
+    let copied = room.scope_of(&copy);
+    assert_eq!(copied.find("2").await, None, "it was never in the copy");
+    assert_eq!(copied.find("3").await, Some((3, false)));
+    let rotate = Rotate {
+        conditions: Conditions::default(),
+        tombstone: thread.policy.tombstone,
+    };
+    let moved = room.store.rotate(&thread.id, &rotate).await.unwrap();
+    let moved = room.scope(&format!("thread:{}", moved.id));
+    assert_eq!(moved.find("2").await, Some((2, true)));
+}
+
+async fn a_removal_on_a_condition_makes_no_thread(room: Room) {
+    let thread = room.subject();
+    let scope = room.scope_of(&thread);
+    let removal = id("a");
+    let write = ScopeWrite {
+        removes: Some(Removal::Item(&removal)),
+        precondition: Some(Precondition::Exists),
+        ..scope.blank()
+    };
+
+    let refused = scope.write(&write).await;
+    assert!(matches!(refused, Err(Refusal::VersionMismatch { .. })));
+    thread.merge(&[set_state("k", "1")]).await;
+    let refused = scope.write(&write).await;
+    assert!(matches!(refused, Err(Refusal::VersionMismatch { .. })));
+
+    scope.add(&[item("a", "1")]).await;
+    assert_eq!(scope.write(&write).await.unwrap().removed, 1);
+}
+
 async fn an_item_that_is_not_there_changes_the_version_alone(room: Room) {
     let session = room.session();
     session.add(&[item("a", "1")]).await;
@@ -253,6 +360,33 @@ async fn the_oldest_make_room_past_empty_places(room: Room) {
     session.write(&all).await.unwrap();
     assert_eq!(session.seqs(After(0), 10).await, [5, 6, 8, 9]);
     assert_eq!(summary(&session).await.removed, 1);
+}
+
+async fn items_that_made_room_keep_their_places(room: Room) {
+    let session = room.session().keeping(4 * 66, true);
+    session.add(&numbered(1..5)).await;
+    session.remove_item("2").await;
+
+    session.add(&numbered(5..7)).await;
+
+    assert_eq!(session.seqs(After(0), 10).await, [3, 4, 5, 6]);
+    for (id, place) in [("1", 1), ("2", 2)] {
+        assert_eq!(session.find(id).await, Some((place, true)), "{id}");
+    }
+    let many = room.session().keeping(1_100 * 68, true);
+    for from in (100..1_200).step_by(100) {
+        many.add(&numbered(from..from + 100)).await;
+    }
+    // the last items of more than one script drops
+    let large = "x".repeat(1_090 * 68);
+    many.add(&[item("large", &format!("\"{large}\""))]).await;
+    let newest = many.seqs(After(0), 1).await[0] - 1;
+    assert!(newest > 1_000);
+    let place_of = async |place: u64| many.find(&(place + 99).to_string()).await;
+    assert_eq!(place_of(newest - 256).await, None);
+    for place in [newest - 255, newest] {
+        assert_eq!(place_of(place).await, Some((place, true)));
+    }
 }
 
 async fn a_repeat_takes_the_same_items(room: Room) {
@@ -406,10 +540,15 @@ super::over_every_store! {
     removed_items_leave_their_places_empty,
     the_first_place_is_that_of_the_oldest_item_left,
     a_removed_id_may_come_again_with_any_value,
+    an_item_is_found_by_its_id_and_its_place_after_it_was_removed,
+    a_history_knows_the_places_of_the_last_256_removed_items,
+    the_places_of_removed_items_move_with_their_thread_and_a_fork_has_none,
+    a_removal_on_a_condition_makes_no_thread,
     an_item_that_is_not_there_changes_the_version_alone,
     a_clear_says_how_many_items_it_removes,
     items_are_removed_before_others_are_appended,
     the_oldest_make_room_past_empty_places,
+    items_that_made_room_keep_their_places,
     a_repeat_takes_the_same_items,
     taken_items_count_where_answers_are_remembered,
     a_refused_condition_removes_nothing,

@@ -406,6 +406,46 @@ async fn a_repeat_gets_the_same_turn(room: Room) {
     assert!(!first.replayed);
 }
 
+async fn a_turn_is_recalled_by_its_key_and_none_is_granted(room: Room) {
+    let thread = living(&room).await;
+    let recall = async |number| {
+        let key = numbered_once(number);
+        let recalled = room.backend.recall_turn(&thread.id, Access::All, key);
+        refused(recalled.await)
+    };
+    let before = recall(1).await;
+    assert!(!is_held(&room, &thread).await);
+    let once = TakeTurn {
+        idempotency: Some(numbered_once(1)),
+        ..asking()
+    };
+    let first = take(&room, &thread, once).await.unwrap();
+    end(&room, &thread, first.token).await.unwrap();
+    let second = take(&room, &thread, asking()).await.unwrap();
+
+    let after = recall(1).await;
+
+    let granted = TurnGranted {
+        replayed: true,
+        ..first
+    };
+    assert_eq!((before, after), (Ok(None), Ok(Some(granted))));
+    assert_eq!(recall(2).await, Ok(None));
+    thread.merge_once(numbered_once(3), &[]).await.unwrap();
+    assert_eq!(recall(3).await, Err(Refusal::IdempotencyKeyReused));
+    renew(&room, &thread, second.token).await.unwrap();
+    room.advance(Policy::THREAD.ttl);
+    assert_eq!(recall(1).await, Ok(None), "the thread has ended");
+    let nothing = room.subject();
+    let key = numbered_once(1);
+    let recalled = room
+        .backend
+        .recall_turn(&nothing.id, Access::All, key)
+        .await;
+    assert_eq!(refused(recalled), Ok(None));
+    assert!(!nothing.exists().await);
+}
+
 async fn a_repeat_of_a_write_is_answered_after_its_turn_was_lost(room: Room) {
     let thread = living(&room).await;
     let turn = take(&room, &thread, asking()).await.unwrap();
@@ -489,6 +529,7 @@ super::over_every_store_and_confirmed!(
     a_token_belongs_to_one_life,
     a_restored_thread_has_no_turn,
     a_repeat_gets_the_same_turn,
+    a_turn_is_recalled_by_its_key_and_none_is_granted,
     a_repeat_of_a_write_is_answered_after_its_turn_was_lost,
     waiting_callers_learn_of_the_end,
     of_many_who_ask_at_once_one_gets_the_turn,

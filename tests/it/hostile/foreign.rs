@@ -8,7 +8,7 @@ use super::schema::free;
 use super::world::{World, bearer, percent, relay_key, signed};
 
 /// All operations, as methods and paths. `mcp` stands for a message to `/mcp`.
-pub(super) const NAMES: [&str; 58] = [
+pub(super) const NAMES: [&str; 66] = [
     "GET /openapi.json",
     "GET /docs/",
     "OPTIONS /v1/threads/current",
@@ -67,6 +67,14 @@ pub(super) const NAMES: [&str; 58] = [
     "DELETE /api/threads/{chat}",
     "POST /api/chat",
     "POST /api/realtime/token",
+    "POST /openai/v1/conversations",
+    "GET /openai/v1/conversations/{conversation}",
+    "POST /openai/v1/conversations/{conversation}",
+    "DELETE /openai/v1/conversations/{conversation}",
+    "GET /openai/v1/conversations/{conversation}/items",
+    "POST /openai/v1/conversations/{conversation}/items",
+    "GET /openai/v1/conversations/{conversation}/items/{item}",
+    "DELETE /openai/v1/conversations/{conversation}/items/{item}",
 ];
 
 /// The operations that never answer with 2xx, and why.
@@ -134,6 +142,11 @@ pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Reques
         "GET /api/threads/{chat}" if dice.one_in(2) => request
             .parameter("limit", "5")
             .parameter("before", "2999-01-01T00:00:00Z"),
+        "GET /openai/v1/conversations/{conversation}/items" if dice.one_in(2) => request
+            .parameter("limit", "5")
+            .parameter("order", dice.word(&["asc", "desc"]))
+            .parameter("include[]", "reasoning.encrypted_content")
+            .parameter("after", dice.word(&["i-1", "i-2", "i-3"])),
         "GET /api/v1/runs/{run}/events" if dice.one_in(2) => request.parameter("include", "state"),
         _ => request,
     }
@@ -147,6 +160,11 @@ fn fill(path: &str, world: World<'_>, dice: &mut Dice) -> String {
         .replace("{run}", &run)
         .replace("{namespace}", &world.namespace(dice))
         .replace("{chat}", dice.word(&["chat-1", "chat%202", "chat-3"]))
+        .replace(
+            "{conversation}",
+            &world.thread(dice).replace("thrd_", "conv_"),
+        )
+        .replace("{item}", dice.word(&["i-1", "i-2", "i-3"]))
         .replace("{keyword}", "l")
         .replace("{key}", &percent(&world.key(dice)))
         .replace("{ttl}", dice.word(&["0", "60", "3600"]))
@@ -159,6 +177,15 @@ fn body(name: &str, world: World<'_>, dice: &mut Dice) -> Option<Value> {
             "id": dice.word(&["chat-1", "chat 2", "chat-3"]), "userId": "ann", "title": "T", "metadata": {"a": 1}
         }),
         "PATCH /api/threads/{chat}" => json!({"title": "T", "metadata": {"b": null}}),
+        "POST /openai/v1/conversations"
+        | "POST /openai/v1/conversations/{conversation}"
+        | "POST /openai/v1/conversations/{conversation}/items" => json!({
+            "metadata": {"topic": "demo"},
+            "items": [
+                {"id": dice.word(&["i-1", "i-2", "i-3"]), "role": "user", "content": "hi"},
+                {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            ],
+        }),
         "POST /api/v1/state-handles" | "POST /api/v1/state-handles/{handle}/extend" => {
             json!({"ttl_seconds": dice.between(1, 100)})
         }

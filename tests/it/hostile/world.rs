@@ -202,6 +202,13 @@ impl World<'_> {
         let mut requests: Vec<_> = (0..THREADS).map(begin).collect();
         let save = |place| with_key("POST", format!("/v1/threads/{}/checkpoints", id(place)));
         requests.extend((0..THREADS).map(save));
+        let append = |place| {
+            let items =
+                ["i-1", "i-2", "i-3"].map(|id| json!({"id": id, "value": {"type": "x", "id": id}}));
+            let path = format!("/v1/threads/{}/history", id(place));
+            with_key("POST", path).json(json!({"items": items}).to_string())
+        };
+        requests.extend((0..THREADS).map(append));
         requests.push(with_key(
             "DELETE",
             format!("/v1/threads/{}", id(THREADS - 1)),

@@ -310,6 +310,27 @@ fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> 
     ]
 }
 
+/// Requests of the protocol of `OpenAI`'s conversations, which serves only callers with an API key.
+fn openai_doors(id: &str) -> Vec<(Door, u16)> {
+    let conversation = format!("/openai/v1/conversations/conv_{}", &id["thrd_".len()..]);
+    let item = json!({"items": [{"role": "user", "content": "hi"}]});
+    let requests = [
+        (Method::GET, "", None),
+        (Method::POST, "", Some(json!({"metadata": {}}))),
+        (Method::DELETE, "", None),
+        (Method::GET, "/items", None),
+        (Method::POST, "/items", Some(item)),
+        (Method::GET, "/items/a", None),
+        (Method::DELETE, "/items/a", None),
+    ];
+    let door = |(method, path, body)| Door {
+        method,
+        path: format!("{conversation}{path}"),
+        body,
+    };
+    requests.map(|request| (door(request), 401)).into()
+}
+
 async fn version(client: &Client, id: &str) -> (Value, Value) {
     let object = by_key(client, Method::GET, &format!("/v1/threads/{id}"));
     let object = object.ok().await.json();
@@ -346,7 +367,8 @@ fn check(case: &Case, door: &str, answer: &Answer) {
 /// Tries all doors as that caller.
 async fn try_doors(client: &Client, setting: Setting, case: &Case) {
     let before = version(client, &case.id).await;
-    for (door, status) in use_agent_doors(&case.id, setting, case) {
+    let doors_of_others = use_agent_doors(&case.id, setting, case).into_iter();
+    for (door, status) in doors_of_others.chain(openai_doors(&case.id)) {
         let request = ask(client, &case.headers, door.method.clone(), &door.path);
         let answer = match &door.body {
             Some(body) => request.json(&body.to_string()).send().await,

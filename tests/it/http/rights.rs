@@ -159,7 +159,7 @@ async fn the_other_protocols_ask_for_the_same_rights(backend: Backend) {
         let request = client.post("/mcp").json(&ping);
         request.header("accept", "application/json, text/event-stream")
     };
-    let calls: [(&str, &dyn Fn() -> Request); 6] = [
+    let calls: [(&str, &dyn Fn() -> Request); 7] = [
         ("scopes", &mcp),
         ("scopes", &|| client.get("/api/v1/sessions")),
         ("scopes", &|| client.get("/state-handles")),
@@ -168,6 +168,9 @@ async fn the_other_protocols_ask_for_the_same_rights(backend: Backend) {
         ("threads", &|| {
             let body = json!({"id": "a chat", "userId": "ann"}).to_string();
             client.post("/api/threads").json(&body)
+        }),
+        ("threads", &|| {
+            client.post("/openai/v1/conversations").json("{}")
         }),
     ];
 

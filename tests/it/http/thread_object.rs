@@ -150,6 +150,15 @@ async fn choosing_the_id_takes_an_api_key(server: &Server) {
     assert_eq!(made.header("x-thread-id"), Some(&*thread.signed));
 }
 
+async fn an_unknown_api_key_makes_no_thread(server: &Server) {
+    let client = server.client();
+    let post = || client.post("/v1/threads").json("{}");
+
+    post().bearer("wrong").refused(401, "invalid_api_key").await;
+
+    assert_eq!(post().send().await.status, 201, "a stranger may make one");
+}
+
 async fn a_malformed_id_is_refused(server: &Server) {
     for id in ["", "thrd_x", "thrd_0123456789abcdef0123456789abcde!"] {
         server
@@ -563,6 +572,7 @@ over_both_stores!(
     a_thread_is_made_of_nothing_too,
     a_thread_is_made_with_state_metadata_and_ttl,
     choosing_the_id_takes_an_api_key,
+    an_unknown_api_key_makes_no_thread,
     a_malformed_id_is_refused,
     a_thread_is_made_once,
     a_destroyed_id_cannot_be_made_anew_at_once,

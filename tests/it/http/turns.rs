@@ -167,6 +167,71 @@ async fn a_repeat_gets_the_same_turn(server: &Server) {
         .await;
 }
 
+async fn a_turn_needs_no_body(server: &Server) {
+    let thread = server.client().thread();
+
+    let taken = thread.post("turn", "").send().await;
+    let token = taken.json()["token"].as_str().unwrap().to_owned();
+    let renewed = by(thread.patch("turn", ""), &token).send().await;
+
+    assert_eq!((taken.status, renewed.status), (201, 200));
+}
+
+/// A request for the turn, which is sent again with the same key if its answer is lost.
+fn ask_once(thread: &OwnThread, key: &str) -> Request {
+    let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
+    thread.post("turn", body).header("idempotency-key", key)
+}
+
+async fn a_repeat_is_answered_before_those_who_wait(server: &Server) {
+    let thread = &server.client().thread();
+    let first = ask_once(thread, "a").send().await.json();
+
+    let again = before_those_who_wait(thread, async {
+        let again = ask_once(thread, "a").send().await;
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+        assert_eq!(again.json(), first);
+        again.json()["token"].as_str().unwrap().to_owned()
+    });
+
+    let token = again.await;
+    by(thread.put("state/k", "1"), &token).ok().await;
+}
+
+/// Does something while another caller waits for the turn.
+async fn before_those_who_wait<T>(thread: &OwnThread, act: impl Future<Output = T>) -> T {
+    let waiting = ask_once(thread, "b").send();
+    tokio::select! {
+        biased;
+        answer = waiting => panic!("{}", answer.text()),
+        done = async {
+            // so that the other has arrived
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            act.await
+        } => done,
+    }
+}
+
+async fn a_repeat_gets_the_turn_of_a_request_that_still_waits(server: &Server) {
+    let thread = &server.client().thread();
+    let held = token(thread, &json!({"ttl_seconds": 600})).await;
+
+    let (first, again) = tokio::join!(ask_once(thread, "a").send(), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        before_those_who_wait(thread, async {
+            let give_back = async {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                by(thread.delete("turn"), &held).send().await;
+            };
+            tokio::join!(ask_once(thread, "a").send(), give_back).0
+        })
+        .await
+    });
+
+    assert_eq!((first.status, again.status), (201, 201));
+    assert_eq!(first.json()["token"], again.json()["token"]);
+}
+
 async fn what_is_malformed_is_refused(server: &Server) {
     let thread = server.client().thread();
     for body in [
@@ -394,25 +459,31 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
     }
     let count = async || {
         let metrics = server.client().get("/metrics").ok().await;
-        let name =
-            r#"threadkeep_store_duration_seconds_count{operation="take_turn",part="turns"} "#;
-        let line = metrics
-            .text()
-            .lines()
-            .find_map(|line| line.strip_prefix(name).map(str::to_owned));
-        line.unwrap().parse::<usize>().unwrap()
+        let of = |operation: &str| {
+            let name = "threadkeep_store_duration_seconds_count";
+            let name = format!(r#"{name}{{operation="{operation}",part="turns"}} "#);
+            let line = metrics.text();
+            let line = line.lines().find_map(|line| line.strip_prefix(&name));
+            line.unwrap().parse::<usize>().unwrap()
+        };
+        of("take_turn") + of("recall_turn")
     };
     let before = count().await;
 
-    let waiting = threads.iter().map(|thread| async {
-        take(thread, &json!({"wait_seconds": 4}))
-            .await
-            .problem(409, "turn_taken");
+    let waiting = threads.iter().enumerate().flat_map(|(at, thread)| {
+        // half of them behind the others, and leave before them
+        [4, 3].map(move |wait_seconds| async move {
+            let body = json!({"wait_seconds": wait_seconds}).to_string();
+            let ask = thread.post("turn", &body);
+            ask.header("idempotency-key", format!("{wait_seconds}-{at}"))
+                .refused(409, "turn_taken")
+                .await;
+        })
     });
     futures_util::future::join_all(waiting).await;
 
     // each asks when it comes and when it leaves
-    let asked = count().await - before - 2 * threads.len();
+    let asked = count().await - before - 4 * threads.len();
     assert!((8..=20).contains(&asked), "{asked}");
 }
 
@@ -428,4 +499,7 @@ over_both_stores!(
     a_caller_that_waits_in_vain_is_refused,
     a_caller_gets_a_turn_that_ends_by_itself,
     waiting_callers_are_served_in_the_order_of_their_arrival,
+    a_turn_needs_no_body,
+    a_repeat_is_answered_before_those_who_wait,
+    a_repeat_gets_the_turn_of_a_request_that_still_waits,
 );

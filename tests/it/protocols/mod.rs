@@ -3,4 +3,5 @@
 mod agentuity;
 mod mcp;
 mod modelrelay;
+mod openai;
 mod use_agent;

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use threadkeep::domain::scope::{Lifetime, ScopeDocument, ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep::domain::scope::{
+    ItemId, Lifetime, ScopeDocument, ScopeId, ScopeWrite, ScopeWritten,
+};
 use threadkeep::domain::{Access, Fingerprint, IdempotencyKey, Life, Refusal, Stamp, ThreadId};
 use threadkeep::store::{
-    Answered, Clock, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
-    WriteError,
+    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    StoreError, WriteError,
 };
 
 use super::{Kind, List};
@@ -338,6 +340,22 @@ impl Scopes for Reference {
         let (mut world, now_ms) = self.now();
         world.slide(now_ms);
         Ok(world.scope.as_ref().map(|held| page(held, from, most)))
+    }
+
+    async fn find_item(
+        &self,
+        _: &ScopeId,
+        _: Access,
+        id: &ItemId,
+    ) -> Result<Option<ItemPlace>, WriteError> {
+        let (mut world, now_ms) = self.now();
+        world.slide(now_ms);
+        let history = world.scope.as_ref().map(|held| held.document.history());
+        Ok(history.and_then(|history| {
+            let kept = history.place(id).map(|seq| (seq, false));
+            let found = kept.or_else(|| history.removed_place(id).map(|seq| (seq, true)));
+            found.map(|(seq, is_removed)| ItemPlace { seq, is_removed })
+        }))
     }
 
     async fn write_scope(

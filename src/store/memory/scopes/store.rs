@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 
-use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{ItemId, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::check_turn;
 use crate::domain::{Access, Life, ThreadId};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, StoreError,
-    WriteError,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    StoreError, WriteError,
 };
 
 impl MemoryStore {
@@ -60,6 +60,16 @@ impl Scopes for MemoryStore {
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
         self.read_held(scope, access, true, |held, _, _| held.page(from, limit))
+    }
+
+    async fn find_item(
+        &self,
+        scope: &ScopeId,
+        access: Access,
+        id: &ItemId,
+    ) -> Result<Option<ItemPlace>, WriteError> {
+        let found = self.read_held(scope, access, true, |held, _, _| held.place(id));
+        Ok(found?.flatten())
     }
 
     async fn write_scope(

@@ -471,17 +471,10 @@ impl Entry {
         let now_ms = step.now_ms;
         self.sweep(step);
         self.check_access(access, now_ms)?;
-        if let Some(key) = take.idempotency {
-            match self.records.find(key, now_ms)? {
-                Some(Answered::Granted(first)) => {
-                    return Ok(TurnGranted {
-                        replayed: true,
-                        ..*first
-                    });
-                }
-                Some(_) => return Err(Refusal::IdempotencyKeyReused),
-                None => {}
-            }
+        if let Some(key) = take.idempotency
+            && let Some(first) = self.recall_turn(access, key, now_ms)?
+        {
+            return Ok(first);
         }
         if self.is_unbound(access, now_ms) {
             return Err(Refusal::NoThread);
@@ -494,6 +487,25 @@ impl Entry {
                 .add(key, Answered::Granted(granted), now_ms, ends_ms);
         }
         Ok(granted)
+    }
+
+    /// The turn that was granted to an earlier request with that key.
+    pub(crate) fn recall_turn(
+        &mut self,
+        access: Access,
+        key: IdempotencyKey,
+        now_ms: u64,
+    ) -> Result<Option<TurnGranted>, Refusal> {
+        self.records.sweep(now_ms);
+        self.check_access(access, now_ms)?;
+        match self.records.find(key, now_ms)? {
+            Some(Answered::Granted(first)) => Ok(Some(TurnGranted {
+                replayed: true,
+                ..*first
+            })),
+            Some(_) => Err(Refusal::IdempotencyKeyReused),
+            None => Ok(None),
+        }
     }
 
     pub(crate) fn renew_turn(

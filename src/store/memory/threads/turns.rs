@@ -5,7 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use crate::domain::{Access, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
+use crate::domain::{
+    Access, IdempotencyKey, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+};
 use crate::store::memory::MemoryStore;
 use crate::store::{Turns, WriteError};
 
@@ -31,6 +33,19 @@ impl Turns for MemoryStore {
         }
         Ok(shard.change(id, now_ms, |entry, step| {
             entry.take_turn(access, take, step)
+        })?)
+    }
+
+    async fn recall_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: IdempotencyKey,
+    ) -> Result<Option<TurnGranted>, WriteError> {
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        Ok(shard.change(id, now_ms, |entry, _| {
+            entry.recall_turn(access, key, now_ms)
         })?)
     }
 

@@ -11,7 +11,7 @@ use crate::domain::{Json, Life, Stamp};
 use crate::store::redis::refusals::{accepted, unless_refused};
 use crate::store::redis::threads::meta::take;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
-use crate::store::{Answered, ScopeParts, ScopeView, StoreError, WriteError};
+use crate::store::{Answered, ItemPlace, ScopeParts, ScopeView, StoreError, WriteError};
 
 const META_BYTES: usize = 75;
 /// The number of empty places in the history, which follows if there are any.
@@ -136,6 +136,20 @@ pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeV
         },
         history: meta.history,
     }))
+}
+
+/// The place of an item, if it was found.
+pub(super) fn item_place(reply: Value) -> Result<Option<ItemPlace>, StoreError> {
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    match &array(reply)?[..] {
+        [seq, is_removed] => Ok(Some(ItemPlace {
+            seq: integer(seq)?,
+            is_removed: is_done(is_removed)?,
+        })),
+        _ => Err(UNKNOWN),
+    }
 }
 
 /// An entry of a history's stream.

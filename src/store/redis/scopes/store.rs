@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::{arguments, replies};
-use crate::domain::scope::{HistorySummary, ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{HistorySummary, ItemId, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{Access, Life, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
@@ -15,8 +15,8 @@ use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::link::Calls;
 use crate::store::redis::transport::replies::{array, is_done};
 use crate::store::{
-    Answered, Archives, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes,
-    StoreError, WriteError,
+    Answered, Archives, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView,
+    Scopes, StoreError, WriteError,
 };
 
 #[async_trait]
@@ -48,6 +48,23 @@ impl Scopes for RedisStore {
         let view = replies::view(unless_foreign(view)?, &parts)?;
         let page = view.map(|view| page(view.history, items));
         Ok(page.transpose()?)
+    }
+
+    async fn find_item(
+        &self,
+        scope: &ScopeId,
+        access: Access,
+        id: &ItemId,
+    ) -> Result<Option<ItemPlace>, WriteError> {
+        let keys = self.names.scope(scope);
+        let mut cmd = Script::FindItem.call(3 + usize::from(keys.thread.is_some()));
+        cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+        add_thread(&mut cmd, &keys);
+        cmd.arg(self.ahead())
+            .arg(arguments::who(access))
+            .arg(id.as_str());
+        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(replies::item_place(reply)?)
     }
 
     async fn write_scope(

@@ -7,7 +7,7 @@ use redis::Value;
 use tokio::sync::broadcast;
 
 use super::arguments::{bounded_ms, idempotency, who};
-use crate::domain::{Access, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
+use crate::domain::{Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
 use crate::store::redis::RedisStore;
 use crate::store::redis::refusals::{unless_foreign, unless_refused};
 use crate::store::redis::scripts::Script;
@@ -17,6 +17,7 @@ use crate::store::{Turns, WriteError};
 
 const EXCLUSIVE: u8 = 1;
 const WAITS: u8 = 2;
+const ONLY_TELL: u8 = 4;
 
 #[async_trait]
 impl Turns for RedisStore {
@@ -26,19 +27,27 @@ impl Turns for RedisStore {
         access: Access,
         take: &TakeTurn,
     ) -> Result<TurnGranted, WriteError> {
-        let bucket = self.names.bucket_of(id);
-        let mut cmd = Script::TakeTurn.call(2);
         let exclusive = if take.exclusive { EXCLUSIVE } else { 0 };
         let waits = if take.waits { WAITS } else { 0 };
-        cmd.arg(bucket.thread(id))
-            .arg(bucket.answers(id))
-            .arg(self.ahead())
-            .arg(who(access))
-            .arg(idempotency(take.idempotency))
-            .arg(take.token.0)
+        let mut cmd = self.taking(id, access, take.idempotency);
+        cmd.arg(take.token.0)
             .arg(bounded_ms(take.ttl))
             .arg(u64::from(exclusive + waits));
         granted(self.link.calls().write(cmd).await?)
+    }
+
+    async fn recall_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: IdempotencyKey,
+    ) -> Result<Option<TurnGranted>, WriteError> {
+        let mut cmd = self.taking(id, access, Some(key));
+        cmd.arg("").arg(0).arg(u64::from(ONLY_TELL));
+        match self.link.calls().read(cmd).await? {
+            Value::Nil => Ok(None),
+            reply => granted(reply).map(Some),
+        }
     }
 
     async fn renew_turn(
@@ -89,6 +98,17 @@ impl Turns for RedisStore {
 }
 
 impl RedisStore {
+    fn taking(&self, id: &ThreadId, access: Access, key: Option<IdempotencyKey>) -> Command {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::TakeTurn.call(2);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(self.ahead())
+            .arg(who(access))
+            .arg(idempotency(key));
+        cmd
+    }
+
     fn of_turn(&self, script: Script, id: &ThreadId, access: Access, token: TurnToken) -> Command {
         let mut cmd = self.reading(script, id, access);
         cmd.arg(token.0);

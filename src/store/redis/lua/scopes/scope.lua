@@ -8,6 +8,8 @@
 --   xKEY       when it expires, if it does
 --   T          the task list as JSON, if there is one
 --   R          the record, if there is one
+--   G          the last items that were removed or dropped, except by a clear, the newest last: of each the first 8
+--              bytes of the SHA-1 of its id, and its place (6 bytes)
 -- Next to it, in its slot:
 --   :k:NAME    the scope; of a thread its id, of others a digest
 --   :y:NAME    the history: a stream of PLACE-0 with `t` time, `i` id, `v` value
@@ -20,6 +22,8 @@ local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Items of a history that one script drops at most: each takes about 4 us, and a large one can take the
 -- place of a hundred thousand small ones.
 local MOST_DROPPED = 1000
+-- Removed items whose places are known, and the bytes of each in the field `G`.
+local MOST_MARKS, MARK_BYTES, DIGEST_BYTES = 256, 14, 8
 -- Bytes of the items that one write takes at most, unless a single item has more.
 local MOST_TAKEN_BYTES = 1048576
 
@@ -110,7 +114,7 @@ end
 -- place after them, and whether they are enough. They are read in ever larger portions: most items take the place of
 -- one, and each of them can be large.
 local function oldest_items(history, s, bytes, gone)
-  local found, portion = {ids = {}, bytes = 0, first = s.first}, 1
+  local found, portion = {ids = {}, places = {}, bytes = 0, first = s.first}, 1
   while found.bytes < bytes and #found.ids < MOST_DROPPED do
     local items = call('XRANGE', history, fmt('%.0f-0', found.first), '+', 'COUNT', portion)
     if #items == 0 then
@@ -121,7 +125,8 @@ local function oldest_items(history, s, bytes, gone)
       if found.bytes >= bytes then break end
       found.first = place_of(item) + 1
       if not gone[item[2][4]] then
-        found.ids[#found.ids + 1], found.bytes = item[2][4], found.bytes + bytes_of(item)
+        local at = #found.ids + 1
+        found.ids[at], found.places[at], found.bytes = item[2][4], place_of(item), found.bytes + bytes_of(item)
       end
     end
     portion = math.min(2 * portion, 64)
@@ -130,9 +135,33 @@ local function oldest_items(history, s, bytes, gone)
   return found
 end
 
+local function digest_of(id)
+  local hex = redis.sha1hex(id)
+  return pack('>I4I4', tonumber(sub(hex, 1, 8), 16), tonumber(sub(hex, 9, 16), 16))
+end
+
+-- Remembers the places of items that are gone, the oldest first.
+local function mark_items(key, ids, places)
+  local marks = {call('HGET', key, 'G') or ''}
+  for i = math.max(1, #ids - MOST_MARKS + 1), #ids do
+    marks[#marks + 1] = digest_of(ids[i]) .. pack('>I6', places[i])
+  end
+  call('HSET', key, 'G', sub(table.concat(marks), -MARK_BYTES * MOST_MARKS))
+end
+
+-- The place that a gone item had, if it is known.
+local function marked_place(key, id)
+  local marks, digest = call('HGET', key, 'G') or '', digest_of(id)
+  -- the newest first: an id may have been removed more than once
+  for at = #marks - MARK_BYTES + 1, 1, -MARK_BYTES do
+    if sub(marks, at, at + DIGEST_BYTES - 1) == digest then return (unpack_('>I6', marks, at + DIGEST_BYTES)) end
+  end
+end
+
 local function drop_items(k, s, found)
   in_slices('HDEL', k.ids, found.ids)
   call('XTRIM', k.history, 'MINID', fmt('%.0f-0', found.first))
+  mark_items(k.scope, found.ids, found.places)
   s.first, s.history, s.items = oldest_place(k.history, s, found.first), s.history - found.bytes, s.items - #found.ids
 end
 
@@ -154,13 +183,15 @@ end
 
 -- Removes items, the newest first; their places stay empty.
 local function remove_items(k, s, items)
-  local places, ids = {}, {}
+  local entries, ids, places = {}, {}, {}
   for i, item in ipairs(items) do
-    places[i], ids[i] = item[1], item[2][4]
+    local at = #items + 1 - i
+    entries[at], ids[at], places[at] = item[1], item[2][4], place_of(item)
     s.history = s.history - bytes_of(item)
   end
-  call('XDEL', k.history, unpack(places))
+  call('XDEL', k.history, unpack(entries))
   call('HDEL', k.ids, unpack(ids))
+  mark_items(k.scope, ids, places)
   s.items = s.items - #items
   if s.items == 0 then
     call('UNLINK', k.history, k.ids)

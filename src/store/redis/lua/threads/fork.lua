@@ -60,7 +60,7 @@ if s and (has(2) or has(4)) then
   local scope = beside(key, ':k:')
   if has(2) then
     call('COPY', KEYS[2], scope)
-    call('HDEL', scope, 'R')
+    call('HDEL', scope, 'R', 'G')
   else
     s.bytes, s.keys, s.due, s.tasks = 0, 0, 0, 0
   end

@@ -1,13 +1,13 @@
--- Grants a turn.
+-- Grants a turn, or only tells which one an earlier request with the same idempotency key was granted.
 -- KEYS: 1 thread, 2 its remembered answers.
 -- ARGV: 1 ahead, 2 access, 3 idempotency key or nothing, 4 token, 5 how long it lasts, 6 flags: 1 exclusive, 2 the caller
---       waits.
--- Reply: `U`, whether it was replayed, token, when it ends; or a refusal.
+--       waits, 4 only tell.
+-- Reply: `U`, whether it was replayed, token, when it ends; or a refusal; or nil if there is nothing to tell.
 local key, ahead, access, flags = KEYS[1], tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[6])
 local refusal = owner_refusal(access ~= '' and living(key, ahead), access)
 if refusal then return refusal end
 local given, memory = recall(KEYS[2], ARGV[3], ahead, 'U')
-if given then return given end
+if given or flags == 4 then return given or false end
 local m, left = touch(key, ahead, access)
 if not m or is_unbound(m, access) then return {'R', 'no_thread'} end
 local turn = call('HGET', key, 'U')

@@ -1,0 +1,81 @@
+//! Edits of an object as text: its other members, their order and their numbers stay.
+
+use crate::domain::{is_named, members};
+
+/// A new value of a member.
+pub(super) struct Edit<'a> {
+    pub(super) name: &'static str,
+    pub(super) json: &'a str,
+}
+
+/// A compact object with new values in the place of the old ones, or at its end.
+pub(super) fn edited(object: &str, edits: &[Edit<'_>]) -> String {
+    let added: usize = edits
+        .iter()
+        .map(|edit| edit.name.len() + edit.json.len() + 4)
+        .sum();
+    let mut text = String::with_capacity(object.len() + added);
+    let mut is_placed = vec![false; edits.len()];
+    let mut separator = '{';
+    for (key, value) in members(object) {
+        let edit = edits.iter().position(|edit| is_named(key, edit.name));
+        let value = match edit {
+            Some(index) => {
+                is_placed[index] = true;
+                edits[index].json
+            }
+            None => value,
+        };
+        text.push(separator);
+        text.push_str(key);
+        text.push(':');
+        text.push_str(value);
+        separator = ',';
+    }
+    for (edit, _) in edits.iter().zip(is_placed).filter(|(_, placed)| !placed) {
+        text.push(separator);
+        text.push('"');
+        text.push_str(edit.name);
+        text.push_str("\":");
+        text.push_str(edit.json);
+        separator = ',';
+    }
+    if separator == '{' {
+        text.push(separator);
+    }
+    text.push('}');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(object: &str, edits: &[(&'static str, &str)]) -> String {
+        let edits: Vec<_> = edits
+            .iter()
+            .map(|(name, json)| Edit { name, json })
+            .collect();
+        edited(object, &edits)
+    }
+
+    #[test]
+    fn new_members_come_last_and_others_keep_their_place() {
+        for (object, edits, expected) in [
+            ("{}", &[][..], "{}"),
+            ("{}", &[("a", "1"), ("b", "[]")], r#"{"a":1,"b":[]}"#),
+            (
+                r#"{"x":1.0,"a":null,"x":1e400}"#,
+                &[("a", "2"), ("b", "3")],
+                r#"{"x":1.0,"a":2,"x":1e400,"b":3}"#,
+            ),
+            (
+                r#"{"a":1,"\u0061":2}"#,
+                &[("a", "3")],
+                r#"{"a":3,"\u0061":3}"#,
+            ),
+        ] {
+            assert_eq!(with(object, edits), expected, "{object}");
+        }
+    }
+}

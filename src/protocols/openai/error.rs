@@ -1,0 +1,205 @@
+//! Errors as the clients show them: `{"error":{"message","type","param","code"}}`. Never 409, which the clients take
+//! for transient.
+
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
+use actix_web::{HttpResponse, ResponseError};
+use serde_json::json;
+
+use super::fault::Fault;
+use crate::domain::Refusal;
+use crate::service::ServiceError;
+use crate::web::ApiError;
+
+const INVALID: &str = "invalid_request_error";
+
+/// Errors of requests.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenAiError {
+    /// An error that the API has too.
+    #[error(transparent)]
+    Api(ApiError),
+    /// The store failed before the request changed anything.
+    #[error(transparent)]
+    Unchanged(ApiError),
+    /// A malformed parameter.
+    #[error(transparent)]
+    Invalid(#[from] InvalidRequest),
+    /// The body is JSON, but not an object.
+    #[error("The body must be a JSON object.")]
+    NotAnObject,
+    /// There is no such conversation.
+    #[error("Conversation not found.")]
+    NoSuchConversation,
+    /// The conversation has no such item.
+    #[error("Item not found in this conversation.")]
+    NoSuchItem,
+    /// A page begins after an item that was never in the conversation.
+    #[error("The item in 'after' was not found in this conversation.")]
+    UnknownCursor,
+    /// An unknown path.
+    #[error("Unknown request URL. Check the path and the method.")]
+    UnknownUrl,
+}
+
+/// A request that the client can mend.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct InvalidRequest(Fault);
+
+/// The part of an error that depends on its kind.
+struct Row {
+    status: StatusCode,
+    kind: &'static str,
+    code: Option<&'static str>,
+    param: Option<String>,
+    message: String,
+}
+
+impl<E: Into<ApiError>> From<E> for OpenAiError {
+    fn from(error: E) -> Self {
+        Self::Api(error.into())
+    }
+}
+
+impl From<Fault> for OpenAiError {
+    fn from(fault: Fault) -> Self {
+        Self::Invalid(InvalidRequest(fault))
+    }
+}
+
+impl OpenAiError {
+    /// The failure of a read.
+    pub(super) fn unchanged(error: ServiceError) -> Self {
+        Self::Unchanged(error.into())
+    }
+
+    /// Whether the request may have changed something despite the error.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        match self {
+            Self::Api(ApiError::Service(ServiceError::Store(error))) => error.is_ambiguous(),
+            _ => false,
+        }
+    }
+
+    fn row(&self) -> Row {
+        let row = |status, code| Row {
+            status,
+            kind: INVALID,
+            code,
+            param: None,
+            message: self.to_string(),
+        };
+        match self {
+            Self::Api(error) | Self::Unchanged(error) => row_of(error),
+            Self::Invalid(InvalidRequest(fault)) => Row {
+                param: Some(fault.param.clone()),
+                ..row(StatusCode::BAD_REQUEST, Some(fault.code))
+            },
+            Self::NotAnObject => row(StatusCode::BAD_REQUEST, None),
+            Self::NoSuchConversation | Self::NoSuchItem => row(StatusCode::NOT_FOUND, None),
+            Self::UnknownCursor => Row {
+                param: Some("after".into()),
+                ..row(StatusCode::NOT_FOUND, None)
+            },
+            Self::UnknownUrl => row(StatusCode::NOT_FOUND, Some("unknown_url")),
+        }
+    }
+}
+
+/// The row of an error that the API has too.
+fn row_of(error: &ApiError) -> Row {
+    let problem = error.problem();
+    // an exclusive turn of another client passes: a client is to come back, which it would not after a 400
+    let (status, kind, code) = match (problem.status, problem.code) {
+        (_, "invalid_json") => (StatusCode::BAD_REQUEST, INVALID, None),
+        (StatusCode::UNAUTHORIZED, _) => {
+            (StatusCode::UNAUTHORIZED, INVALID, Some("invalid_api_key"))
+        }
+        (StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::PRECONDITION_FAILED, _) => {
+            (StatusCode::NOT_FOUND, INVALID, None)
+        }
+        (StatusCode::CONFLICT, "turn_taken") => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "server_error",
+            Some("turn_taken"),
+        ),
+        (StatusCode::CONFLICT, code) => (StatusCode::BAD_REQUEST, INVALID, Some(code)),
+        (StatusCode::PAYLOAD_TOO_LARGE, "history_too_large") => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            INVALID,
+            Some("conversation_too_large"),
+        ),
+        (StatusCode::PAYLOAD_TOO_LARGE, _) => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            INVALID,
+            Some("request_too_large"),
+        ),
+        (StatusCode::BAD_REQUEST, _) => (StatusCode::BAD_REQUEST, INVALID, Some("invalid_value")),
+        (StatusCode::TOO_MANY_REQUESTS, _) => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "requests",
+            Some("rate_limit_exceeded"),
+        ),
+        (status, _) if status.is_server_error() => {
+            (status, "server_error", Some("store_unavailable"))
+        }
+        (status, code) => (status, INVALID, Some(code)),
+    };
+    Row {
+        status,
+        kind,
+        code,
+        param: None,
+        message: message(error).unwrap_or(problem.detail),
+    }
+}
+
+/// The text for people where it is another one than at `/v1`, or has to have sizes.
+fn message(error: &ApiError) -> Option<String> {
+    match error {
+        // writes require that the conversation exists
+        ApiError::Service(ServiceError::Refused(
+            Refusal::VersionMismatch { .. } | Refusal::Destroyed,
+        )) => Some(OpenAiError::NoSuchConversation.to_string()),
+        ApiError::BodyTooLarge {
+            limit_bytes,
+            read_bytes,
+        } if read_bytes > limit_bytes => Some(format!(
+            "The request body has {read_bytes} bytes or more; the limit is {limit_bytes} bytes."
+        )),
+        ApiError::Service(ServiceError::Refused(Refusal::HistoryTooLarge {
+            limit_bytes,
+            size_bytes,
+            attempted_bytes,
+        })) => Some(format!(
+            "The conversation has {size_bytes} bytes and would have {attempted_bytes}; the limit is {limit_bytes} bytes."
+        )),
+        _ => None,
+    }
+}
+
+impl ResponseError for OpenAiError {
+    fn status_code(&self) -> StatusCode {
+        self.row().status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let row = self.row();
+        let mut response = match self {
+            Self::Api(error) | Self::Unchanged(error) => error.error_response(),
+            _ => HttpResponse::new(row.status),
+        };
+        *response.status_mut() = row.status;
+        let is_json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, is_json);
+        let body = json!({"error": {
+            "message": row.message,
+            "type": row.kind,
+            "param": row.param,
+            "code": row.code,
+        }});
+        response.set_body(BoxBody::new(body.to_string()))
+    }
+}

@@ -1,0 +1,40 @@
+//! The kinds of items that the server knows something of. All others are stored as well.
+
+/// A pointer to an item that is stored elsewhere.
+pub(super) const ITEM_REFERENCE: &str = "item_reference";
+/// A message, which is also the kind of items with a role and no type.
+pub(super) const MESSAGE: &str = "message";
+
+/// The beginnings of generated ids.
+static PREFIXES: [(&str, &str); 19] = [
+    (MESSAGE, "msg_"),
+    ("function_call", "fc_"),
+    ("function_call_output", "fco_"),
+    ("reasoning", "rs_"),
+    ("web_search_call", "ws_"),
+    ("file_search_call", "fs_"),
+    ("computer_call", "cu_"),
+    ("computer_call_output", "cuo_"),
+    ("code_interpreter_call", "ci_"),
+    ("image_generation_call", "ig_"),
+    ("local_shell_call", "lsh_"),
+    ("shell_call", "sh_"),
+    ("mcp_call", "mcp_"),
+    ("mcp_list_tools", "mcpl_"),
+    ("mcp_approval_request", "mcpr_"),
+    ("mcp_approval_response", "mcpa_"),
+    ("custom_tool_call", "ctc_"),
+    ("custom_tool_call_output", "ctco_"),
+    ("compaction", "cmp_"),
+];
+
+/// The beginning of a generated id of an item of that kind.
+pub(super) fn prefix(kind: &str) -> &'static str {
+    let found = PREFIXES.iter().find(|(known, _)| *known == kind);
+    found.map_or("item_", |(_, prefix)| prefix)
+}
+
+/// Whether the server completes items of that kind which come without a status.
+pub(super) fn is_completed(kind: &str) -> bool {
+    matches!(kind, MESSAGE | "function_call" | "function_call_output")
+}

@@ -1,0 +1,11 @@
+-- Finds an item of a history by its id. KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
+-- ARGV: 1 ahead, 2 access, 3 id.
+-- Reply: nil; a refusal; or its place, and 1 if it is gone.
+local ahead = tonumber(ARGV[1])
+local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
+local _, s, _, refusal = open_scope(k, ahead, true, ARGV[2])
+if not s then return refusal or false end
+local known = call('HGET', k.ids, ARGV[3])
+if known then return {fmt('%.0f', (unpack_('>I6', known))), 0} end
+local place = marked_place(k.scope, ARGV[3])
+return place and {fmt('%.0f', place), 1} or false

@@ -1,0 +1,91 @@
+#!/bin/sh
+# Has the unmodified Python packages openai and openai-agents, and openai for TypeScript, keep their conversations in
+# threadkeep: all routes, pages in both directions, errors, connections that are cut after a request, two processes that
+# add at once, runs of agents, and the published tests of openai-agents. Prints each suite with the number of its checks.
+#
+#   tests/openai.sh          over the embedded store
+#   tests/openai.sh redis    over two replicas, on a redis-server that it starts
+#
+# Needs python3 with venv, node (20 or later) and npm; the packages are installed below target/.
+set -eu
+
+cd "$(dirname "$0")/.."
+# shellcheck source=tests/server.sh
+. tests/server.sh
+
+store=${1:-memory}
+agents=0.24.0
+start_server "$store"
+if [ "$store" = redis ]; then
+    start_replica
+else
+    replica_address=$address
+fi
+main=$server
+# a server whose store goes away
+redis-server --port 0 --unixsocket "$dir/away.sock" --save '' --dir "$dir" >"$dir/away-redis.log" 2>&1 &
+away=$!
+servers="$servers $away"
+until_it redis-cli -s "$dir/away.sock" ping
+run_server away THREADKEEP_REDIS_URL="unix://$dir/away.sock"
+away_address=$listening
+kill "$away"
+run_server limited THREADKEEP_RATE_THREAD_WRITES=2/1h
+limited_address=$listening
+export OPENAI_API_KEY="$api_key"
+
+# drive KIND PART ARGUMENT...: runs that part of the checks with the synchronous or the asynchronous client.
+drive() {
+    "$venv/bin/python" tests/openai/client.py "$@"
+}
+
+# the version that the page of the protocol describes, and the newest one
+for version in 3.54.0 3.57.0; do
+    venv=$PWD/target/openai-$version
+    also_install_python openai-agents "$agents"
+    also_install_python openai "$version"
+    for kind in sync async; do
+        drive "$kind" all "$address"
+        drive "$kind" unavailable "$away_address"
+        drive "$kind" limited "$limited_address"
+        conversation=$(drive "$kind" create "$address")
+        # two processes, each at its own replica if there are two
+        drive "$kind" add "$address" "$conversation" even &
+        even=$!
+        drive "$kind" add "$replica_address" "$conversation" odd &
+        odd=$!
+        wait "$even"
+        wait "$odd"
+        drive "$kind" added "$replica_address" "$conversation"
+    done
+    "$venv/bin/python" tests/openai/agents_session.py "$address"
+done
+
+# fill_tests: the tests of openai-agents, which are only in its source distribution.
+fill_tests() {
+    [ -e "$published/installed" ] && return
+    rm -rf "$published"
+    mkdir -p "$published"
+    "$venv/bin/pip" download --quiet --no-deps --no-binary openai-agents --dest "$published" "openai-agents==$agents"
+    tar -xzf "$published"/*.tar.gz -C "$published" --strip-components 1 --wildcards '*/tests' '*/pyproject.toml'
+    touch "$published/installed"
+}
+
+also_install_python pytest 9.2.0
+also_install_python pytest-asyncio 1.5.0
+also_install_python httpx 0.28.1
+published=$PWD/target/openai-agents-$agents-tests
+locked fill_tests
+# Not these: they expect a function call without a status back without one, and a conversation adds it.
+(
+    cd "$published"
+    tests=$OLDPWD/tests/openai
+    THREADKEEP_URL="http://$address/openai/v1" PYTHONPATH="$tests" "$venv/bin/python" -m pytest -q -s \
+        -p published -p no:cacheprovider tests/memory/test_openai_conversations_session.py \
+        -k 'not lost-ack'
+)
+
+install_npm openai 7.57.0 @openai/agents-openai@0.20.0 zod@4.6.7
+node tests/openai/typescript.mjs "$address" "$npm"
+server=$main
+check_server

@@ -1,0 +1,153 @@
+"""Keeps the conversations of agents by the published package openai-agents. Called by openai.sh: agents_session.py ADDRESS"""
+
+import asyncio
+import importlib.metadata
+import logging
+import sys
+
+from agents import Agent, ModelSettings, OpenAIConversationsSession, RunConfig, Runner, function_tool
+from agents.retry import ModelRetrySettings
+from agents.run_internal.session_persistence import rewind_session_items
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from openai import AsyncOpenAI, NotFoundError
+
+client = AsyncOpenAI(base_url=f"http://{sys.argv[1]}/openai/v1")
+# the library warns of ends of conversations that are not its own
+logging.getLogger("openai.agents").setLevel(logging.ERROR)
+CONFIG = RunConfig(tracing_disabled=True)
+
+
+def session_of(conversation=None):
+    return OpenAIConversationsSession(openai_client=client, conversation_id=conversation)
+
+
+def shown(items):
+    """The parts of items that the test has sent."""
+    return [item.get("output") or item.get("arguments") or item["content"][0]["text"] for item in items]
+
+
+async def check_items():
+    session = session_of()
+    sent = [{"role": "user", "content": str(number)} for number in range(45)]
+    await session.add_items(sent)
+    found = await session.get_items()
+    assert shown(found) == [str(number) for number in range(45)]
+    for limit in (0, 1, 19, 20, 21, 30, 45, 100):
+        assert await session.get_items(limit=limit) == (found[-limit:] if limit else [])
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "1"}
+    await session.add_items([call, output])
+    popped = await session.pop_item()
+    assert popped["output"] == "1" and popped["call_id"] == "c"
+    assert (await session.pop_item())["name"] == "f"
+    assert await session.get_items() == found
+    conversation = session.session_id
+    assert await session_of(conversation).get_items() == found
+    await session.clear_session()
+    assert await session.get_items() == []
+    assert session.session_id != conversation
+
+
+async def check_pops_at_once():
+    """One of two callers that pop the same item gets 404, and no item is popped twice."""
+    session = session_of()
+    await session.add_items([{"role": "user", "content": str(number)} for number in range(20)])
+
+    async def pop_all():
+        other, popped = session_of(session.session_id), []
+        while True:
+            try:
+                item = await other.pop_item()
+            except NotFoundError:
+                continue
+            if item is None:
+                return popped
+            popped.append(item["id"])
+
+    popped = sum(await asyncio.gather(*(pop_all() for _ in range(4))), [])
+    assert len(popped) == len(set(popped)) == 20
+
+
+@function_tool
+def lookup(name: str) -> str:
+    return f"{name} is here"
+
+
+async def run(agent, text, session, streamed):
+    if not streamed:
+        return (await Runner.run(agent, text, session=session, run_config=CONFIG)).final_output
+    result = Runner.run_streamed(agent, text, session=session, run_config=CONFIG)
+    async for _ in result.stream_events():
+        pass
+    return result.final_output
+
+
+async def check_runner(streamed):
+    """The model of a second run sees the items of the first, as the first run made them."""
+    model = ScriptedModel([
+        [function_call("lookup", {"name": "Ada"}, call_id="call_1")],
+        [assistant_message("Ada is here.")],
+        [assistant_message("As I said.")],
+    ])
+    agent, session = Agent(name="a", model=model, tools=[lookup]), session_of()
+    assert await run(agent, "Where is Ada?", session, streamed) == "Ada is here."
+    # another process goes on with it
+    session = session_of(session.session_id)
+    assert await run(agent, "Where?", session, streamed) == "As I said."
+    expected = ["Where is Ada?", '{"name":"Ada"}', "Ada is here", "Ada is here.", "Where?"]
+    seen = [item if isinstance(item.get("content"), list) or "type" in item and item["type"] != "message"
+            else {"content": [{"text": item["content"]}]} for item in model.calls[-1].input]
+    assert shown(seen) == expected, model.calls[-1].input
+    assert shown(await session.get_items()) == [*expected, "As I said."]
+
+
+async def check_a_failed_call():
+    """After a failed call the run begins again, and its input is in the conversation once."""
+    model = ScriptedModel([
+        ModelStep.raise_error(RuntimeError("the model is away")),
+        [assistant_message("Hello.")],
+    ])
+    settings = ModelSettings(retry=ModelRetrySettings(max_retries=1, policy=lambda _: True))
+    agent, session = Agent(name="a", model=model, model_settings=settings), session_of()
+    assert await run(agent, "Hi", session, False) == "Hello."
+    assert shown(await session.get_items()) == ["Hi", "Hello."]
+
+
+async def check_rewind():
+    """A run finds its own items at the end of the conversation, which are unchanged, and pops them."""
+    session = session_of()
+    await session.add_items([{"role": "user", "content": "before"}])
+    before = await session.get_items()
+    content = [{"type": "input_text", "text": "\u00e9"}]
+    own = [
+        {"type": "message", "role": "user", "status": "completed", "content": content},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{ }", "status": "completed"},
+        {"type": "custom_tool_call", "call_id": "d", "name": "g", "input": "x"},
+    ]
+    await session.add_items(own)
+    await rewind_session_items(session, own)
+    assert await session.get_items() == before
+    await session.add_items(own)
+    await session.add_items([{"role": "user", "content": "of another caller"}])
+    await rewind_session_items(session, own)
+    assert len(await session.get_items()) == len(before) + len(own) + 1, "the end is not its own"
+
+
+CHECKS = [
+    check_items,
+    check_pops_at_once,
+    lambda: check_runner(False),
+    lambda: check_runner(True),
+    check_a_failed_call,
+    check_rewind,
+]
+
+
+async def check_all():
+    for check in CHECKS:
+        await check()
+
+
+asyncio.run(check_all())
+version = importlib.metadata.version
+print(f"openai-agents {version('openai-agents')} on openai {version('openai')}: {len(CHECKS)} passed")

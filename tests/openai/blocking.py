@@ -1,0 +1,48 @@
+"""The asynchronous client with the calls of the synchronous one, so that the same checks run with both."""
+
+import asyncio
+import inspect
+
+from openai import AsyncOpenAI
+
+# the client keeps its connections in the loop that opened them
+loop = asyncio.new_event_loop()
+
+
+async def first_page(pages):
+    return await pages
+
+
+async def collect(pages):
+    return [page async for page in pages]
+
+
+class Blocking:
+    """A part of an asynchronous client, each call of which waits for its result."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getattr__(self, name):
+        return blocking(getattr(self.inner, name))
+
+    def __call__(self, *args, **options):
+        return blocking(self.inner(*args, **options))
+
+    def __iter__(self):
+        return iter(loop.run_until_complete(collect(self.inner)))
+
+
+def blocking(value):
+    if inspect.isawaitable(value):
+        # a list can be awaited for its first page, and iterated over for all of its items
+        is_list = hasattr(value, "__aiter__")
+        value = loop.run_until_complete(first_page(value))
+        return Blocking(value) if is_list else value
+    if callable(value) or hasattr(value, "__aiter__") or type(value).__module__.startswith("openai.resources"):
+        return Blocking(value)
+    return value
+
+
+def async_client(**options):
+    return Blocking(AsyncOpenAI(**options))
