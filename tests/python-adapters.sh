@@ -47,11 +47,14 @@ test_framework() {
     venv=$work/$1-$age
     install_wheel "$venv"
     log=$work/adapters-memory.log
-    (test_store "$1" memory) >"$log" 2>&1 &
-    other=$!
     status=0
-    (test_store "$1" redis) || status=1
-    wait "$other" || status=1
+    # in the background, where a command that fails ends them
+    test_store "$1" memory >"$log" 2>&1 &
+    embedded=$!
+    test_store "$1" redis &
+    redis=$!
+    wait "$redis" || status=1
+    wait "$embedded" || status=1
     cat "$log"
     if [ $age = newest ]; then
         (cd "$package" && "$work/types/bin/mypy" --cache-dir "$work/mypy-$1" --python-executable "$venv/bin/python" \
