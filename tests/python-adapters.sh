@@ -44,7 +44,7 @@ test_framework() {
     mkdir "$run"
     cp -r "$package/tests" "$package/pyproject.toml" "$run"
     if [ "$2" = newest ]; then
-        (cd "$package" && nice "$work/types/bin/mypy" --cache-dir "$work/mypy-$1" --python-executable "$venv/bin/python" "src/threadkeep/$1")
+        (cd "$package" && nice "$work/types/bin/mypy" --cache-dir "$work/mypy-$1" --python-executable "$venv/bin/python" "src/threadkeep/$1"/*.py)
     fi
     echo "python adapters: $1, $2 versions, on $STORE"
     (cd "$run" && nice "$venv/bin/python" -m pytest -q -p no:cacheprovider "tests/adapters/$1")

@@ -1,0 +1,143 @@
+"""Deletes checkpoints, and copies them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from .._adapter import collected
+from .._flow import Flow
+from .._flows.namespaces import configure, delete, drop, entries, get, get_many, keys
+from .._http.message import Request
+from .._place import Place, new_key
+from ..errors import VersionMismatch
+from ..models import Entry
+from ._bodies import deleting, putting
+from ._reading import records_in
+from ._records import Record, Reference, blob_keys, checkpoints_key, writes_key
+from ._thread import SavedThread, SavedThreads
+from ._writing import index_of, put_record, run_key, run_of
+
+BLOCK = 32
+"""Requests in one step, of which up to eight are in flight."""
+
+
+def delete_thread(thread: SavedThread, runs: Place) -> Flow[None]:
+    """Deletes all that a thread has."""
+    in_thread = yield from collected(keys(thread.place, "r/"))
+    indexed = yield from get_many(runs, [info.key.removeprefix("r/") for info in in_thread])
+    yield from drop(thread.place)
+    thread.known.forget(thread.place)
+    for entry in indexed.values():
+        yield from _delete_unchanged(runs, entry)
+
+
+def delete_run(threads: SavedThreads, serde: SerializerProtocol, run_id: str) -> Flow[None]:
+    """Deletes the checkpoints of a run, in all threads."""
+    for indexed in (yield from collected(entries(threads.runs, run_key(run_id)))):
+        thread = threads.thread(indexed.body.decode("utf-8", "surrogatepass"), serde)
+        in_thread = yield from get(thread.place, f"r/{indexed.key}")
+        records = yield from _records_of(thread)
+        doomed = [record for record in records if run_of(serde.loads_typed(record.metadata)) == run_id]
+        yield from _remove(thread, doomed, [record for record in records if record not in doomed])
+        if in_thread:
+            yield from _delete_unchanged(thread.place, in_thread)
+        yield from _delete_unchanged(threads.runs, indexed)
+
+
+def keep_latest(thread: SavedThread) -> Flow[None]:
+    """Deletes all checkpoints but the latest one of each namespace, and those that its delta channels need."""
+    records = yield from _records_of(thread)
+    by_ns: dict[str, dict[str, Record]] = {}
+    for record in records:  # newest first
+        by_ns.setdefault(record.ns, {})[record.id] = record
+    kept = [record for by_id in by_ns.values() for record in _needed(thread, by_id)]
+    kept_keys = {(record.ns, record.id) for record in kept}
+    yield from _remove(thread, [record for record in records if (record.ns, record.id) not in kept_keys], kept)
+
+
+def _needed(thread: SavedThread, by_id: dict[str, Record]) -> Iterator[Record]:
+    """The latest checkpoint, and its ancestors up to those that have values of its delta channels.
+
+    A delta channel is rebuilt from the nearest ancestor that has a value, and the writes since.
+    """
+    record = next(iter(by_id.values()))
+    counters = thread.serde.loads_typed(record.metadata).get("counters_since_delta_snapshot") or {}
+    versions = thread.serde.loads_typed(record.checkpoint)["channel_versions"]
+    without_value = {channel for channel in counters if channel in versions and channel not in record.values}
+    seen = {record.id}
+    yield record
+    while without_value and record.parent in by_id and record.parent not in seen:
+        record = by_id[record.parent]
+        seen.add(record.id)
+        yield record
+        without_value -= record.values.keys()
+
+
+def copy(
+    source: SavedThread, target: SavedThread, target_id: str, runs: Place, idle_ttl_seconds: int | None
+) -> Flow[None]:
+    """Copies a thread. Checkpoints appear with all that they refer to, and after their ancestors."""
+    records = yield from _records_of(source)
+    if records and idle_ttl_seconds is not None:
+        yield from configure(target.place, idle_ttl_seconds=idle_ttl_seconds)
+    for prefix in ("b/", "v/w/", "w/"):
+        copied = yield from collected(entries(source.place, prefix))
+        yield from _in_blocks(putting(target.place, entry.key, entry.body) for entry in copied)
+    for record in reversed(records):
+        yield index_of(target.place, runs, target_id, target.serde.loads_typed(record.metadata))
+        yield from put_record(target.place, record._replace(thread_id=target_id))
+
+
+def _records_of(thread: SavedThread) -> Flow[list[Record]]:
+    """All checkpoints of a thread, those of each namespace newest first."""
+    found = yield from collected(entries(thread.place, "c/"))
+    return (yield from records_in(thread, found))
+
+
+def _remove(thread: SavedThread, doomed: Sequence[Record], kept: Iterable[Record]) -> Flow[None]:
+    """Deletes checkpoints, then their writes, and then the large values that no other one has."""
+    if not doomed:
+        return
+    place = thread.place
+    yield from _in_blocks(deleting(place, checkpoints_key(record.ns, record.id)) for record in doomed)
+    thread.known.forget(place)
+    written = yield from collected(keys(place, "w/"))
+    in_parts = yield from collected(keys(place, "v/"))
+    owners = {
+        key
+        for record in doomed
+        for key in (checkpoints_key(record.ns, record.id) + "/", writes_key(record.ns, record.id))
+    }
+    of_doomed = [info.key for info in written if _owner(info.key) in owners]
+    of_doomed += [info.key for info in in_parts if _owner(info.key.removeprefix("v/")) in owners]
+    yield from _in_blocks(deleting(place, key) for key in of_doomed)
+    large = set(_blobs_of(doomed)) - set(_blobs_of(kept))
+    yield from _in_blocks(deleting(place, key) for key in sorted(large))
+
+
+def _owner(key: str) -> str:
+    """The part of a key that names the checkpoint."""
+    return "/".join(key.split("/")[:3]) + "/"
+
+
+def _blobs_of(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        for channel, value in record.values.items():
+            if isinstance(value, Reference):
+                yield from blob_keys(record.ns, channel, value)
+
+
+def _delete_unchanged(place: Place, entry: Entry) -> Flow[None]:
+    """Deletes an entry unless it was put again."""
+    try:
+        yield from delete(place, entry.key, if_match=entry.etag, idempotency_key=new_key())
+    except VersionMismatch:
+        return
+
+
+def _in_blocks(requests: Iterator[Request]) -> Flow[None]:
+    while block := list(islice(requests, BLOCK)):
+        yield block
