@@ -34,6 +34,9 @@ Pl = TypeVar("Pl", bound=Place)
 
 MAX_CONCURRENT_REQUESTS = 8
 
+MIN_FOR_THREADS = 4
+"""Blocking, fewer requests are sent one after the other: threads would take longer to start."""
+
 
 class Open(NamedTuple):
     """Opens a response, and ends the one before."""
@@ -135,7 +138,7 @@ class Runner:
         return self._send_all(self.transport.send, step)
 
     def _send_all(self, send: Callable[[Request], T], requests: list[Request]) -> list[T]:
-        if len(requests) < 2:
+        if len(requests) < MIN_FOR_THREADS:
             return [send(request) for request in requests]
         with ThreadPoolExecutor(min(len(requests), MAX_CONCURRENT_REQUESTS)) as pool:
             return list(pool.map(send, requests))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import ormsgpack
 
 from .._flow import Flow
-from .._flows.namespaces import get_many
+from .._flows.namespaces import get, get_many
 from .._http.message import Request
 from .._place import Place, new_key, segment
 
@@ -61,9 +61,11 @@ def whole(place: Place, bodies: Mapping[str, bytes]) -> Flow[dict[str, bytes]]:
 
 def read_parts(place: Place, keys: list[str]) -> Flow[dict[str, bytes]]:
     """The bodies of entries. Raises `Gone` if one does not exist."""
-    if not keys:
-        return {}
-    entries = yield from get_many(place, keys)
+    if len(keys) == 1:  # the bytes as they are cost half as much as in JSON
+        entry = yield from get(place, keys[0])
+        entries = {keys[0]: entry} if entry else {}
+    else:
+        entries = yield from get_many(place, keys)
     if len(entries) < len(set(keys)):
         raise Gone
     return {key: entry.body for key, entry in entries.items()}

@@ -10,7 +10,7 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 
 from .._adapter import collected, together
 from .._flow import Emit, Flow, Items
-from .._flows.namespaces import entries, get_many, keys
+from .._flows.namespaces import entries, get, get_many, keys
 from ..errors import ThreadkeepError
 from ..models import Entry
 from ._bodies import Gone, read_parts, whole
@@ -41,12 +41,14 @@ def read(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple |
 
 
 def _read_once(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple | None]:
-    looking = [collected(entries(thread.place, checkpoints_key(ns, id), limit=1))]
-    if id is not None:
-        looking.append(_entries_of_writes(thread, ns, id))
-    found, *of_writes = yield from together(looking)
+    if id is None:
+        found = yield from collected(entries(thread.place, checkpoints_key(ns), limit=1))
+        of_writes = None
+    else:
+        found, writes = yield from together([_entry(thread, ns, id), _entries_of_writes(thread, ns, id)])
+        of_writes = [writes]
     records = yield from records_in(thread, found)
-    return (yield from _tuples(thread, records, of_writes or None))[0] if records else None
+    return (yield from _tuples(thread, records, of_writes))[0] if records else None
 
 
 def listed(
@@ -112,6 +114,11 @@ def records_in(thread: SavedThread, found: Sequence[Entry]) -> Flow[list[Record]
     """The checkpoints in entries."""
     bodies = yield from whole(thread.place, {entry.key: entry.body for entry in found})
     return [Record.unpack(body) for body in bodies.values()]
+
+
+def _entry(thread: SavedThread, ns: str, id: str) -> Flow[list[Entry]]:
+    entry = yield from get(thread.place, checkpoints_key(ns, id))
+    return [entry] if entry else []
 
 
 def _entries_of_writes(thread: SavedThread, ns: str, id: str) -> Flow[list[Entry]]:

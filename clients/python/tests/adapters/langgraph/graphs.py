@@ -21,7 +21,7 @@ def joined(state: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     return [*state, *(item for write in writes for item in write)]
 
 
-def config_of(thread_id: str, ns: str = "", id: str | None = None) -> dict[str, Any]:
+def config_of(thread_id: str, ns: str = "", id: str | None = None) -> Any:
     configurable = {"thread_id": thread_id, "checkpoint_ns": ns}
     return {"configurable": configurable if id is None else {**configurable, "checkpoint_id": id}}
 
