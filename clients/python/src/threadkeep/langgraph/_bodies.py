@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import ormsgpack
 
+from .._both import putting
 from .._flow import Flow
 from .._flows.namespaces import get, get_many
-from .._http.message import Request
-from .._place import Place, new_key, segment
+from .._place import Place, new_key
 
 PART_BYTES = 900_000
 _WHOLE, _IN_PARTS = b"\0", b"\1"
-FOREVER = 0
-"""The TTL of entries that refer to each other. It also overrides a default of the server."""
 
 
 class Gone(Exception):
@@ -25,17 +23,6 @@ def parts_of(data: bytes) -> Iterator[bytes]:
     """The data in parts that fit into an entry."""
     for start in range(0, max(len(data), 1), PART_BYTES):
         yield data[start : start + PART_BYTES]
-
-
-def putting(place: Place, key: str, body: bytes) -> Request:
-    """Puts an entry that stays."""
-    headers = {"content-type": "application/octet-stream"}
-    return place.write("PUT", f"/{segment(key)}", body, query={"ttl_seconds": FOREVER}, headers=headers)
-
-
-def deleting(place: Place, key: str) -> Request:
-    """Deletes an entry."""
-    return place.write("DELETE", f"/{segment(key)}")
 
 
 def body_for(place: Place, key: str, data: bytes) -> Flow[bytes]:

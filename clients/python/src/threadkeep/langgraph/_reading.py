@@ -8,7 +8,7 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 
-from .._adapter import collected, together
+from .._both import collected, together
 from .._flow import Emit, Flow, Items
 from .._flows.namespaces import entries, get, get_many, keys
 from ..errors import ThreadkeepError

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._adapter import collected
+from .._both import collected, deleting, in_blocks, putting
 from .._flow import Flow
 from .._flows.namespaces import configure, delete, drop, entries, get, get_many, keys
-from .._http.message import Request
 from .._place import Place, new_key
 from ..errors import VersionMismatch
 from ..models import Entry
-from ._bodies import deleting, putting
 from ._reading import records_in
 from ._records import Record, Reference, blob_keys, checkpoints_key, writes_key
 from ._thread import SavedThread, SavedThreads
 from ._writing import index_of, put_record, run_key, run_of
-
-BLOCK = 32
-"""Requests in one step, of which up to eight are in flight."""
 
 
 def delete_thread(thread: SavedThread, runs: Place) -> Flow[None]:
@@ -85,7 +79,7 @@ def copy(
         yield from configure(target.place, idle_ttl_seconds=idle_ttl_seconds)
     for prefix in ("b/", "v/w/", "w/"):
         copied = yield from collected(entries(source.place, prefix))
-        yield from _in_blocks(putting(target.place, entry.key, entry.body) for entry in copied)
+        yield from in_blocks(putting(target.place, entry.key, entry.body) for entry in copied)
     for record in reversed(records):
         yield index_of(target.place, runs, target_id, target.serde.loads_typed(record.metadata))
         yield from put_record(target.place, record._replace(thread_id=target_id))
@@ -102,7 +96,7 @@ def _remove(thread: SavedThread, doomed: Sequence[Record], kept: Iterable[Record
     if not doomed:
         return
     place = thread.place
-    yield from _in_blocks(deleting(place, checkpoints_key(record.ns, record.id)) for record in doomed)
+    yield from in_blocks(deleting(place, checkpoints_key(record.ns, record.id)) for record in doomed)
     thread.known.forget(place)
     written = yield from collected(keys(place, "w/"))
     in_parts = yield from collected(keys(place, "v/"))
@@ -113,9 +107,9 @@ def _remove(thread: SavedThread, doomed: Sequence[Record], kept: Iterable[Record
     }
     of_doomed = [info.key for info in written if _owner(info.key) in owners]
     of_doomed += [info.key for info in in_parts if _owner(info.key.removeprefix("v/")) in owners]
-    yield from _in_blocks(deleting(place, key) for key in of_doomed)
+    yield from in_blocks(deleting(place, key) for key in of_doomed)
     large = set(_blobs_of(doomed)) - set(_blobs_of(kept))
-    yield from _in_blocks(deleting(place, key) for key in sorted(large))
+    yield from in_blocks(deleting(place, key) for key in sorted(large))
 
 
 def _owner(key: str) -> str:
@@ -136,8 +130,3 @@ def _delete_unchanged(place: Place, entry: Entry) -> Flow[None]:
         yield from delete(place, entry.key, if_match=entry.etag, idempotency_key=new_key())
     except VersionMismatch:
         return
-
-
-def _in_blocks(requests: Iterator[Request]) -> Flow[None]:
-    while block := list(islice(requests, BLOCK)):
-        yield block

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._adapter import FlowConnection, collected, namespace_name
+from .._adapter import namespace_name
+from .._both import BothConnection, collected
 from .._flow import Flow
 from .._flows.namespaces import namespaces
 from .._place import Place
@@ -55,7 +56,7 @@ class SavedThread(NamedTuple):
 class SavedThreads:
     """The threads of a saver."""
 
-    def __init__(self, connection: FlowConnection, prefix: str) -> None:
+    def __init__(self, connection: BothConnection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix
         self._known = KnownValues()

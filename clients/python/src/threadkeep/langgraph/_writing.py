@@ -8,12 +8,13 @@ from typing import Any
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
 
 from .._adapter import digest
+from .._both import FOREVER, putting
 from .._flow import Flow
 from .._flows.namespaces import configure, get, put
 from .._http.message import Request
 from .._place import Place, new_key
 from ..errors import VersionMismatch
-from ._bodies import FOREVER, body_for, parts_of, putting, whole
+from ._bodies import body_for, parts_of, whole
 from ._records import (
     Record,
     Reference,

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from langgraph.cache.base import BaseCache, FullKey, Namespace, ValueT
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._adapter import FlowConnection, checked_prefix, collected, digest, namespace_name, together
+from .._adapter import checked_prefix, digest, namespace_name
+from .._both import FOREVER, Both, BothConnection, collected, deleting, in_blocks, putting
 from .._flow import Flow
-from .._flows.namespaces import delete, drop, get_many, keys, put
+from .._flows.namespaces import drop, get_many, keys
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
-from ._bodies import FOREVER
 
 
-class ThreadkeepCache(BaseCache[ValueT]):
+class ThreadkeepCache(Both, BaseCache[ValueT]):
     """Caches values of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop."""
 
     def __init__(
@@ -28,7 +28,7 @@ class ThreadkeepCache(BaseCache[ValueT]):
         serde: SerializerProtocol | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._connection = FlowConnection(client, base_url, api_key)
+        self._connection = BothConnection(client, base_url, api_key)
         self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "cache", ""))
 
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
@@ -55,14 +55,6 @@ class ThreadkeepCache(BaseCache[ValueT]):
         """Deletes the values in these namespaces, or all."""
         await self._connection.arun(self._clear(namespaces))
 
-    def close(self) -> None:
-        """Closes the cache's own connections. In a running event loop, await `aclose` instead."""
-        self._connection.close()
-
-    async def aclose(self) -> None:
-        """Closes the cache's own connections."""
-        await self._connection.aclose()
-
     def _get(self, full_keys: Sequence[FullKey]) -> Flow[dict[FullKey, ValueT]]:
         found = yield from get_many(self._place, [_entry_key(*key) for key in full_keys])
         values: dict[FullKey, ValueT] = {}
@@ -74,16 +66,16 @@ class ThreadkeepCache(BaseCache[ValueT]):
         return values
 
     def _set(self, pairs: Mapping[FullKey, tuple[ValueT, int | None]]) -> Flow[None]:
-        changes: list[Flow[object]] = []
+        requests = []
         for (namespace, key), (value, ttl) in pairs.items():
             entry_key = _entry_key(namespace, key)
             if ttl is not None and ttl <= 0:
-                changes.append(delete(self._place, entry_key))
+                requests.append(deleting(self._place, entry_key))
                 continue
             type, data = self.serde.dumps_typed(value)
             body = type.encode() + b":" + data
-            changes.append(put(self._place, entry_key, body, ttl_seconds=FOREVER if ttl is None else ttl))
-        yield from together(changes)
+            requests.append(putting(self._place, entry_key, body, ttl_seconds=FOREVER if ttl is None else ttl))
+        yield from in_blocks(iter(requests))
 
     def _clear(self, namespaces: Sequence[Namespace] | None) -> Flow[None]:
         if namespaces is None:
@@ -91,7 +83,7 @@ class ThreadkeepCache(BaseCache[ValueT]):
             return
         for namespace in namespaces:
             found = yield from collected(keys(self._place, _prefix(namespace)))
-            yield from together([delete(self._place, info.key) for info in found])
+            yield from in_blocks(deleting(self._place, info.key) for info in found)
 
 
 def _entry_key(namespace: Sequence[str], key: str) -> str:

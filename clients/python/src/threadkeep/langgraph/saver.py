@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +18,8 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._adapter import FlowConnection, checked_prefix
+from .._adapter import checked_prefix
+from .._both import Both, BothConnection
 from .._flow import Flow, Items
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
@@ -27,7 +27,7 @@ from . import _reading, _removing, _writing
 from ._thread import SavedThread, SavedThreads
 
 
-class ThreadkeepSaver(BaseCheckpointSaver[str]):
+class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
     """Stores the checkpoints of graphs. One object serves blocking and async callers, in any thread and event loop.
 
     Without `client`, the saver makes its own connections, which `close` closes. Checkpoints stay until they are
@@ -46,7 +46,7 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._connection = FlowConnection(client, base_url, api_key)
+        self._connection = BothConnection(client, base_url, api_key)
         self._threads = SavedThreads(self._connection, checked_prefix(prefix))
         self._ttl_seconds = ttl_seconds
 
@@ -154,30 +154,6 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
         """A version of a channel that is greater than the current one, and that nobody else makes."""
         number = int(str(current).partition(".")[0]) + 1 if current is not None else 1
         return f"{number:032}.{random.random():016}"
-
-    def close(self) -> None:
-        """Closes the saver's own connections. In a running event loop, await `aclose` instead."""
-        self._connection.close()
-
-    async def aclose(self) -> None:
-        """Closes the saver's own connections."""
-        await self._connection.aclose()
-
-    def __enter__(self) -> ThreadkeepSaver:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> ThreadkeepSaver:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def _thread(self, thread_id: str) -> SavedThread:
         return self._threads.thread(thread_id, self.serde)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
-from types import TracebackType
 
 from langgraph.store.base import (
     BaseStore,
@@ -21,7 +20,8 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from .._adapter import FlowConnection, checked_prefix, collected, namespace_name, together
+from .._adapter import checked_prefix, namespace_name
+from .._both import FOREVER, Both, BothConnection, collected, together
 from .._flow import Flow
 from .._flows.namespaces import delete, entries, get, get_many, keys, put
 from .._place import new_key
@@ -29,14 +29,11 @@ from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
 from ..errors import VersionMismatch
 from ..models import Entry
-from ._bodies import FOREVER
 from ._items import StoredItem, item_key, namespace_in, prefix_of
 from ._matching import has_all, is_selected, literal_prefix
 
-MAX_PAGE = 100
 
-
-class ThreadkeepStore(BaseStore):
+class ThreadkeepStore(Both, BaseStore):
     """Stores items of JSON, up to 1 MiB each. One object serves blocking and async callers, in any thread and loop.
 
     Searches have no vectors: they ignore `query`, and `index` of a put. They return items in the order of the labels
@@ -54,7 +51,7 @@ class ThreadkeepStore(BaseStore):
         prefix: str = "langgraph",
         ttl: TTLConfig | None = None,
     ) -> None:
-        self._connection = FlowConnection(client, base_url, api_key)
+        self._connection = BothConnection(client, base_url, api_key)
         self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "store", ""))
         self.ttl_config = ttl
 
@@ -65,30 +62,6 @@ class ThreadkeepStore(BaseStore):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """The same, awaited."""
         return await self._connection.arun(self._perform(list(ops)))
-
-    def close(self) -> None:
-        """Closes the store's own connections. In a running event loop, await `aclose` instead."""
-        self._connection.close()
-
-    async def aclose(self) -> None:
-        """Closes the store's own connections."""
-        await self._connection.aclose()
-
-    def __enter__(self) -> ThreadkeepStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> ThreadkeepStore:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def _perform(self, ops: Sequence[Op]) -> Flow[list[Result]]:
         puts: dict[str, PutOp] = {}
