@@ -1,4 +1,4 @@
-"""What the tests of all adapters share."""
+"""Parts of the tests of all adapters."""
 
 from __future__ import annotations
 

@@ -5,31 +5,11 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from support.both import Awaited
 from support.portal import Portal
 from support.server import API_KEY, Server
 
 from threadkeep.langgraph import ThreadkeepSaver
-
-Open = Callable[..., ThreadkeepSaver]
-
-
-class Awaited:
-    """Something with async methods, `aget` for `get`, under the names of the blocking ones."""
-
-    def __init__(self, wrapped: Any, portal: Portal) -> None:
-        self._wrapped = wrapped
-        self._portal = portal
-
-    def __getattr__(self, name: str) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            answer = getattr(self._wrapped, f"a{name}")(*args, **kwargs)
-            return self._portal.run(_collect(answer) if name == "list" else answer)
-
-        return call
-
-
-async def _collect(items: Any) -> list[Any]:
-    return [item async for item in items]
 
 
 @pytest.fixture

@@ -437,7 +437,12 @@ def test_a_process_killed_in_a_step_leaves_the_tasks_that_were_done(
     thread_id = unique()
     process = start(GRAPHS, "hang", thread_id, url=server.url)
     assert process.stdout and process.stdout.readline() == "slow\n"
-    wait_until(lambda: writes_of(saver, config_of(thread_id)))  # of the quick task
+
+    def quick_is_saved() -> bool:
+        latest = saver.get_tuple(config_of(thread_id))
+        return latest is not None and latest.metadata["step"] == 0 and bool(latest.pending_writes)
+
+    wait_until(quick_is_saved)
     process.kill()
     process.communicate()
 
