@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import Any, TypeVar
@@ -123,20 +123,21 @@ class Both:
         await self.aclose()
 
 
-def collected(items: Items[T]) -> Flow[list[T]]:
-    """The items of a flow in a list, for another flow."""
+def collected(items: Items[T], where: Callable[[T], bool] | None = None, limit: int | None = None) -> Flow[list[T]]:
+    """The items of a flow in a list, for another flow: those that meet a condition, and at most `limit` of them."""
     found: list[T] = []
     result: object = None
-    try:
-        while True:
+    while limit is None or len(found) < limit:
+        try:
             step = items.send(result)
-            result = None
-            if isinstance(step, Emit):
-                found.append(step.item)
-            else:
-                result = yield step
-    except StopIteration:
-        return found
+        except StopIteration:
+            break
+        result = None
+        if not isinstance(step, Emit):
+            result = yield step
+        elif where is None or where(step.item):
+            found.append(step.item)
+    return found
 
 
 def together(flows: Sequence[Flow[R]]) -> Flow[list[R]]:

@@ -10,13 +10,17 @@ from .._both import putting
 from .._flow import Flow
 from .._flows.namespaces import get, get_many
 from .._place import Place, new_key
+from ..errors import ThreadkeepError
 
 PART_BYTES = 900_000
 _WHOLE, _IN_PARTS = b"\0", b"\1"
 
 
-class Gone(Exception):
-    """Something that an entry refers to is not there: the entry was deleted meanwhile, or its parts are lost."""
+class Gone(ThreadkeepError):
+    """Something that an entry refers to is not there: the entry was deleted meanwhile, or only what it refers to."""
+
+    def __init__(self) -> None:
+        super().__init__("A checkpoint refers to values that are not there: they were deleted without it.")
 
 
 def parts_of(data: bytes) -> Iterator[bytes]:

@@ -17,9 +17,9 @@ _NUMERIC: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def has_all(value: Mapping[str, Any], filter: Mapping[str, Any] | None) -> bool:
+def has_all(value: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:
     """Whether the members of a value are as the filter wants them."""
-    return all(_matches(value.get(name), wanted) for name, wanted in (filter or {}).items())
+    return all(_matches(value.get(name), wanted) for name, wanted in filter.items())
 
 
 def _matches(value: Any, wanted: Any) -> bool:

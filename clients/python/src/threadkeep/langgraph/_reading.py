@@ -11,7 +11,6 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 from .._both import collected, together
 from .._flow import Emit, Flow, Items
 from .._flows.namespaces import entries, get, get_many, keys
-from ..errors import ThreadkeepError
 from ..models import Entry
 from ._bodies import Gone, read_parts, whole
 from ._records import Record, Reference, Write, blob_keys, checkpoints_key, inverted, unpack_writes, writes_key
@@ -32,12 +31,12 @@ def read(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple |
 
     It may be deleted while it is being read. Raises `ThreadkeepError` if it stays, but without its values.
     """
-    for _ in range(ATTEMPTS):
+    for _ in range(ATTEMPTS - 1):
         try:
             return (yield from _read_once(thread, ns, id))
         except Gone:
             continue
-    raise ThreadkeepError("A checkpoint refers to values that are not there: they were deleted without it.")
+    return (yield from _read_once(thread, ns, id))
 
 
 def _read_once(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple | None]:
@@ -96,18 +95,14 @@ def _matching(
         metadata = thread.serde.loads_typed(record.metadata) if filter else {}
         if all(metadata.get(name) == value for name, value in (filter or {}).items()):
             records.append(record)
+    tuples: list[CheckpointTuple | None] = []
     try:
-        tuples = yield from _tuples(thread, records)
+        tuples += yield from _tuples(thread, records)
     except Gone:
-        tuples = []
         for record in records:
-            saved = yield from read(thread, record.ns, record.id)
-            if saved:
-                tuples.append(saved)
-    return {
-        checkpoints_key(saved.config["configurable"]["checkpoint_ns"], saved.checkpoint["id"]): saved
-        for saved in tuples
-    }
+            tuples.append((yield from read(thread, record.ns, record.id)))
+    by_key = zip((checkpoints_key(record.ns, record.id) for record in records), tuples, strict=True)
+    return {key: saved for key, saved in by_key if saved}
 
 
 def records_in(thread: SavedThread, found: Sequence[Entry]) -> Flow[list[Record]]:

@@ -13,9 +13,12 @@ from .._place import Place, new_key
 from ..errors import VersionMismatch
 from ..models import Entry
 from ._reading import records_in
-from ._records import Record, Reference, blob_keys, checkpoints_key, writes_key
+from ._records import Record, Reference, blob_keys, checkpoints_key
 from ._thread import SavedThread, SavedThreads
 from ._writing import index_of, put_record, run_key, run_of
+
+COPIED = 16
+"""Entries that a copy holds in memory."""
 
 
 def delete_thread(thread: SavedThread, runs: Place) -> Flow[None]:
@@ -34,8 +37,8 @@ def delete_run(threads: SavedThreads, serde: SerializerProtocol, run_id: str) ->
         thread = threads.thread(indexed.body.decode("utf-8", "surrogatepass"), serde)
         in_thread = yield from get(thread.place, f"r/{indexed.key}")
         records = yield from _records_of(thread)
-        doomed = [record for record in records if run_of(serde.loads_typed(record.metadata)) == run_id]
-        yield from _remove(thread, doomed, [record for record in records if record not in doomed])
+        others = [record for record in records if run_of(serde.loads_typed(record.metadata)) != run_id]
+        yield from _keep(thread, records, others)
         if in_thread:
             yield from _delete_unchanged(thread.place, in_thread)
         yield from _delete_unchanged(threads.runs, indexed)
@@ -48,8 +51,7 @@ def keep_latest(thread: SavedThread) -> Flow[None]:
     for record in records:  # newest first
         by_ns.setdefault(record.ns, {})[record.id] = record
     kept = [record for by_id in by_ns.values() for record in _needed(thread, by_id)]
-    kept_keys = {(record.ns, record.id) for record in kept}
-    yield from _remove(thread, [record for record in records if (record.ns, record.id) not in kept_keys], kept)
+    yield from _keep(thread, records, kept)
 
 
 def _needed(thread: SavedThread, by_id: dict[str, Record]) -> Iterator[Record]:
@@ -78,8 +80,10 @@ def copy(
     if records and idle_ttl_seconds is not None:
         yield from configure(target.place, idle_ttl_seconds=idle_ttl_seconds)
     for prefix in ("b/", "v/w/", "w/"):
-        copied = yield from collected(entries(source.place, prefix))
-        yield from in_blocks(putting(target.place, entry.key, entry.body) for entry in copied)
+        wanted = yield from collected(keys(source.place, prefix))
+        for start in range(0, len(wanted), COPIED):
+            found = yield from get_many(source.place, [info.key for info in wanted[start : start + COPIED]])
+            yield [putting(target.place, entry.key, entry.body) for entry in found.values()]
     for record in reversed(records):
         yield index_of(target.place, runs, target_id, target.serde.loads_typed(record.metadata))
         yield from put_record(target.place, record._replace(thread_id=target_id))
@@ -91,30 +95,30 @@ def _records_of(thread: SavedThread) -> Flow[list[Record]]:
     return (yield from records_in(thread, found))
 
 
-def _remove(thread: SavedThread, doomed: Sequence[Record], kept: Iterable[Record]) -> Flow[None]:
-    """Deletes checkpoints, then their writes, and then the large values that no other one has."""
+def _keep(thread: SavedThread, records: Sequence[Record], kept: Sequence[Record]) -> Flow[None]:
+    """Deletes all checkpoints but those to keep, then their writes, and then the large values that only they have."""
+    kept_keys = set(map(_key, kept))
+    doomed = {_key(record): record for record in records if _key(record) not in kept_keys}
     if not doomed:
         return
     place = thread.place
-    yield from in_blocks(deleting(place, checkpoints_key(record.ns, record.id)) for record in doomed)
+    yield from in_blocks(deleting(place, key) for key in doomed)
     thread.known.forget(place)
-    written = yield from collected(keys(place, "w/"))
-    in_parts = yield from collected(keys(place, "v/"))
-    owners = {
-        key
-        for record in doomed
-        for key in (checkpoints_key(record.ns, record.id) + "/", writes_key(record.ns, record.id))
-    }
-    of_doomed = [info.key for info in written if _owner(info.key) in owners]
-    of_doomed += [info.key for info in in_parts if _owner(info.key.removeprefix("v/")) in owners]
-    yield from in_blocks(deleting(place, key) for key in of_doomed)
-    large = set(_blobs_of(doomed)) - set(_blobs_of(kept))
+    of_doomed = {_checkpoint_in(key) for key in doomed}
+    for prefix in ("w/", "v/"):
+        listed = yield from collected(keys(place, prefix), lambda info: _checkpoint_in(info.key) in of_doomed)
+        yield from in_blocks(deleting(place, info.key) for info in listed)
+    large = set(_blobs_of(doomed.values())) - set(_blobs_of(kept))
     yield from in_blocks(deleting(place, key) for key in sorted(large))
 
 
-def _owner(key: str) -> str:
-    """The part of a key that names the checkpoint."""
-    return "/".join(key.split("/")[:3]) + "/"
+def _key(record: Record) -> str:
+    return checkpoints_key(record.ns, record.id)
+
+
+def _checkpoint_in(key: str) -> tuple[str, ...]:
+    """The part of a key that names the namespace and the checkpoint."""
+    return tuple(key.removeprefix("v/").split("/")[1:3])
 
 
 def _blobs_of(records: Iterable[Record]) -> Iterator[str]:

@@ -17,6 +17,13 @@ from .._place import Place
 from ._records import Reference
 
 MAX_KNOWN = 10_000
+RUNS, STORE, CACHE = SPACES = ("runs", "store", "cache")
+"""What the adapter uses namespaces for that are not threads."""
+
+
+def space_name(prefix: str, space: str) -> str:
+    """The namespace of one of them."""
+    return namespace_name(prefix, space, "")
 
 
 class KnownValues:
@@ -60,7 +67,7 @@ class SavedThreads:
         self._connection = connection
         self._prefix = prefix
         self._known = KnownValues()
-        self.runs = connection.namespace(namespace_name(prefix, "runs", ""))
+        self.runs = connection.namespace(space_name(prefix, RUNS))
         """The index of runs: which threads have checkpoints of a run."""
 
     def thread(self, id: str, serde: SerializerProtocol) -> SavedThread:
@@ -68,10 +75,12 @@ class SavedThreads:
         return self._at(namespace_name(self._prefix, id), serde)
 
     def all(self, serde: SerializerProtocol) -> Flow[list[SavedThread]]:
-        """Every thread, and namespaces that the adapter uses for other things and that have no checkpoints."""
+        """Every thread of this prefix."""
         is_ours = re.compile(re.escape(self._prefix) + r"\.[0-9a-f]{40}").fullmatch
+        others = {space_name(self._prefix, space) for space in SPACES}
         found = yield from collected(namespaces(self._connection.root))
-        return [self._at(info.namespace, serde) for info in found if is_ours(info.namespace)]
+        names = [info.namespace for info in found if is_ours(info.namespace) and info.namespace not in others]
+        return [self._at(name, serde) for name in names]
 
     def _at(self, namespace: str, serde: SerializerProtocol) -> SavedThread:
         return SavedThread(self._connection.namespace(namespace), serde, self._known)

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from langgraph.cache.base import BaseCache, FullKey, Namespace, ValueT
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._adapter import checked_prefix, digest, namespace_name
+from .._adapter import checked_prefix, digest
 from .._both import FOREVER, Both, BothConnection, collected, deleting, in_blocks, putting
 from .._flow import Flow
 from .._flows.namespaces import drop, get_many, keys
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
+from ._thread import CACHE, space_name
 
 
 class ThreadkeepCache(Both, BaseCache[ValueT]):
@@ -29,7 +30,7 @@ class ThreadkeepCache(Both, BaseCache[ValueT]):
     ) -> None:
         super().__init__(serde=serde)
         self._connection = BothConnection(client, base_url, api_key)
-        self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "cache", ""))
+        self._place = self._connection.namespace(space_name(checked_prefix(prefix), CACHE))
 
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """The values of the keys that are cached."""

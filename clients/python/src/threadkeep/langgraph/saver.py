@@ -13,7 +13,6 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
-    get_checkpoint_id,
     get_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -159,7 +158,7 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
         return self._threads.thread(thread_id, self.serde)
 
     def _read(self, config: RunnableConfig) -> Flow[CheckpointTuple | None]:
-        return _reading.read(self._thread(_thread_id(config)), _ns(config), get_checkpoint_id(config))
+        return _reading.read(self._thread(_thread_id(config)), _ns(config), _id(config))
 
     def _listed(
         self,
@@ -170,8 +169,8 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
     ) -> Items[CheckpointTuple]:
         threads = [self._thread(_thread_id(config))] if config else (yield from self._threads.all(self.serde))
         ns = config["configurable"].get("checkpoint_ns") if config else None
-        id = get_checkpoint_id(config) if config else None
-        yield from _reading.listed(threads, ns, id, get_checkpoint_id(before) if before else None, filter, limit)
+        id = _id(config)
+        yield from _reading.listed(threads, ns, id, _id(before), filter, limit)
 
     def _save(
         self,
@@ -187,7 +186,7 @@ class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
             self._ttl_seconds,
             thread_id,
             ns,
-            get_checkpoint_id(config),
+            _id(config),
             checkpoint,
             get_checkpoint_metadata(config, metadata),
             new_versions,
@@ -230,3 +229,7 @@ def _thread_id(config: RunnableConfig) -> str:
 
 def _ns(config: RunnableConfig) -> str:
     return str(config["configurable"].get("checkpoint_ns", ""))
+
+
+def _id(config: RunnableConfig | None) -> str | None:
+    return (config and config["configurable"].get("checkpoint_id")) or None

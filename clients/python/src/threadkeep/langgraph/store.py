@@ -20,7 +20,7 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from .._adapter import checked_prefix, namespace_name
+from .._adapter import checked_prefix
 from .._both import FOREVER, Both, BothConnection, collected, together
 from .._flow import Flow
 from .._flows.namespaces import delete, entries, get, get_many, keys, put
@@ -31,6 +31,7 @@ from ..errors import VersionMismatch
 from ..models import Entry
 from ._items import StoredItem, item_key, namespace_in, prefix_of
 from ._matching import has_all, is_selected, literal_prefix
+from ._thread import STORE, space_name
 
 
 class ThreadkeepStore(Both, BaseStore):
@@ -52,7 +53,7 @@ class ThreadkeepStore(Both, BaseStore):
         ttl: TTLConfig | None = None,
     ) -> None:
         self._connection = BothConnection(client, base_url, api_key)
-        self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "store", ""))
+        self._place = self._connection.namespace(space_name(checked_prefix(prefix), STORE))
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -102,10 +103,12 @@ class ThreadkeepStore(Both, BaseStore):
         )
 
     def _search(self, op: SearchOp) -> Flow[list[SearchItem]]:
-        listed = entries(self._place, prefix_of(op.namespace_prefix), limit=None if op.filter else op.offset + op.limit)
-        found = [(entry, StoredItem.unpack(entry.body)) for entry in (yield from collected(listed))]
-        found = [(entry, item) for entry, item in found if has_all(item.value, op.filter)]
-        found = found[op.offset : op.offset + op.limit]
+        end = op.offset + op.limit
+        listed = entries(self._place, prefix_of(op.namespace_prefix), limit=None if op.filter else end)
+        matching = yield from collected(
+            listed, lambda entry: not op.filter or has_all(StoredItem.unpack(entry.body).value, op.filter), end
+        )
+        found = [(entry, StoredItem.unpack(entry.body)) for entry in matching[op.offset :]]
         if op.refresh_ttl:
             yield from together([self._refresh(entry, item) for entry, item in found])
         return [
