@@ -1,4 +1,6 @@
 # Runs the tests of stores and caches that langchain-tests publishes.
+#
+# shellcheck shell=sh
 cp tests/adapters/langchain/published.py test_published.py
 PYTHONPATH=$PWD/tests:$PWD/tests/adapters/langchain
 export PYTHONPATH

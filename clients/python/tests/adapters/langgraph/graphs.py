@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypedDict
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Send, interrupt
 
 from threadkeep.langgraph import ThreadkeepSaver, ThreadkeepStore
 
@@ -59,6 +60,23 @@ def delta(saver: BaseCheckpointSaver[Any]) -> Any:
         builder.add_edge(START, name)
         builder.add_edge(name, END)
     return builder.compile(checkpointer=saver)
+
+
+def waiting(saver: BaseCheckpointSaver[Any]) -> Any:
+    """A graph with another one in it that waits for two answers, and with tasks that are sent."""
+    inner = StateGraph(Log)
+    for name in ("first", "second"):
+        inner.add_node(name, lambda state, name=name: {"log": [f"{name}: {interrupt(name)}"]})
+    inner.add_edge(START, "first")
+    inner.add_edge("first", "second")
+    outer = StateGraph(Log)
+    outer.add_node("inner", inner.compile())
+    outer.add_node("fan", lambda state: {"log": ["fan"]})
+    outer.add_node("worker", lambda state: {"log": [f"worker {state['n']}"]})
+    outer.add_edge(START, "inner")
+    outer.add_edge("inner", "fan")
+    outer.add_conditional_edges("fan", lambda state: [Send("worker", {"n": n}) for n in range(5)])
+    return outer.compile(checkpointer=saver)
 
 
 def two_tasks(saver: BaseCheckpointSaver[Any], is_first: bool) -> Any:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphs import WRITES, checkpoint_of, config_of, delta, parallel, two_tasks
+from graphs import WRITES, checkpoint_of, config_of, delta, parallel, two_tasks, waiting
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.base import ERROR, INTERRUPT, RESUME, SCHEDULED
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.types import Command
 from support.adapters import NAMES, error_without, output_of_example, start, unique
 from support.proxy import Proxy
 from support.server import API_KEY, Server, wait_until
@@ -195,6 +196,23 @@ def test_a_graph_runs_as_on_the_store_in_memory(saver: ThreadkeepSaver, alike: A
             ]
         )
     assert histories[0] == histories[1]
+
+
+def test_a_graph_that_waits_continues_with_another_saver(settings: dict[str, str], alike: Alike) -> None:
+    thread_id, memory = unique(), InMemorySaver()
+
+    def run(open_saver: Callable[[], Any]) -> list[Any]:
+        found: list[Any] = []
+        for step in ({"log": []}, Command(resume="a"), Command(resume="b")):
+            with open_saver() as saver:
+                graph = alike(waiting(saver))
+                answer = graph.invoke(step, config_of(thread_id))
+                found += [[waits.value for waits in answer.get("__interrupt__", ())], answer["log"]]
+                state = graph.get_state(config_of(thread_id), subgraphs=True)
+                found += [state.values, state.next, [task.state and task.state.values for task in state.tasks]]
+        return found
+
+    assert run(lambda: ThreadkeepSaver(**settings)) == run(lambda: memory)
 
 
 def test_delta_channels_are_rebuilt(saver: ThreadkeepSaver, alike: Alike) -> None:
