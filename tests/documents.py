@@ -14,7 +14,7 @@ ELSEWHERE = {
 }
 # the output that a page promises
 EXPECTED = {
-    "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"', "'42'"],
+    "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
     "docs/scopes.md": ['"id":"turn-1"'],
     "docs/webhooks-and-events.md": ["whsec_", '"archives":['],
@@ -49,10 +49,6 @@ def main(url, api_key):
             continue
         with tempfile.TemporaryDirectory() as directory:
             said = run(["bash", "-c"], PRELUDE + "".join(shell), directory, environment)
-            if str(page) == "README.md":
-                for language, block in blocks:
-                    if language == "python":
-                        said += run([sys.executable, "-c"], block, directory, environment)
         for expected in EXPECTED[str(page)]:
             assert expected in said, f"{page}: {expected} is not in\n{said}"
         print(f"{page}: {len(shell)} blocks")

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Runs what the documents show, block by block and in their order: the shell of README.md and docs/, and the
-# Python of README.md.
+# Runs what the documents show, block by block and in their order: the shell of README.md and docs/.
 #
 #   tests/documents.sh [memory|redis]
 #
-# Needs bash and python3.
+# Needs bash and python3. tests/python.sh runs the Python that they show.
 set -eu
 
 cd "$(dirname "$0")/.."

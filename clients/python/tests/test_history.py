@@ -26,6 +26,13 @@ def test_a_long_history_is_read_page_by_page(tk: Threadkeep) -> None:
     assert history.latest(0) == []
 
 
+def test_the_latest_items_may_be_larger_than_a_page(tk: Threadkeep) -> None:
+    history = tk.threads.create().history
+    for letter in "abcd":
+        history.append(letter * 900_000)
+    assert [item.value[0] for item in history.latest(3)] == ["b", "c", "d"]
+
+
 def test_items_can_be_taken_and_removed(tk: Threadkeep) -> None:
     history = tk.threads.create().history
     history.extend("abcd", ids=["1", "2", "3", "4"])

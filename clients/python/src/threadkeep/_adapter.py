@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from types import TracebackType
+from typing import TypeVar
 
 from .aclient import AsyncThreadkeep
 from .client import Threadkeep
@@ -11,6 +13,9 @@ TTL_SECONDS = 2_592_000
 """How long an adapter's threads live without use: 30 days."""
 
 MAX_PREFIX_CHARACTERS = 20
+
+A = TypeVar("A", bound="AsyncConnected")
+C = TypeVar("C", bound="Connected")
 
 
 class AsyncConnection:
@@ -37,6 +42,42 @@ class Connection:
         """Closes the client if it is the adapter's own. May be called twice."""
         if self._is_own:
             self.client.close()
+
+
+class AsyncConnected:
+    """An adapter with a connection, which it closes."""
+
+    _connection: AsyncConnection
+
+    async def close(self) -> None:
+        """Closes the client if it is the adapter's own. May be called twice."""
+        await self._connection.close()
+
+    async def __aenter__(self: A) -> A:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class Connected:
+    """The same, blocking."""
+
+    _connection: Connection
+
+    def close(self) -> None:
+        """Closes the client if it is the adapter's own. May be called twice."""
+        self._connection.close()
+
+    def __enter__(self: C) -> C:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def digest(*parts: str) -> str:

@@ -28,6 +28,11 @@ class Proxy:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
+    @property
+    def connections(self) -> int:
+        """How many connections there were."""
+        return len(self._open)
+
     def fail_once(self, how: bytes | str, method: str = "") -> None:
         """Harms the next request, with this method."""
         left = [how]

@@ -72,18 +72,16 @@ def pages(thread: ThreadPlace, query: dict[str, QueryValue]) -> Items[HistoryIte
 
 def latest(thread: ThreadPlace, n: int) -> Flow[list[HistoryItem]]:
     """The newest items, oldest first."""
-    if n <= PAGE:
-        page = yield from received(thread.read("/history", {"tail": n}))
-        return [HistoryItem.of(item) for item in page["items"]]
     found: list[HistoryItem] = []
-    query: dict[str, QueryValue] = {"order": "desc", "limit": PAGE}
-    while len(found) < n:
+    query: dict[str, QueryValue] = {"order": "desc"}
+    while len(found) < n:  # a page ends at 2 MiB
+        query["limit"] = min(n - len(found), PAGE)
         page = yield from received(thread.read("/history", query))
         found += [HistoryItem.of(item) for item in page["items"]]
         if page.get("next_cursor") is None:
             break
         query["before"] = page["next_cursor"]
-    return found[:n][::-1]
+    return found[::-1]
 
 
 def take(thread: ThreadPlace, count: int = 1, *, idempotency_key: str | None = None) -> Flow[list[HistoryItem]]:

@@ -1,0 +1,60 @@
+"""The session store."""
+
+from __future__ import annotations
+
+from agent_framework import AgentSession, SessionStore
+
+from .._adapter import AsyncConnection, checked_prefix, digest, namespace_name
+from .._json import decode, encode
+from ..aclient import AsyncThreadkeep
+
+
+class ThreadkeepSessionStore(SessionStore):
+    """Keeps snapshots of sessions in key-value entries, up to 1 MiB each. The last `set` wins.
+
+    With `ttl_seconds`, a snapshot expires that long after it was set; reading it does not postpone that. Without
+    `client`, the store has one of its own, which `close` closes.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: AsyncThreadkeep | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        prefix: str = "agent-framework",
+        ttl_seconds: int | None = None,
+    ) -> None:
+        super().__init__()
+        self._ttl_seconds = ttl_seconds
+        self._connection = AsyncConnection(client, base_url, api_key)
+        self._entries = self._connection.client.kv(namespace_name(checked_prefix(prefix), "sessions"))
+
+    async def get(self, session_id: str) -> AgentSession | None:
+        """The session that was set under this ID, as a new object. Raises `ValueError` if the ID is empty."""
+        self.validate_session_id(session_id)
+        entry = await self._entries.get(digest(session_id))
+        return None if entry is None else AgentSession.from_dict(decode(entry.body))
+
+    async def set(self, session_id: str, session: AgentSession) -> None:
+        """Stores a session, in the place of an earlier one.
+
+        Raises `TypeError` for a subclass of `AgentSession` and for values in the state whose types are not registered,
+        and `ValueError` for numbers that are not finite, or if the ID is empty.
+        """
+        self.validate_session_id(session_id)
+        if type(session) is not AgentSession:
+            raise TypeError("Only sessions of the class AgentSession can be stored.")
+        body = encode(session.to_dict())
+        await self._entries.put(
+            digest(session_id), body, content_type="application/json", ttl_seconds=self._ttl_seconds
+        )
+
+    async def delete(self, session_id: str) -> None:
+        """Deletes a session, if it exists. Raises `ValueError` if the ID is empty."""
+        self.validate_session_id(session_id)
+        await self._entries.delete(digest(session_id))
+
+    async def close(self) -> None:
+        """Closes the client if it is the store's own. May be called twice."""
+        await self._connection.close()

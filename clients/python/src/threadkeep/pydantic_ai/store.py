@@ -1,0 +1,149 @@
+"""The conversation store."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from types import TracebackType
+
+from pydantic import TypeAdapter
+from pydantic_ai.conversation_store import (
+    ConversationConflict,
+    ConversationEntry,
+    ConversationRecord,
+    ConversationStore,
+)
+
+from .._adapter import AsyncConnection, checked_prefix, digest, namespace_name
+from ..aclient import AsyncThreadkeep
+from ..errors import VersionMismatch
+from ..models import Entry
+from . import entries
+
+RECORD = TypeAdapter(ConversationRecord)
+
+
+class ThreadkeepConversationStore(ConversationStore):
+    """Keeps conversations in key-value entries, for any number of processes.
+
+    A save is performed only if the stored conversation is the one that was loaded. Messages are stored before the
+    record that refers to them, so a save that is interrupted shows nothing. Nothing expires. Deleting a conversation
+    leaves its messages in place, because forks may refer to them; so does a save that is interrupted or loses a race.
+
+    A message has up to 1 MiB. Without `client`, the store has one of its own, which `close` closes.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: AsyncThreadkeep | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        prefix: str = "pydantic-ai",
+    ) -> None:
+        prefix = checked_prefix(prefix)
+        self._connection = AsyncConnection(client, base_url, api_key)
+        self._records = self._connection.client.kv(namespace_name(prefix, "records"))
+        self._scopes = self._connection.client.kv(namespace_name(prefix, "scopes"))
+        self._entries = self._connection.client.kv(namespace_name(prefix, "entries"))
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        """The record of a conversation."""
+        return _loaded(await self._records.get(digest(conversation_id)))
+
+    async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
+        """The records, or those with this scope, newest `updated_at` first. Reads all of them, also with a `limit`."""
+        if scope is None:
+            stored = [entry async for entry in self._records.entries()]
+        else:
+            keys = [entry.key.rpartition("/")[2] async for entry in self._scopes.keys(f"{digest(scope)}/")]
+            stored = list((await self._records.get_many(keys)).values())
+        records = [RECORD.validate_json(entry.body) for entry in stored]
+        records = [record for record in records if scope is None or record.scope == scope]
+        records.sort(key=lambda record: record.updated_at, reverse=True)
+        return records[:limit]
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        """Stores new messages, then the record.
+
+        Raises `ConversationConflict` if the stored record has another revision than `expected_revision`, or if the
+        store lacks the entry at the head or one that a new entry follows.
+        """
+        conflict = ConversationConflict(record.conversation_id)
+        key = digest(record.conversation_id)
+        body = RECORD.dump_json(record)
+        stored = await self._records.get(key)
+        before = _loaded(stored)
+        if (before.revision if before else None) != expected_revision:
+            raise conflict
+        outside = {record.head_id, *(entry.parent_id for entry in new_entries)} - {entry.id for entry in new_entries}
+        try:
+            parents = await entries.read(self._entries, (id for id in outside if id is not None))
+        except LookupError as error:
+            raise conflict from error
+        await entries.write(self._entries, new_entries, parents)
+        if record.scope is not None and (before is None or before.scope != record.scope):
+            await self._scopes.put(f"{digest(record.scope)}/{key}", b"")
+        try:
+            await self._records.put(
+                key,
+                body,
+                content_type="application/json",
+                if_absent=stored is None,
+                if_match=stored.etag if stored else None,
+                idempotency_key=secrets.token_hex(16),
+            )
+        except VersionMismatch as error:
+            raise conflict from error
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        """Deletes the record of a conversation. Its messages stay, because forks may refer to them.
+
+        Raises `ConversationConflict` if no record with this revision is stored.
+        """
+        key = digest(conversation_id)
+        stored = await self._records.get(key)
+        record = _loaded(stored)
+        if stored is None or record is None or record.revision != expected_revision:
+            raise ConversationConflict(conversation_id)
+        listing = None if record.scope is None else await self._scopes.get(f"{digest(record.scope)}/{key}")
+        try:
+            await self._records.delete(key, if_match=stored.etag, idempotency_key=secrets.token_hex(16))
+        except VersionMismatch as error:
+            raise ConversationConflict(conversation_id) from error
+        if listing:
+            try:
+                await self._scopes.delete(listing.key, if_match=listing.etag, idempotency_key=secrets.token_hex(16))
+            except VersionMismatch:
+                pass  # the conversation was created again
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        """The entry with this ID. Raises `LookupError` if it does not exist."""
+        [stored] = await entries.read(self._entries, [entry_id])
+        return stored.entry
+
+    async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
+        """The entries up to `head_id`, oldest first, or the last of them. Raises `LookupError` if one is absent."""
+        return [] if head_id is None else await entries.read_back(self._entries, head_id, limit)
+
+    async def close(self) -> None:
+        """Closes the client if it is the store's own. May be called twice."""
+        await self._connection.close()
+
+    async def __aenter__(self) -> ThreadkeepConversationStore:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _loaded(entry: Entry | None) -> ConversationRecord | None:
+    return None if entry is None else RECORD.validate_json(entry.body)

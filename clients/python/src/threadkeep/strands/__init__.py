@@ -1,0 +1,13 @@
+"""Storage and sessions of Strands Agents."""
+
+from .._adapter import missing
+
+try:
+    import strands  # noqa: F401
+except ImportError as error:
+    raise missing("strands", error) from error
+
+from .repository import ThreadkeepSessionRepository
+from .storage import ThreadkeepStorage
+
+__all__ = ["ThreadkeepSessionRepository", "ThreadkeepStorage"]

@@ -1,0 +1,183 @@
+"""Sessions, agents and messages, for RepositorySessionManager."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from strands.session import SessionRepository
+from strands.types.exceptions import SessionException
+from strands.types.session import Session, SessionAgent, SessionMessage
+
+from .._adapter import Connected, Connection, checked_prefix, digest, namespace_name
+from .._json import encode
+from .._place import JSON, new_key
+from ..client import Threadkeep
+from ..errors import VersionMismatch
+from ..namespace import Namespace
+
+if TYPE_CHECKING:
+    from strands.multiagent import MultiAgentBase
+
+NUMBER_DIGITS = 12
+
+
+class ThreadkeepSessionRepository(Connected, SessionRepository):
+    """Keeps each session, agent and message as an entry of at most 1 MiB. All IDs may be any text.
+
+    A message number is given once: if two managers of one session append at the same time, the second one gets a
+    `SessionException`, and the first one's message stays. Sessions stay until they are deleted or, with `ttl_seconds`,
+    until they were not used for that time. Repositories with different prefixes have different sessions. Threads may
+    share them. Without `client`, the repository has one of its own, and `close` closes it.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Threadkeep | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        prefix: str = "strands",
+        ttl_seconds: int | None = None,
+    ) -> None:
+        self._prefix = checked_prefix(prefix)
+        self._ttl_seconds = ttl_seconds
+        self._connection = Connection(client, base_url, api_key)
+
+    def create_session(self, session: Session, **kwargs: Any) -> Session:
+        """Creates a session. Raises `SessionException` if it exists."""
+        if self._ttl_seconds is not None:
+            self._entries(session.session_id).configure(idle_ttl_seconds=self._ttl_seconds)
+        self._create(_session(session.session_id), session.to_dict())
+        return session
+
+    def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
+        """A session, or None."""
+        found = self._read(_session(session_id))
+        return None if found is None else Session.from_dict(found)
+
+    def delete_session(self, session_id: str, **kwargs: Any) -> None:
+        """Deletes a session with everything in it. Raises `SessionException` if it does not exist."""
+        if not self._entries(session_id).drop():
+            raise SessionException(f"{_session(session_id).name} does not exist")
+
+    def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+        """Creates an agent. Raises `SessionException` if it exists, or if its session does not."""
+        self._require(_session(session_id))
+        self._create(_agent(session_id, session_agent.agent_id), session_agent.to_dict())
+
+    def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
+        """An agent, or None."""
+        found = self._read(_agent(session_id, agent_id))
+        return None if found is None else SessionAgent.from_dict(found)
+
+    def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+        """Replaces an agent, and keeps its `created_at`. Raises `SessionException` if it does not exist."""
+        self._update(_agent(session_id, session_agent.agent_id), session_agent)
+
+    def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
+        """Creates a message. Raises `SessionException` if its number is taken, or if its agent does not exist."""
+        self._require(_agent(session_id, agent_id))
+        self._create(_message(session_id, agent_id, session_message.message_id), session_message.to_dict())
+
+    def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
+        """A message, or None."""
+        found = self._read(_message(session_id, agent_id, message_id))
+        return None if found is None else SessionMessage.from_dict(found)
+
+    def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
+        """Replaces a message, and keeps its `created_at`. Raises `SessionException` if it does not exist."""
+        self._update(_message(session_id, agent_id, session_message.message_id), session_message)
+
+    def list_messages(
+        self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
+    ) -> list[SessionMessage]:
+        """The messages of an agent by their numbers, without the first `offset` of them."""
+        entries = self._entries(session_id)
+        keys = [entry.key for entry in entries.keys(_messages_prefix(agent_id))]
+        keys = keys[offset : None if limit is None else offset + limit]
+        found = entries.get_many(keys)
+        return [SessionMessage.from_dict(json.loads(found[key].body)) for key in keys if key in found]
+
+    def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
+        """Creates the state of a multi-agent. Raises `SessionException` if it exists, or if its session does not."""
+        self._require(_session(session_id))
+        self._create(_multi_agent(session_id, multi_agent.id), multi_agent.serialize_state())
+
+    def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
+        """The state of a multi-agent, or None."""
+        return self._read(_multi_agent(session_id, multi_agent_id))
+
+    def update_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
+        """Replaces the state of a multi-agent. Raises `SessionException` if it does not exist."""
+        place = _multi_agent(session_id, multi_agent.id)
+        try:
+            self._put(place, multi_agent.serialize_state(), if_match="*")
+        except VersionMismatch as error:
+            raise SessionException(f"{place.name} does not exist") from error
+
+    def _entries(self, session_id: str) -> Namespace:
+        return self._connection.client.kv(namespace_name(self._prefix, "session", session_id))
+
+    def _read(self, place: _Place) -> dict[str, Any] | None:
+        entry = self._entries(place.session_id).get(place.key)
+        return None if entry is None else json.loads(entry.body)
+
+    def _require(self, place: _Place) -> None:
+        if not any(True for _ in self._entries(place.session_id).keys(place.key)):
+            raise SessionException(f"{place.name} does not exist")
+
+    def _create(self, place: _Place, value: dict[str, Any]) -> None:
+        try:
+            self._put(place, value, if_absent=True)
+        except VersionMismatch as error:
+            raise SessionException(f"{place.name} exists already") from error
+
+    def _update(self, place: _Place, record: SessionAgent | SessionMessage) -> None:
+        while True:
+            entry = self._entries(place.session_id).get(place.key)
+            if entry is None:
+                raise SessionException(f"{place.name} does not exist")
+            record.created_at = json.loads(entry.body)["created_at"]
+            try:
+                return self._put(place, record.to_dict(), if_match=entry.etag)
+            except VersionMismatch:
+                continue
+
+    def _put(self, place: _Place, value: dict[str, Any], **condition: Any) -> None:
+        # with a key of ours, the client repeats a put whose answer is lost
+        entries = self._entries(place.session_id)
+        entries.put(place.key, encode(value), content_type=JSON, idempotency_key=new_key(), **condition)
+
+
+class _Place(NamedTuple):
+    """Where a record is."""
+
+    session_id: str
+    key: str
+    name: str
+    """How errors call it."""
+
+
+def _session(session_id: str) -> _Place:
+    return _Place(session_id, "session", f"Session {session_id}")
+
+
+def _agent(session_id: str, agent_id: str) -> _Place:
+    return _Place(session_id, f"agents/{digest(agent_id)}", f"Agent {agent_id} in session {session_id}")
+
+
+def _multi_agent(session_id: str, id: str) -> _Place:
+    return _Place(session_id, f"multi_agents/{digest(id)}", f"MultiAgent {id} in session {session_id}")
+
+
+def _message(session_id: str, agent_id: str, number: int) -> _Place:
+    if not isinstance(number, int) or not 0 <= number < 10**NUMBER_DIGITS:
+        raise ValueError(f"message_id=<{number}> | message id must be an integer from 0 to {10**NUMBER_DIGITS - 1}")
+    name = f"Message {number} of agent {agent_id} in session {session_id}"
+    return _Place(session_id, f"{_messages_prefix(agent_id)}{number:0{NUMBER_DIGITS}}", name)
+
+
+def _messages_prefix(agent_id: str) -> str:
+    """Begins the keys of an agent's messages. The order of the keys is the order of the numbers."""
+    return f"messages/{digest(agent_id)}/"

@@ -1,0 +1,340 @@
+"""What our session service does beyond the one in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import threading
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from adk_writer import EVENTS
+from google.adk.agents import LlmAgent
+from google.adk.errors import StaleSessionError
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+from google.adk.events import Event, EventActions
+from google.adk.runners import Runner
+from google.adk.sessions import Session
+from google.genai import types
+from scripted import Scripted, said
+from support.adapters import error_without, output_of_example, start
+from support.proxy import Proxy
+from support.server import API_KEY, Server
+
+from threadkeep import AsyncThreadkeep, Threadkeep, TooLarge, TransportError
+from threadkeep._adapter import thread_id
+from threadkeep.adk import ThreadkeepSessionService
+from threadkeep.adk.revision import Revision
+
+WRITER = Path(__file__).parent / "adk_writer.py"
+
+
+@pytest.fixture
+async def service(server: Server) -> AsyncIterator[ThreadkeepSessionService]:
+    async with ThreadkeepSessionService(base_url=server.url, api_key=API_KEY) as service:
+        yield service
+
+
+@pytest.fixture
+async def harmed(proxy: Proxy) -> AsyncIterator[ThreadkeepSessionService]:
+    async with ThreadkeepSessionService(base_url=proxy.url, api_key=API_KEY) as service:
+        yield service
+
+
+@pytest.fixture
+def app() -> str:
+    return f"app_{uuid.uuid4().hex}"
+
+
+def event(**delta: Any) -> Event:
+    return Event(author="agent", invocation_id="i", actions=EventActions(state_delta=delta))
+
+
+async def stored(service: ThreadkeepSessionService, session: Session) -> Session:
+    found = await service.get_session(app_name=session.app_name, user_id=session.user_id, session_id=session.id)
+    assert found is not None
+    return found
+
+
+async def test_a_session_that_was_overtaken_changes_nothing(service: ThreadkeepSessionService, app: str) -> None:
+    first = await service.create_session(app_name=app, user_id="ada")
+    second = await stored(service, first)
+    await service.append_event(first, event(a=1))
+    with pytest.raises(StaleSessionError, match="modified in storage"):
+        await service.append_event(second, event(**{"a": 2, "user:b": 3}))
+    assert second.events == []
+    assert await stored(service, first) == first
+    assert first.state == {"a": 1}
+
+    again = await stored(service, second)
+    await service.append_event(again, event(a=2))
+    assert again.state == {"a": 2}
+
+
+async def test_a_session_that_this_adapter_did_not_make_is_appended_to_if_it_is_as_new(
+    service: ThreadkeepSessionService, app: str
+) -> None:
+    created = await service.create_session(app_name=app, user_id="ada")
+    made = Session.model_validate_json(created.model_dump_json())
+    await service.append_event(made, event(a=1))
+    assert await stored(service, created) == made
+
+    older = Session.model_validate_json(created.model_dump_json())
+    with pytest.raises(StaleSessionError):
+        await service.append_event(older, event(a=2))
+
+
+async def test_a_copy_of_a_session_goes_on(service: ThreadkeepSessionService, app: str) -> None:
+    session = await service.create_session(app_name=app, user_id="ada")
+    for copy in (session.model_copy(deep=True), session.model_copy()):
+        copy = await stored(service, copy)
+        await service.append_event(copy.model_copy(deep=True), event())
+    assert len((await stored(service, session)).events) == 2
+
+
+async def test_an_id_names_one_event(service: ThreadkeepSessionService, app: str) -> None:
+    session = await service.create_session(app_name=app, user_id="ada")
+    first = await service.append_event(session, event(a=1))
+    other = event(a=2)
+    other.id = first.id
+    with pytest.raises(AlreadyExistsError):
+        await service.append_event(session, other)
+    assert await stored(service, session) == session
+    for name in ("é 👋 \n", "x" * 10_000):
+        named = event()
+        named.id = name
+        await service.append_event(session, named)
+    assert await stored(service, session) == session
+
+
+async def test_an_event_that_is_too_large_changes_nothing(service: ThreadkeepSessionService, app: str) -> None:
+    session = await service.create_session(app_name=app, user_id="ada", state={"a": 1})
+    large = event(a=2)
+    large.content = types.Content(role="model", parts=[types.Part(text="x" * 2_100_000)])
+    with pytest.raises(TooLarge):
+        await service.append_event(session, large)
+    assert session.state == {"a": 1}
+    assert await stored(service, session) == session
+
+
+async def test_a_session_of_many_large_events_is_read_whole(service: ThreadkeepSessionService, app: str) -> None:
+    session = await service.create_session(app_name=app, user_id="ada")
+    for n in range(6):
+        content = types.Content(role="model", parts=[types.Part(text=str(n) * 1_000_000)])
+        await service.append_event(session, Event(author="a", invocation_id="i", content=content))
+    assert await stored(service, session) == session
+
+
+async def test_a_read_shows_events_and_state_of_one_moment(
+    service: ThreadkeepSessionService, harmed: ThreadkeepSessionService, proxy: Proxy, app: str
+) -> None:
+    session = await service.create_session(app_name=app, user_id="ada")
+    await service.append_event(session, event(n=1))
+    appended: list[Event] = []
+
+    def append_before_the_history_is_read(request: bytes) -> None:
+        if b"/history?" in request and not appended:
+            appended.append(asyncio.run(service.append_event(session, event(n=2))))
+
+    proxy.fault = append_before_the_history_is_read
+    found = await stored(harmed, session)
+    assert appended
+    assert (found.state, len(found.events)) == ({"n": 1}, 1)
+    with pytest.raises(StaleSessionError):
+        await harmed.append_event(found, event(n=3))
+
+
+async def test_values_that_are_not_json_are_stored_as_json(service: ThreadkeepSessionService, app: str) -> None:
+    time = datetime.datetime(2030, 1, 2, tzinfo=datetime.timezone.utc)
+    session = await service.create_session(app_name=app, user_id="ada", state={"time": time})
+    assert session.state == {"time": "2030-01-02T00:00:00Z"}
+    await service.append_event(session, event(other=time, **{"user:set": {1}}))
+    found = await stored(service, session)
+    assert found.state == {"time": "2030-01-02T00:00:00Z", "other": "2030-01-02T00:00:00Z", "user:set": [1]}
+    before = await stored(service, session)
+    with pytest.raises(ValueError):
+        await service.append_event(session, event(nan=float("nan")))
+    assert await stored(service, session) == before
+
+
+@pytest.mark.parametrize(("settings", "ttl_seconds"), [({}, 2_592_000), ({"ttl_seconds": 7_200}, 7_200)])
+async def test_each_lives_for_the_ttl_after_its_last_use(
+    server: Server, app: str, settings: dict[str, int], ttl_seconds: int
+) -> None:
+    async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
+        service = ThreadkeepSessionService(client=client, **settings)
+        session = await service.create_session(app_name=app, user_id="ada", state={"user:a": 1, "app:a": 1})
+        revision = Revision.of(session)
+        assert revision
+        for id in (revision.thread, thread_id("adk", "app", app), thread_id("adk", "user", app, "ada")):
+            assert (await client.thread(id).info()).ttl_seconds == ttl_seconds
+
+
+async def test_a_session_that_has_expired_is_gone(service: ThreadkeepSessionService, server: Server, app: str) -> None:
+    session = await service.create_session(app_name=app, user_id="ada", session_id="s", state={"a": 1})
+    revision = Revision.of(session)
+    assert revision
+    with Threadkeep(server.url, api_key=API_KEY) as tk:
+        tk.thread(revision.thread).destroy()  # it then reads as one that has expired
+
+    assert await service.get_session(app_name=app, user_id="ada", session_id="s") is None
+    with pytest.raises(SessionNotFoundError):
+        await service.append_event(session, event())
+    made = await asyncio.gather(
+        *(service.create_session(app_name=app, user_id="ada", session_id="s", state={"n": n}) for n in range(3)),
+        return_exceptions=True,
+    )
+    [winner] = [found for found in made if isinstance(found, Session)]
+    assert await stored(service, winner) == winner
+
+    revision = Revision.of(winner)
+    assert revision
+    with Threadkeep(server.url, api_key=API_KEY) as tk:
+        tk.thread(revision.thread).destroy()
+        namespace = service._sessions_of(app)
+        assert [entry async for entry in namespace.keys()]
+        assert (await service.list_sessions(app_name=app)).sessions == []
+        assert not [entry async for entry in namespace.keys()]
+
+
+async def test_writes_whose_answers_are_lost_are_performed_once(
+    harmed: ThreadkeepSessionService, proxy: Proxy, app: str
+) -> None:
+    cut: set[bytes] = set()
+
+    def cut_each_request_once(request: bytes) -> str | None:
+        if request in cut:
+            return None
+        cut.add(request)
+        return "cut"
+
+    proxy.fault = cut_each_request_once
+    session = await harmed.create_session(app_name=app, user_id="ada", session_id="s", state={"user:a": 1, "b": 2})
+    for n in range(3):
+        await harmed.append_event(session, event(**{"user:a": n, "b": n}))
+    assert len((await stored(harmed, session)).events) == 3
+    assert await stored(harmed, session) == session
+    await harmed.delete_session(app_name=app, user_id="ada", session_id="s")
+    assert (await harmed.list_sessions(app_name=app, user_id="ada")).sessions == []
+
+
+@pytest.mark.parametrize("write", [1, 2, 3])
+async def test_an_append_that_failed_is_repeated_by_the_same_call(proxy: Proxy, app: str, write: int) -> None:
+    """The first write is that of the session, then come those of its app and its user."""
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY, max_retries=0) as client:
+        service = ThreadkeepSessionService(client=client)
+        session = await service.create_session(app_name=app, user_id="ada")
+        count = 0
+
+        def cut_one(request: bytes) -> str | None:
+            nonlocal count
+            count += 1
+            return "cut" if count == write else None
+
+        proxy.fault = cut_one
+        sent = event(**{"user:a": 1, "app:b": 2, "temp:c": 3, "d": 4})
+        with pytest.raises(TransportError):
+            await service.append_event(session, sent)
+        assert session.events == []
+        await service.append_event(session, sent)
+        assert session.events == [sent]
+        assert session.state == {"user:a": 1, "app:b": 2, "temp:c": 3, "d": 4}
+        del session.state["temp:c"]
+        assert await stored(service, session) == session
+
+
+async def test_two_processes_lose_and_double_nothing(service: ThreadkeepSessionService, proxy: Proxy, app: str) -> None:
+    session = await service.create_session(app_name=app, user_id="ada")
+    count, lock = 0, threading.Lock()
+
+    def cut_some(request: bytes) -> str | None:
+        nonlocal count
+        with lock:
+            count += 1
+            return "cut" if count % 11 == 0 else None
+
+    proxy.fault = cut_some
+    processes = [start(WRITER, "append", app, session.id, name, url=proxy.url) for name in "ab"]
+    for process in processes:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in processes] == [0, 0]
+
+    found = await stored(service, session)
+    written = {f"{name}{n}": n for name in "ab" for n in range(EVENTS)}
+    for name in "ab":
+        assert [e.invocation_id for e in found.events if e.author == name] == [str(n) for n in range(EVENTS)]
+    assert {key: value for key, value in found.state.items() if ":" not in key} == written
+    assert await service.get_user_state(app_name=app, user_id="ada") == written
+    assert {key[4:]: value for key, value in found.state.items() if key.startswith("app:")} == written
+
+
+async def test_a_killed_turn_leaves_a_session_that_continues(
+    service: ThreadkeepSessionService, server: Server, app: str
+) -> None:
+    session = await service.create_session(app_name=app, user_id="ada")
+    process = start(WRITER, "hang", app, session.id, "", url=server.url)
+    assert process.stdout and process.stdout.readline() == "waiting\n"
+    process.kill()
+    process.communicate()
+
+    before = await stored(service, session)
+    assert before.state == {"n": 1}
+    assert [bool(found.get_function_calls()) for found in before.events] == [False, True]
+    model = Scripted(answers=[types.Part(text="Sorry.")])
+    runner = Runner(app_name=app, agent=LlmAgent(name="agent", model=model), session_service=service)
+    async for _ in runner.run_async(user_id="ada", session_id=session.id, new_message=said("Go on.")):
+        pass
+    after = await stored(service, session)
+    assert after.events[:2] == before.events
+    assert [found.author for found in after.events[2:]] == ["user", "agent"]
+
+
+def test_a_service_serves_any_event_loop(server: Server, app: str) -> None:
+    service = ThreadkeepSessionService(base_url=server.url, api_key=API_KEY)
+
+    async def use(name: str) -> None:
+        session = await service.create_session(app_name=app, user_id="ada", session_id=name)
+        await asyncio.gather(*(service.append_event(session, event(**{f"k{n}": n})) for n in range(10)))
+        assert await stored(service, session) == session
+
+    asyncio.run(use("a"))
+    threads = [threading.Thread(target=lambda name=name: asyncio.run(use(name))) for name in "bcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    listed = asyncio.run(service.list_sessions(app_name=app, user_id="ada")).sessions
+    assert sorted((session.id, len(session.state)) for session in listed) == [(name, 10) for name in "abcd"]
+
+
+async def test_prefixes_keep_sessions_apart(server: Server, app: str) -> None:
+    async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
+        first, second = (ThreadkeepSessionService(client=client, prefix=prefix) for prefix in "ab")
+        await first.create_session(app_name=app, user_id="ada", session_id="s", state={"user:a": 1, "app:a": 1})
+        assert (await second.create_session(app_name=app, user_id="ada", session_id="s")).state == {}
+        with pytest.raises(ValueError):
+            ThreadkeepSessionService(client=client, prefix="x" * 21)
+
+
+async def test_closing_ends_only_a_client_of_its_own(server: Server) -> None:
+    async with AsyncThreadkeep(server.url, api_key=API_KEY) as client:
+        service = ThreadkeepSessionService(client=client)
+        await service.close()
+        await service.close()
+        assert (await client.api_key()).name == "ops"
+
+
+def test_the_example_runs(server: Server) -> None:
+    assert output_of_example("adk.py", server).splitlines() == [
+        "I read 1 messages.",
+        "I read 3 messages.",
+        "4 events, and the state {'answer': 'I read 3 messages.'}",
+    ]
+
+
+def test_without_the_framework_the_extra_is_named() -> None:
+    assert 'pip install "threadkeep[adk]"' in error_without("google.adk.sessions", "threadkeep.adk")

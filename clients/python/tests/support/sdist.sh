@@ -1,0 +1,14 @@
+# Fetches the tests that a framework publishes in its sdist. The suite.sh of an adapter sources this file.
+#
+# shellcheck shell=sh
+
+# unpack_sdist PACKAGE VERSION: unpacks it into the current directory, and sets $sdist to its folder there.
+unpack_sdist() {
+    sdist=$(echo "$1" | tr - _)-$2
+    if [ ! -e "$DOWNLOADS/$sdist.tar.gz" ]; then
+        mkdir -p "$DOWNLOADS"
+        "$PYTHON" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
+            --dest "$DOWNLOADS" "$1==$2"
+    fi
+    tar -xzf "$DOWNLOADS/$sdist.tar.gz"
+}
