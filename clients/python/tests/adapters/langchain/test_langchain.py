@@ -41,18 +41,6 @@ def new_prefix() -> str:
     return uuid.uuid4().hex[:20]
 
 
-def cut_every_third() -> Callable[[bytes], str | None]:
-    """Cuts the connection after every third request, once."""
-    seen: set[bytes] = set()
-
-    def fault(request: bytes) -> str | None:
-        is_new = request not in seen
-        seen.add(request)
-        return "cut" if is_new and len(seen) % 3 == 0 else None
-
-    return fault
-
-
 @pytest.fixture(params=["threadkeep", "memory"])
 def store(request: pytest.FixtureRequest, settings: dict[str, str], alike: Alike) -> Iterator[Any]:
     with ThreadkeepByteStore(**settings, prefix=new_prefix()) as kept:
@@ -105,7 +93,7 @@ def test_a_value_that_is_not_bytes_or_too_large_is_rejected(settings: dict[str, 
 def test_lost_answers_change_nothing_of_a_store(settings: dict[str, str], proxy: Proxy, alike: Alike) -> None:
     with ThreadkeepByteStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as kept:
         store = alike(kept)
-        proxy.fault = cut_every_third()
+        proxy.cut_every(3)
         for n in range(10):
             store.mset([("key", str(n).encode()), (str(n), b"")])
             assert store.mget(["key"]) == [str(n).encode()]
@@ -257,7 +245,7 @@ def test_a_history_lives_for_its_ttl(open_history: Callable[..., Any], server: S
 
 def test_lost_answers_double_no_message(open_history: Callable[..., Any], proxy: Proxy) -> None:
     history = open_history(base_url=proxy.url)
-    proxy.fault = cut_every_third()
+    proxy.cut_every(3)
     for n in range(12):
         history.add_messages([HumanMessage(str(n)), AIMessage(str(n))])
     assert [message.content for message in history.get()] == [str(n) for n in range(12) for _ in range(2)]

@@ -414,17 +414,10 @@ def test_lost_values_are_an_error(saver: ThreadkeepSaver, server: Server) -> Non
 
 
 def test_lost_answers_change_nothing(settings: dict[str, str], proxy: Proxy, alike: Alike) -> None:
-    seen: set[bytes] = set()
-
-    def cut_every_third(request: bytes) -> str | None:
-        is_new = request not in seen
-        seen.add(request)
-        return "cut" if is_new and len(seen) % 3 == 0 else None
-
     thread_id = unique()
     with ThreadkeepSaver(**{**settings, "base_url": proxy.url}) as saver:
         checkpointer = alike(saver)
-        proxy.fault = cut_every_third
+        proxy.cut_every(3)
         config = None
         for n in range(6):
             config = put(checkpointer, thread_id, {"n": n, "large": f"{n}" * 5_000}, config, run_id="r")

@@ -284,16 +284,9 @@ def test_many_large_items_are_found(store: BaseStore) -> None:
 
 
 def test_lost_answers_change_nothing_of_a_store(settings: dict[str, str], proxy: Proxy, alike: Alike) -> None:
-    seen: set[bytes] = set()
-
-    def cut_every_second(request: bytes) -> str | None:
-        is_new = request not in seen
-        seen.add(request)
-        return "cut" if is_new and len(seen) % 2 == 0 else None
-
     with ThreadkeepStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as kept:
         store = alike(kept)
-        proxy.fault = cut_every_second
+        proxy.cut_every(2)
         for n in range(10):
             store.put(("a",), "key", {"n": n}, ttl=60)
             assert store.get(("a",), "key").value == {"n": n}
