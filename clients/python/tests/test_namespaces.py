@@ -66,3 +66,12 @@ def test_a_namespace_has_settings(kv: Namespace) -> None:
 def test_a_name_that_urls_cannot_carry_is_rejected(kv: Namespace) -> None:
     with pytest.raises(ValueError):
         kv.put("..", b"")
+
+
+def test_a_limit_ends_a_list(tk: Threadkeep) -> None:
+    kv = tk.kv(f"n{time.time_ns()}")
+    kv.put_many([EntryPut(f"{n:04}", str(n)) for n in range(1_010)])
+    for limit in (0, 1, 1_000, 1_005):
+        assert [info.key for info in kv.keys(limit=limit)] == [f"{n:04}" for n in range(limit)]
+    assert [entry.body for entry in kv.entries(limit=3, order="desc")] == [b"1009", b"1008", b"1007"]
+    assert len(list(kv.entries(limit=2_000))) == len(list(kv.keys())) == 1_010

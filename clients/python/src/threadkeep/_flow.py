@@ -1,6 +1,7 @@
 """Runs flows. A flow is an operation, written once, as a generator that yields steps and receives their results.
 
 A `Request` is sent, with retries, and gives a `Response`; a list of requests is sent concurrently and gives a list.
+`Settle` does the same and gives the error of a request in the place of its response.
 `Open` opens a response that arrives in parts, and `Read` gives its next part, or nothing at its end. `Pause` waits.
 `Emit` hands an item to the caller who iterates.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from typing import (
@@ -21,7 +22,7 @@ from typing import (
     TypeVar,
 )
 
-from ._http.message import Request
+from ._http.message import Request, Response
 from ._place import Place
 from ._transport import AsyncStream, AsyncTransport, Stream, SyncTransport
 from .errors import ThreadkeepError
@@ -32,6 +33,9 @@ P = ParamSpec("P")
 Pl = TypeVar("Pl", bound=Place)
 
 MAX_CONCURRENT_REQUESTS = 8
+
+MIN_FOR_THREADS = 4
+"""Blocking, fewer requests are sent one after the other: threads would take longer to start."""
 
 
 class Open(NamedTuple):
@@ -52,6 +56,12 @@ class Pause(NamedTuple):
     seconds: float
 
 
+class Settle(NamedTuple):
+    """Sends requests concurrently, and does not raise."""
+
+    requests: list[Request]
+
+
 class Emit(Generic[T]):
     """An item for the caller."""
 
@@ -61,7 +71,7 @@ class Emit(Generic[T]):
         self.item = item
 
 
-Step = Request | list[Request] | Open | Read | Pause
+Step = Request | list[Request] | Settle | Open | Read | Pause
 Flow = Generator[Step, Any, R]
 Items = Generator[Step | Emit[T], Any, None]
 
@@ -122,11 +132,22 @@ class Runner:
             return self.transport.send(step)
         if isinstance(step, Pause):
             return time.sleep(step.seconds)
+        if isinstance(step, Settle):
+            return self._send_all(self._settled, step.requests)
         assert isinstance(step, list), "only flows of items have streams"
-        if len(step) < 2:
-            return [self.transport.send(request) for request in step]
-        with ThreadPoolExecutor(min(len(step), MAX_CONCURRENT_REQUESTS)) as pool:
-            return list(pool.map(self.transport.send, step))
+        return self._send_all(self.transport.send, step)
+
+    def _send_all(self, send: Callable[[Request], T], requests: list[Request]) -> list[T]:
+        if len(requests) < MIN_FOR_THREADS:
+            return [send(request) for request in requests]
+        with ThreadPoolExecutor(min(len(requests), MAX_CONCURRENT_REQUESTS)) as pool:
+            return list(pool.map(send, requests))
+
+    def _settled(self, request: Request) -> Response | ThreadkeepError:
+        try:
+            return self.transport.send(request)
+        except ThreadkeepError as error:
+            return error
 
 
 class AsyncRunner:
@@ -185,14 +206,27 @@ class AsyncRunner:
             return await self.transport.send(step)
         if isinstance(step, Pause):
             return await asyncio.sleep(step.seconds)
+        if isinstance(step, Settle):
+            return await self._send_all(self._settled, step.requests)
         assert isinstance(step, list), "only flows of items have streams"
+        return await self._send_all(self.transport.send, step)
+
+    async def _send_all(self, send: Callable[[Request], Awaitable[T]], requests: list[Request]) -> list[T]:
+        if len(requests) < 2:
+            return [await send(request) for request in requests]
         gate = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
-        async def send(request: Request) -> Any:
+        async def send_gated(request: Request) -> T:
             async with gate:
-                return await self.transport.send(request)
+                return await send(request)
 
-        return await asyncio.gather(*map(send, step))
+        return await asyncio.gather(*map(send_gated, requests))
+
+    async def _settled(self, request: Request) -> Response | ThreadkeepError:
+        try:
+            return await self.transport.send(request)
+        except ThreadkeepError as error:
+            return error
 
 
 class Handle(Generic[Pl]):

@@ -92,6 +92,7 @@ class SyncTransport:
 
     def __init__(self, origin: Origin, timeout: float, max_retries: int, client: SyncClient | None) -> None:
         self.origin = origin
+        self.limits = (timeout, max_retries)
         self._timeout = timeout
         self._max_retries = max_retries
         if client is None and not _has_proxy(origin):
@@ -136,6 +137,7 @@ class AsyncTransport:
 
     def __init__(self, origin: Origin, timeout: float, max_retries: int, client: AsyncClient | None) -> None:
         self.origin = origin
+        self.limits = (timeout, max_retries)
         self._timeout = timeout
         self._max_retries = max_retries
         self._client = client

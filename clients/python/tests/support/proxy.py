@@ -38,6 +38,17 @@ class Proxy:
         left = [how]
         self.fault = lambda request: left.pop() if left and request.startswith(method.encode()) else None
 
+    def cut_every(self, n: int) -> None:
+        """Harms every nth request, but not its repeats."""
+        seen: set[bytes] = set()
+
+        def fault(request: bytes) -> str | None:
+            is_new = request not in seen
+            seen.add(request)
+            return "cut" if is_new and len(seen) % n == 0 else None
+
+        self.fault = fault
+
     def close(self) -> None:
         self._listener.close()
         for connection in self._open:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from .._flow import Emit, Flow, Items
 from .._http.message import Request, Response
@@ -15,8 +15,12 @@ from ..models import Entry, EntryInfo, EntryPut, NamespaceInfo, PutOutcome, Rece
 from .receipts import received, written
 from .state import Tag
 
+T = TypeVar("T")
+
 BATCH = 100
 """Entries that one request reads or puts at most."""
+
+MAX_PAGE = 1_000
 
 
 def get(namespace: Place, key: str) -> Flow[Entry | None]:
@@ -79,28 +83,36 @@ def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key:
     return bool((yield from received(request))["deleted"])
 
 
-def keys(namespace: Place, prefix: str = "", *, order: str | None = None) -> Items[EntryInfo]:
-    """The entries whose keys have a prefix, without their bodies, in the order of the bytes of the keys."""
-    for_page: dict[str, QueryValue] = {"prefix": prefix or None, "order": order, "limit": 1_000}
-    while True:
-        page = yield from received(namespace.read("", for_page))
-        for entry in page["keys"]:
-            yield Emit(EntryInfo.of(entry))
-        for_page["cursor"] = page.get("next_cursor")
-        if not for_page["cursor"]:
-            return
+def keys(namespace: Place, prefix: str = "", *, order: str | None = None, limit: int | None = None) -> Items[EntryInfo]:
+    """The entries whose keys have a prefix, without their bodies, in the order of the bytes of the keys.
+
+    With a `limit`, at most so many.
+    """
+    yield from _listed(namespace, {"prefix": prefix or None, "order": order}, limit, MAX_PAGE, EntryInfo.of)
 
 
-def entries(namespace: Place, prefix: str = "", *, order: str | None = None) -> Items[Entry]:
+def entries(namespace: Place, prefix: str = "", *, order: str | None = None, limit: int | None = None) -> Items[Entry]:
     """The same with their bodies."""
-    for_page: dict[str, QueryValue] = {"prefix": prefix or None, "order": order, "bodies": True}
-    while True:
-        page = yield from received(namespace.read("", for_page))
+    yield from _listed(namespace, {"prefix": prefix or None, "order": order, "bodies": True}, limit, None, entry_of)
+
+
+def _listed(
+    namespace: Place,
+    query: dict[str, QueryValue],
+    limit: int | None,
+    page_size: int | None,
+    model: Callable[[dict[str, Any]], T],
+) -> Items[T]:
+    while limit is None or limit > 0:
+        query["limit"] = page_size if limit is None else min(limit, MAX_PAGE)
+        page = yield from received(namespace.read("", query))
         for entry in page["keys"]:
-            yield Emit(_entry(entry))
-        for_page["cursor"] = page.get("next_cursor")
-        if not for_page["cursor"]:
+            yield Emit(model(entry))
+        query["cursor"] = page.get("next_cursor")
+        if not query["cursor"]:
             return
+        if limit is not None:
+            limit -= len(page["keys"])
 
 
 def get_many(namespace: Place, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
@@ -112,7 +124,7 @@ def get_many(namespace: Place, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
         left = []
         for response in responses:
             data: Any = response.json()
-            found.update((entry["key"], _entry(entry)) for entry in data["entries"])
+            found.update((entry["key"], entry_of(entry)) for entry in data["entries"])
             left += data["unread"]
     return found
 
@@ -169,7 +181,7 @@ def drop(namespace: Place, *, idempotency_key: str | None = None) -> Flow[int]:
 
 def namespaces(place: Place) -> Items[NamespaceInfo]:
     """The namespaces."""
-    query: dict[str, QueryValue] = {"limit": 1_000}
+    query: dict[str, QueryValue] = {"limit": MAX_PAGE}
     while True:
         page = yield from received(place.read("/v1/kv", query))
         for namespace in page["namespaces"]:
@@ -179,7 +191,8 @@ def namespaces(place: Place) -> Items[NamespaceInfo]:
             return
 
 
-def _entry(data: Mapping[str, Any]) -> Entry:
+def entry_of(data: Mapping[str, Any]) -> Entry:
+    """The entry of an object in a list."""
     body = data["body"].encode() if "body" in data else base64.b64decode(data["base64"])
     expires_at = data.get("expires_at")
     return Entry(

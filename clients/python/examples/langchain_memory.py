@@ -1,0 +1,34 @@
+"""A LangChain model whose answers are cached in threadkeep, and a chat whose messages are kept there."""
+
+import uuid
+
+from langchain_core.language_models import SimpleChatModel
+from langchain_core.messages import HumanMessage
+
+from threadkeep.langchain import ThreadkeepCache, ThreadkeepChatMessageHistory
+
+
+class Script(SimpleChatModel):
+    """Answers with the number of messages that it was given, so this needs no key."""
+
+    asked: int = 0
+
+    @property
+    def _llm_type(self):
+        return "script"
+
+    def _call(self, messages, stop=None, run_manager=None, **kwargs):
+        self.asked += 1
+        return f"I read {len(messages)} messages."
+
+
+with ThreadkeepCache(prefix=uuid.uuid4().hex[:20]) as cache:
+    model = Script(cache=cache)
+    with ThreadkeepChatMessageHistory(f"ada/{uuid.uuid4()}") as history:
+        for question in ("Hello", "How many messages did you read?"):
+            answer = model.invoke([*history.messages, HumanMessage(question)])
+            history.add_messages([HumanMessage(question), answer])
+            print(answer.content)
+
+    answer = model.invoke([HumanMessage("Hello")])
+    print(answer.content, "(from the cache)" if model.asked == 2 else "(from the model)")

@@ -1,0 +1,191 @@
+"""What adapters share whose objects serve blocking and async callers: they write each operation once, as a flow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import islice
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ._flow import AsyncRunner, Emit, Flow, Items, Runner, Settle
+from ._flows.threads import by_id
+from ._http.message import Request
+from ._place import Place, ThreadPlace, segment
+from ._settings import Settings
+from ._transport import AsyncTransport, SyncTransport
+from .aclient import AsyncThreadkeep
+from .client import Threadkeep
+from .errors import ThreadkeepError
+
+T = TypeVar("T")
+R = TypeVar("R")
+B = TypeVar("B", bound="Both")
+
+BLOCK = 32
+BINARY = "application/octet-stream"
+FOREVER = 0
+"""The TTL of an entry that stays, whatever the default of the server is."""
+
+
+class BothConnection:
+    """Runs the flows of an adapter, blocking or awaited.
+
+    A client of either kind serves one half; the other half gets connections of its own to the same server.
+    """
+
+    def __init__(self, client: Threadkeep | AsyncThreadkeep | None, base_url: str | None, api_key: str | None) -> None:
+        settings = client._settings if client else Settings.of(base_url, api_key)
+        given = client._runner if client else None
+        timeout, max_retries = (10.0, 2) if given is None else given.transport.limits
+        self.root = settings.root
+        self._given = given
+        self._blocking = (
+            given if isinstance(given, Runner) else Runner(SyncTransport(settings.origin, timeout, max_retries, None))
+        )
+        self._async = (
+            given
+            if isinstance(given, AsyncRunner)
+            else AsyncRunner(AsyncTransport(settings.origin, timeout, max_retries, None))
+        )
+
+    def namespace(self, name: str) -> Place:
+        """A namespace of entries."""
+        return Place(f"/v1/kv/{segment(name)}", self.root.headers, repr(name))
+
+    def thread(self, id: str, ttl_seconds: int) -> ThreadPlace:
+        """A thread, and its TTL if a write here creates it."""
+        return by_id(self.root, id, None, ttl_seconds)
+
+    def run(self, flow: Flow[R]) -> R:
+        """The result of a flow."""
+        return self._blocking.run(flow)
+
+    async def arun(self, flow: Flow[R]) -> R:
+        """The same, awaited."""
+        return await self._async.run(flow)
+
+    def iterate(self, flow: Items[T]) -> Iterator[T]:
+        """The items of a flow."""
+        return self._blocking.iterate(flow)
+
+    def aiterate(self, flow: Items[T]) -> AsyncIterator[T]:
+        """The same with `async for`."""
+        return self._async.iterate(flow)
+
+    def close(self) -> None:
+        """Closes all connections but those of the caller's client; in a running event loop, only blocking ones."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(self.aclose())
+        else:
+            self._close_blocking()
+
+    async def aclose(self) -> None:
+        """Closes all connections but those of the caller's client."""
+        self._close_blocking()
+        if self._async is not self._given:
+            await self._async.transport.close()
+
+    def _close_blocking(self) -> None:
+        if self._blocking is not self._given:
+            self._blocking.transport.close()
+
+
+class Both:
+    """An adapter with such connections. It is a context manager of both kinds."""
+
+    _connection: BothConnection
+
+    def close(self) -> None:
+        """Closes the adapter's own connections. May be called twice. In a running event loop, await `aclose`."""
+        self._connection.close()
+
+    async def aclose(self) -> None:
+        """Closes the adapter's own connections. May be called twice."""
+        await self._connection.aclose()
+
+    def __enter__(self: B) -> B:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self: B) -> B:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def collected(items: Items[T], where: Callable[[T], bool] | None = None, limit: int | None = None) -> Flow[list[T]]:
+    """The items of a flow in a list, for another flow: those that meet a condition, and at most `limit` of them."""
+    found: list[T] = []
+    result: object = None
+    while limit is None or len(found) < limit:
+        try:
+            step = items.send(result)
+        except StopIteration:
+            break
+        result = None
+        if not isinstance(step, Emit):
+            result = yield step
+        elif where is None or where(step.item):
+            found.append(step.item)
+    return found
+
+
+def together(flows: Sequence[Flow[R]]) -> Flow[list[R]]:
+    """The results of flows that send requests, each as if it were alone, but concurrently.
+
+    An error that a flow does not handle ends them all.
+    """
+    results: dict[int, R] = {}
+    steps: dict[int, Request | list[Request]] = {}
+
+    def advance(number: int, answers: list[Any] | None) -> None:
+        flow, asked = flows[number], steps.pop(number, None)
+        error = next((answer for answer in answers or () if isinstance(answer, ThreadkeepError)), None)
+        try:
+            if error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(answers[0] if answers and isinstance(asked, Request) else answers)
+        except StopIteration as stop:
+            results[number] = stop.value
+        else:
+            assert isinstance(step, (Request, list)), "only flows that send requests run together"
+            steps[number] = step
+
+    for number in range(len(flows)):
+        advance(number, None)
+    while steps:
+        asked = [(number, [step] if isinstance(step, Request) else step) for number, step in steps.items()]
+        answers = iter((yield Settle([request for _, requests in asked for request in requests])))
+        for number, requests in asked:
+            advance(number, [next(answers) for _ in requests])
+    return [results[number] for number in range(len(flows))]
+
+
+def putting(
+    namespace: Place, key: str, body: bytes, *, ttl_seconds: int = FOREVER, content_type: str = BINARY
+) -> Request:
+    """Puts an entry, whatever is there."""
+    headers = {"content-type": content_type}
+    return namespace.write("PUT", f"/{segment(key)}", body, query={"ttl_seconds": ttl_seconds}, headers=headers)
+
+
+def deleting(namespace: Place, key: str) -> Request:
+    """Deletes an entry, if it exists."""
+    return namespace.write("DELETE", f"/{segment(key)}")
+
+
+def in_blocks(requests: Iterator[Request]) -> Flow[None]:
+    """Sends many requests, some of them at a time."""
+    while block := list(islice(requests, BLOCK)):
+        yield block

@@ -1,0 +1,126 @@
+"""A store of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+from langchain_core.stores import BaseStore
+
+from .._adapter import checked_prefix, namespace_name
+from .._both import FOREVER, Both, BothConnection, deleting, in_blocks, putting
+from .._flow import Emit, Flow, Items
+from .._flows.namespaces import get, get_many, keys
+from ..aclient import AsyncThreadkeep
+from ..client import Threadkeep
+from ._keys import entry_key, entry_prefix, is_cut, text_of
+
+
+class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
+    """Stores bytes, up to 1 MiB with their key, under any text. One object serves blocking and async callers.
+
+    Values stay until they are deleted or, with `ttl_seconds`, for that long after they were last set. Stores with
+    different prefixes have different values.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Threadkeep | AsyncThreadkeep | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        prefix: str = "langchain",
+        ttl_seconds: int | None = None,
+    ) -> None:
+        self._connection = BothConnection(client, base_url, api_key)
+        self._place = self._connection.namespace(namespace_name(checked_prefix(prefix), "bytes", ""))
+        self._ttl_seconds = FOREVER if ttl_seconds is None else ttl_seconds
+
+    def mget(self, keys: Sequence[str]) -> list[bytes | None]:
+        """The values of the keys, in their order."""
+        return self._connection.run(self._get(keys))
+
+    async def amget(self, keys: Sequence[str]) -> list[bytes | None]:
+        """The values of the keys, in their order."""
+        return await self._connection.arun(self._get(keys))
+
+    def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
+        """Sets values, each in a step of its own."""
+        self._connection.run(self._set(key_value_pairs))
+
+    async def amset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
+        """Sets values, each in a step of its own."""
+        await self._connection.arun(self._set(key_value_pairs))
+
+    def mdelete(self, keys: Sequence[str]) -> None:
+        """Deletes keys, if they exist."""
+        self._connection.run(self._delete(keys))
+
+    async def amdelete(self, keys: Sequence[str]) -> None:
+        """Deletes keys, if they exist."""
+        await self._connection.arun(self._delete(keys))
+
+    def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
+        """The keys with a prefix, page by page."""
+        return self._connection.iterate(self._keys(prefix or ""))
+
+    def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
+        """The same with `async for`."""
+        return self._connection.aiterate(self._keys(prefix or ""))
+
+    def _get(self, texts: Sequence[str]) -> Flow[list[bytes | None]]:
+        wanted = [entry_key(text) for text in texts]
+        found = yield from get_many(self._place, wanted)
+        return [_value(key, found[key].body) if key in found else None for key in wanted]
+
+    def _set(self, pairs: Sequence[tuple[str, bytes]]) -> Flow[None]:
+        bodies = {}
+        for text, value in pairs:
+            if not isinstance(value, (bytes, bytearray, memoryview)):
+                raise TypeError(f"A value must be bytes, not {type(value).__name__}.")
+            key = entry_key(text)
+            bodies[key] = _body(key, text, bytes(value))
+        yield from in_blocks(
+            putting(self._place, key, body, ttl_seconds=self._ttl_seconds) for key, body in bodies.items()
+        )
+
+    def _delete(self, texts: Sequence[str]) -> Flow[None]:
+        yield from in_blocks(deleting(self._place, entry_key(text)) for text in texts)
+
+    def _keys(self, prefix: str) -> Items[str]:
+        listed = keys(self._place, entry_prefix(prefix))
+        answer: object = None
+        while True:
+            try:
+                step = listed.send(answer)
+            except StopIteration:
+                return
+            if not isinstance(step, Emit):
+                answer = yield step
+                continue
+            answer = None
+            text = yield from self._text(step.item.key)
+            if text is not None and text.startswith(prefix):
+                yield Emit(text)
+
+    def _text(self, key: str) -> Flow[str | None]:
+        """The text that a key stands for. If the key has only its beginning, it is in the entry."""
+        if not is_cut(key):
+            return text_of(key)
+        entry = yield from get(self._place, key)
+        return _split(entry.body)[0] if entry else None
+
+
+def _body(key: str, text: str, value: bytes) -> bytes:
+    if not is_cut(key):
+        return value
+    data = text.encode("utf-8", "surrogatepass")
+    return b"%d:" % len(data) + data + value
+
+
+def _value(key: str, body: bytes) -> bytes:
+    return _split(body)[1] if is_cut(key) else body
+
+
+def _split(body: bytes) -> tuple[str, bytes]:
+    length, _, rest = body.partition(b":")
+    return rest[: int(length)].decode("utf-8", "surrogatepass"), rest[int(length) :]

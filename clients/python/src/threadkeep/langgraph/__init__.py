@@ -1,0 +1,16 @@
+"""LangGraph: checkpoints of graphs, its long-term store, and its cache of nodes."""
+
+from .._adapter import missing
+
+try:
+    import langgraph.cache.base
+    import langgraph.checkpoint.base
+    import langgraph.store.base  # noqa: F401
+except ImportError as error:
+    raise missing("langgraph", error) from error
+
+from .cache import ThreadkeepCache
+from .saver import ThreadkeepSaver
+from .store import ThreadkeepStore
+
+__all__ = ["ThreadkeepCache", "ThreadkeepSaver", "ThreadkeepStore"]

@@ -1,0 +1,165 @@
+"""Reads checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
+
+from .._both import collected, together
+from .._flow import Emit, Flow, Items
+from .._flows.namespaces import entries, get, get_many, keys
+from ..models import Entry
+from ._bodies import Gone, read_parts, whole
+from ._records import Record, Reference, Write, blob_keys, checkpoints_key, inverted, unpack_writes, writes_key
+from ._thread import SavedThread
+
+ATTEMPTS = 3
+BLOCK = 50
+"""Checkpoints that a list reads at once."""
+
+
+def config_of(thread_id: str, ns: str, id: str) -> RunnableConfig:
+    """The configuration that names a checkpoint."""
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": id}}
+
+
+def read(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple | None]:
+    """A checkpoint, or the latest one of a namespace.
+
+    It may be deleted while it is being read. Raises `ThreadkeepError` if it stays, but without its values.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return (yield from _read_once(thread, ns, id))
+        except Gone:
+            continue
+    return (yield from _read_once(thread, ns, id))
+
+
+def _read_once(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple | None]:
+    if id is None:
+        found = yield from collected(entries(thread.place, checkpoints_key(ns), limit=1))
+        of_writes = None
+    else:
+        found, writes = yield from together([_entry(thread, ns, id), _entries_of_writes(thread, ns, id)])
+        of_writes = [writes]
+    records = yield from records_in(thread, found)
+    return (yield from _tuples(thread, records, of_writes))[0] if records else None
+
+
+def listed(
+    threads: Sequence[SavedThread],
+    ns: str | None,
+    id: str | None,
+    before: str | None,
+    filter: Mapping[str, Any] | None,
+    limit: int | None,
+) -> Items[CheckpointTuple]:
+    """The checkpoints of threads, newest first. `limit` counts those that have all metadata of the filter."""
+    left = float("inf") if limit is None else limit
+    at_most = limit if len(threads) == 1 and ns is not None and before is None and not filter else None
+    found: list[tuple[str, str, int]] = []
+    for number, thread in enumerate(threads):
+        prefix = "c/" if ns is None else checkpoints_key(ns, id)
+        for info in (yield from collected(keys(thread.place, prefix, limit=at_most))):
+            found.append((info.key.rpartition("/")[2], info.key, number))
+    if id is not None:
+        found = [place for place in found if place[0] == inverted(id)]
+    if before is not None:
+        found = [place for place in found if place[0] > inverted(before)]
+    found.sort()
+    while found and left > 0:
+        size = int(min(BLOCK, left))
+        block, found = found[:size], found[size:]
+        by_key: dict[tuple[str, int], CheckpointTuple] = {}
+        for number in {number for _, _, number in block}:
+            wanted = [key for _, key, of in block if of == number]
+            for key, saved in (yield from _matching(threads[number], wanted, filter)).items():
+                by_key[key, number] = saved
+        for _, key, number in block:
+            if left > 0 and (key, number) in by_key:
+                left -= 1
+                yield Emit(by_key[key, number])
+
+
+def _matching(
+    thread: SavedThread, wanted: list[str], filter: Mapping[str, Any] | None
+) -> Flow[dict[str, CheckpointTuple]]:
+    """The checkpoints with these keys that have the metadata."""
+    found = yield from get_many(thread.place, wanted)
+    records = []
+    for record in (yield from records_in(thread, list(found.values()))):
+        metadata = thread.serde.loads_typed(record.metadata) if filter else {}
+        if all(metadata.get(name) == value for name, value in (filter or {}).items()):
+            records.append(record)
+    tuples: list[CheckpointTuple | None] = []
+    try:
+        tuples += yield from _tuples(thread, records)
+    except Gone:
+        for record in records:
+            tuples.append((yield from read(thread, record.ns, record.id)))
+    by_key = zip((checkpoints_key(record.ns, record.id) for record in records), tuples, strict=True)
+    return {key: saved for key, saved in by_key if saved}
+
+
+def records_in(thread: SavedThread, found: Sequence[Entry]) -> Flow[list[Record]]:
+    """The checkpoints in entries."""
+    bodies = yield from whole(thread.place, {entry.key: entry.body for entry in found})
+    return [Record.unpack(body) for body in bodies.values()]
+
+
+def _entry(thread: SavedThread, ns: str, id: str) -> Flow[list[Entry]]:
+    entry = yield from get(thread.place, checkpoints_key(ns, id))
+    return [entry] if entry else []
+
+
+def _entries_of_writes(thread: SavedThread, ns: str, id: str) -> Flow[list[Entry]]:
+    return collected(entries(thread.place, writes_key(ns, id)))
+
+
+def _tuples(
+    thread: SavedThread, records: Sequence[Record], of_writes: Sequence[list[Entry]] | None = None
+) -> Flow[list[CheckpointTuple]]:
+    """Checkpoints with their values and their writes, of which some may have been read already."""
+    reading: list[Flow[Any]] = [_large_values(thread, records)]
+    if of_writes is None:
+        reading += [_entries_of_writes(thread, record.ns, record.id) for record in records]
+    large, *read_writes = yield from together(reading)
+    tuples = []
+    for record, found in zip(records, of_writes or read_writes, strict=True):
+        bodies = yield from whole(thread.place, {entry.key: entry.body for entry in found})
+        writes = sorted(write for body in bodies.values() for write in unpack_writes(body))
+        tuples.append(_tuple(thread, record, large, writes))
+    return tuples
+
+
+def _large_values(thread: SavedThread, records: Sequence[Record]) -> Flow[dict[str, bytes]]:
+    """The parts of the large values of checkpoints, by their keys. Raises `Gone` if one is not there."""
+    wanted = []
+    for record in records:
+        for channel, value in record.values.items():
+            if isinstance(value, Reference):
+                wanted += blob_keys(record.ns, channel, value)
+    return (yield from read_parts(thread.place, list(dict.fromkeys(wanted))))
+
+
+def _tuple(thread: SavedThread, record: Record, large: Mapping[str, bytes], writes: list[Write]) -> CheckpointTuple:
+    loads = thread.serde.loads_typed
+    values = {}
+    for channel, value in record.values.items():
+        if isinstance(value, Reference):
+            data = b"".join(large[key] for key in blob_keys(record.ns, channel, value))
+            values[channel] = loads((value.type, data))
+            thread.known.add(thread.place, record.ns, channel, value)
+        else:
+            values[channel] = loads(value)
+    return CheckpointTuple(
+        config=config_of(record.thread_id, record.ns, record.id),
+        checkpoint=cast(Checkpoint, {**loads(record.checkpoint), "channel_values": values}),
+        metadata=loads(record.metadata),
+        parent_config=None if record.parent is None else config_of(record.thread_id, record.ns, record.parent),
+        pending_writes=[(write.task_id, write.channel, loads((write.type, write.data))) for write in writes],
+    )

@@ -1,0 +1,136 @@
+"""Deletes checkpoints, and copies them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from .._both import collected, deleting, in_blocks, putting
+from .._flow import Flow
+from .._flows.namespaces import configure, delete, drop, entries, get, get_many, keys
+from .._place import Place, new_key
+from ..errors import VersionMismatch
+from ..models import Entry
+from ._reading import records_in
+from ._records import Record, Reference, blob_keys, checkpoints_key
+from ._thread import SavedThread, SavedThreads
+from ._writing import index_of, put_record, run_key, run_of
+
+COPIED = 16
+"""Entries that a copy holds in memory."""
+
+
+def delete_thread(thread: SavedThread, runs: Place) -> Flow[None]:
+    """Deletes all that a thread has."""
+    in_thread = yield from collected(keys(thread.place, "r/"))
+    indexed = yield from get_many(runs, [info.key.removeprefix("r/") for info in in_thread])
+    yield from drop(thread.place)
+    thread.known.forget(thread.place)
+    for entry in indexed.values():
+        yield from _delete_unchanged(runs, entry)
+
+
+def delete_run(threads: SavedThreads, serde: SerializerProtocol, run_id: str) -> Flow[None]:
+    """Deletes the checkpoints of a run, in all threads."""
+    for indexed in (yield from collected(entries(threads.runs, run_key(run_id)))):
+        thread = threads.thread(indexed.body.decode("utf-8", "surrogatepass"), serde)
+        in_thread = yield from get(thread.place, f"r/{indexed.key}")
+        records = yield from _records_of(thread)
+        others = [record for record in records if run_of(serde.loads_typed(record.metadata)) != run_id]
+        yield from _keep(thread, records, others)
+        if in_thread:
+            yield from _delete_unchanged(thread.place, in_thread)
+        yield from _delete_unchanged(threads.runs, indexed)
+
+
+def keep_latest(thread: SavedThread) -> Flow[None]:
+    """Deletes all checkpoints but the latest one of each namespace, and those that its delta channels need."""
+    records = yield from _records_of(thread)
+    by_ns: dict[str, dict[str, Record]] = {}
+    for record in records:  # newest first
+        by_ns.setdefault(record.ns, {})[record.id] = record
+    kept = [record for by_id in by_ns.values() for record in _needed(thread, by_id)]
+    yield from _keep(thread, records, kept)
+
+
+def _needed(thread: SavedThread, by_id: dict[str, Record]) -> Iterator[Record]:
+    """The latest checkpoint, and its ancestors up to those that have values of its delta channels.
+
+    A delta channel is rebuilt from the nearest ancestor that has a value, and the writes since.
+    """
+    record = next(iter(by_id.values()))
+    counters = thread.serde.loads_typed(record.metadata).get("counters_since_delta_snapshot") or {}
+    versions = thread.serde.loads_typed(record.checkpoint)["channel_versions"]
+    without_value = {channel for channel in counters if channel in versions and channel not in record.values}
+    seen = {record.id}
+    yield record
+    while without_value and record.parent in by_id and record.parent not in seen:
+        record = by_id[record.parent]
+        seen.add(record.id)
+        yield record
+        without_value -= record.values.keys()
+
+
+def copy(
+    source: SavedThread, target: SavedThread, target_id: str, runs: Place, idle_ttl_seconds: int | None
+) -> Flow[None]:
+    """Copies a thread. Checkpoints appear with all that they refer to, and after their ancestors."""
+    records = yield from _records_of(source)
+    if records and idle_ttl_seconds is not None:
+        yield from configure(target.place, idle_ttl_seconds=idle_ttl_seconds)
+    for prefix in ("b/", "v/w/", "w/"):
+        wanted = yield from collected(keys(source.place, prefix))
+        for start in range(0, len(wanted), COPIED):
+            found = yield from get_many(source.place, [info.key for info in wanted[start : start + COPIED]])
+            yield [putting(target.place, entry.key, entry.body) for entry in found.values()]
+    for record in reversed(records):
+        yield index_of(target.place, runs, target_id, target.serde.loads_typed(record.metadata))
+        yield from put_record(target.place, record._replace(thread_id=target_id))
+
+
+def _records_of(thread: SavedThread) -> Flow[list[Record]]:
+    """All checkpoints of a thread, those of each namespace newest first."""
+    found = yield from collected(entries(thread.place, "c/"))
+    return (yield from records_in(thread, found))
+
+
+def _keep(thread: SavedThread, records: Sequence[Record], kept: Sequence[Record]) -> Flow[None]:
+    """Deletes all checkpoints but those to keep, then their writes, and then the large values that only they have."""
+    kept_keys = set(map(_key, kept))
+    doomed = {_key(record): record for record in records if _key(record) not in kept_keys}
+    if not doomed:
+        return
+    place = thread.place
+    yield from in_blocks(deleting(place, key) for key in doomed)
+    thread.known.forget(place)
+    of_doomed = {_checkpoint_in(key) for key in doomed}
+    for prefix in ("w/", "v/"):
+        listed = yield from collected(keys(place, prefix), lambda info: _checkpoint_in(info.key) in of_doomed)
+        yield from in_blocks(deleting(place, info.key) for info in listed)
+    large = set(_blobs_of(doomed.values())) - set(_blobs_of(kept))
+    yield from in_blocks(deleting(place, key) for key in sorted(large))
+
+
+def _key(record: Record) -> str:
+    return checkpoints_key(record.ns, record.id)
+
+
+def _checkpoint_in(key: str) -> tuple[str, ...]:
+    """The part of a key that names the namespace and the checkpoint."""
+    return tuple(key.removeprefix("v/").split("/")[1:3])
+
+
+def _blobs_of(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        for channel, value in record.values.items():
+            if isinstance(value, Reference):
+                yield from blob_keys(record.ns, channel, value)
+
+
+def _delete_unchanged(place: Place, entry: Entry) -> Flow[None]:
+    """Deletes an entry unless it was put again."""
+    try:
+        yield from delete(place, entry.key, if_match=entry.etag, idempotency_key=new_key())
+    except VersionMismatch:
+        return

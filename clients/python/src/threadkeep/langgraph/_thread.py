@@ -1,0 +1,86 @@
+"""A LangGraph thread, which has a namespace of entries to itself."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from typing import NamedTuple
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from .._adapter import namespace_name
+from .._both import BothConnection, collected
+from .._flow import Flow
+from .._flows.namespaces import namespaces
+from .._place import Place
+from ._records import Reference
+
+MAX_KNOWN = 10_000
+RUNS, STORE, CACHE = SPACES = ("runs", "store", "cache")
+"""What the adapter uses namespaces for that are not threads."""
+
+
+def space_name(prefix: str, space: str) -> str:
+    """The namespace of one of them."""
+    return namespace_name(prefix, space, "")
+
+
+class KnownValues:
+    """Large values that are known to be stored, so that a checkpoint that still has one need not serialize it.
+
+    The value of a channel changes only with its version. Threads may share it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._references: OrderedDict[tuple[str, str, str, str], Reference] = OrderedDict()
+
+    def add(self, place: Place, ns: str, channel: str, value: Reference) -> None:
+        with self._lock:
+            self._references[place.name, ns, channel, value.version] = value
+            if len(self._references) > MAX_KNOWN:
+                self._references.popitem(last=False)
+
+    def get(self, place: Place, ns: str, channel: str, version: str) -> Reference | None:
+        return self._references.get((place.name, ns, channel, version))
+
+    def forget(self, place: Place) -> None:
+        """Forgets the values of a thread, of which some were deleted."""
+        with self._lock:
+            for key in [key for key in self._references if key[0] == place.name]:
+                del self._references[key]
+
+
+class SavedThread(NamedTuple):
+    """Where the checkpoints of a thread are, and how their values are read and written."""
+
+    place: Place
+    serde: SerializerProtocol
+    known: KnownValues
+
+
+class SavedThreads:
+    """The threads of a saver."""
+
+    def __init__(self, connection: BothConnection, prefix: str) -> None:
+        self._connection = connection
+        self._prefix = prefix
+        self._known = KnownValues()
+        self.runs = connection.namespace(space_name(prefix, RUNS))
+        """The index of runs: which threads have checkpoints of a run."""
+
+    def thread(self, id: str, serde: SerializerProtocol) -> SavedThread:
+        """The thread with this ID."""
+        return self._at(namespace_name(self._prefix, id), serde)
+
+    def all(self, serde: SerializerProtocol) -> Flow[list[SavedThread]]:
+        """Every thread of this prefix."""
+        is_ours = re.compile(re.escape(self._prefix) + r"\.[0-9a-f]{40}").fullmatch
+        others = {space_name(self._prefix, space) for space in SPACES}
+        found = yield from collected(namespaces(self._connection.root))
+        names = [info.namespace for info in found if is_ours(info.namespace) and info.namespace not in others]
+        return [self._at(name, serde) for name in names]
+
+    def _at(self, namespace: str, serde: SerializerProtocol) -> SavedThread:
+        return SavedThread(self._connection.namespace(namespace), serde, self._known)

@@ -1,0 +1,147 @@
+"""Writes checkpoints, and the writes of their tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
+
+from .._adapter import digest
+from .._both import FOREVER, putting
+from .._flow import Flow
+from .._flows.namespaces import configure, get, put
+from .._http.message import Request
+from .._place import Place, new_key
+from ..errors import VersionMismatch
+from ._bodies import body_for, parts_of, whole
+from ._records import (
+    Record,
+    Reference,
+    Typed,
+    Write,
+    blob_keys,
+    checkpoints_key,
+    pack_writes,
+    unpack_writes,
+    writes_key,
+)
+from ._thread import SavedThread
+
+INLINE_BYTES = 4_096
+"""Values up to this size are in the entry of their checkpoint."""
+
+
+def save(
+    thread: SavedThread,
+    runs: Place,
+    idle_ttl_seconds: int | None,
+    thread_id: str,
+    ns: str,
+    parent: str | None,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    new_versions: ChannelVersions,
+) -> Flow[None]:
+    """Stores a checkpoint. Readers see it when all of it is there."""
+    if idle_ttl_seconds is not None and parent is None:
+        yield from configure(thread.place, idle_ttl_seconds=idle_ttl_seconds)
+    values, parts = _values(thread, ns, checkpoint, new_versions)
+    without_values = {name: value for name, value in checkpoint.items() if name != "channel_values"}
+    dumps = thread.serde.dumps_typed
+    record = Record(thread_id, ns, checkpoint["id"], parent, dumps(without_values), dumps(metadata), values)
+    yield [*index_of(thread.place, runs, thread_id, metadata), *parts]
+    yield from put_record(thread.place, record)
+    for channel, value in values.items():
+        if isinstance(value, Reference):
+            thread.known.add(thread.place, ns, channel, value)
+
+
+def _values(
+    thread: SavedThread, ns: str, checkpoint: Checkpoint, new_versions: ChannelVersions
+) -> tuple[dict[str, Typed | Reference], list[Request]]:
+    """The values of the channels as the entry has them, and the requests that store the large ones."""
+    values: dict[str, Typed | Reference] = {}
+    parts: list[Request] = []
+    versions = {**checkpoint["channel_versions"], **new_versions}
+    for channel, value in checkpoint["channel_values"].items():
+        version = str(versions.get(channel, checkpoint["id"]))
+        known = None if channel in new_versions else thread.known.get(thread.place, ns, channel, version)
+        if known:
+            values[channel] = known
+            continue
+        type, data = thread.serde.dumps_typed(value)
+        if len(data) <= INLINE_BYTES:
+            values[channel] = (type, data)
+            continue
+        large = list(parts_of(data))
+        values[channel] = reference = Reference(type, version, len(large))
+        parts += map(putting, [thread.place] * len(large), blob_keys(ns, channel, reference), large)
+    return values, parts
+
+
+def put_record(place: Place, record: Record) -> Flow[None]:
+    """Puts the entry of a checkpoint."""
+    key = checkpoints_key(record.ns, record.id)
+    body = yield from body_for(place, key, record.pack())
+    yield putting(place, key, body)
+
+
+def index_of(place: Place, runs: Place, thread_id: str, metadata: CheckpointMetadata) -> list[Request]:
+    """Puts the run of a checkpoint into the index of runs, and its place in there into the thread."""
+    run_id = run_of(metadata)
+    if run_id is None:
+        return []
+    key = run_key(run_id, thread_id)
+    return [putting(runs, key, thread_id.encode("utf-8", "surrogatepass")), putting(place, f"r/{key}", b"")]
+
+
+def run_of(metadata: CheckpointMetadata) -> str | None:
+    """The run that made a checkpoint."""
+    run_id = metadata.get("run_id")
+    return None if run_id is None else str(run_id)
+
+
+def run_key(run_id: str, thread_id: str | None = None) -> str:
+    """The key of a run and a thread in the index, or the prefix of those of a run."""
+    return f"{digest(run_id)}/{'' if thread_id is None else digest(thread_id)}"
+
+
+def save_writes(
+    thread: SavedThread, ns: str, id: str, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+) -> Flow[None]:
+    """Adds writes to those of a task, in one step. The first write of an index wins; of a special one, the last.
+
+    Tasks have an entry each, so only two attempts at one task meet.
+    """
+    rows = [
+        Write(task_path, task_id, WRITES_IDX_MAP.get(channel, position), channel, *thread.serde.dumps_typed(value))
+        for position, (channel, value) in enumerate(writes)
+    ]
+    place, key = thread.place, writes_key(ns, id, task_id)
+    stored: dict[int, Write] = {}
+    etag: str | None = None
+    while True:
+        merged = dict(stored)
+        for row in rows:
+            if row.idx < 0 or row.idx not in stored:
+                merged[row.idx] = row
+        if merged == stored:
+            return
+        body = yield from body_for(place, key, pack_writes(merged.values()))
+        try:
+            yield from put(
+                place,
+                key,
+                body,
+                ttl_seconds=FOREVER,
+                if_absent=etag is None,
+                if_match=etag,
+                idempotency_key=new_key(),
+            )
+            return
+        except VersionMismatch:
+            entry = yield from get(place, key)
+            etag = entry.etag if entry else None
+            bodies = yield from whole(place, {key: entry.body} if entry else {})
+            stored = {write.idx: write for data in bodies.values() for write in unpack_writes(data)}

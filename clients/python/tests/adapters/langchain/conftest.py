@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from support.both import Awaited
+from support.portal import Portal
+from support.server import API_KEY, Server
+
+
+@pytest.fixture
+def settings(server: Server) -> dict[str, str]:
+    return {"base_url": server.url, "api_key": API_KEY}
+
+
+@pytest.fixture(params=["blocking", "async"])
+def alike(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
+    """Gives something with methods of both kinds blocking methods only, which may await the async ones."""
+    portal = Portal()
+    yield lambda wrapped: wrapped if request.param == "blocking" else Awaited(wrapped, portal)
+    portal.stop()

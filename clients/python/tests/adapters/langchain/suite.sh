@@ -1,0 +1,7 @@
+# Runs the tests of stores and caches that langchain-tests publishes.
+#
+# shellcheck shell=sh
+cp tests/adapters/langchain/published.py test_published.py
+PYTHONPATH=$PWD/tests:$PWD/tests/adapters/langchain
+export PYTHONPATH
+"$PYTHON" -m pytest -q -p no:cacheprovider -p langchain_suite test_published.py

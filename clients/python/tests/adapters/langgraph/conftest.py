@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from support.both import Awaited
+from support.portal import Portal
+from support.server import API_KEY, Server
+
+from threadkeep.langgraph import ThreadkeepSaver
+
+
+@pytest.fixture
+def settings(server: Server) -> dict[str, str]:
+    return {"base_url": server.url, "api_key": API_KEY}
+
+
+@pytest.fixture(params=["blocking", "async"])
+def alike(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any]]:
+    """Gives something with methods of both kinds blocking methods only, which may await the async ones."""
+    portal = Portal()
+    yield lambda wrapped: wrapped if request.param == "blocking" else Awaited(wrapped, portal)
+    portal.stop()
+
+
+@pytest.fixture
+def saver(settings: dict[str, str]) -> Iterator[ThreadkeepSaver]:
+    with ThreadkeepSaver(**settings) as saver:
+        yield saver
+
+
+@pytest.fixture
+def checkpointer(saver: ThreadkeepSaver, alike: Callable[[Any], Any]) -> BaseCheckpointSaver[Any]:
+    """The saver, once by its blocking methods and once by the async ones."""
+    return alike(saver)  # type: ignore[no-any-return]
