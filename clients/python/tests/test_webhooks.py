@@ -15,8 +15,8 @@ SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 BODY = json.dumps({"type": "thread.destroyed", "subject": "thrd_x", "data": {}}).encode()
 
 
-def signed(body: bytes = BODY, at: float | None = None, key: bytes = b"k" * 32) -> dict[str, str]:
-    stamp = str(int(time.time() if at is None else at))
+def signed(body: bytes = BODY, seconds_from_now: float = 0, key: bytes = b"k" * 32) -> dict[str, str]:
+    stamp = str(int(time.time() + seconds_from_now))
     digest = hmac.new(key, b"msg_1." + stamp.encode() + b"." + body, hashlib.sha256).digest()
     signature = "v1a,xx v1,notbase64! v1," + base64.b64encode(digest).decode()
     return {"Webhook-Id": "msg_1", "Webhook-Timestamp": stamp, "Webhook-Signature": signature}
@@ -39,20 +39,17 @@ def test_a_delivery_gives_its_event() -> None:
     assert verify(BODY.decode(), signed(), ["whsec_" + base64.b64encode(b"new").decode(), SECRET]).id == "msg_1"
 
 
-@pytest.mark.parametrize(
-    ("body", "headers"),
-    [
+def test_other_deliveries_are_rejected() -> None:
+    for body, headers in (
         (BODY + b" ", signed()),
         (BODY, signed(key=b"other")),
-        (BODY, signed(at=time.time() - 400)),
-        (BODY, signed(at=time.time() + 400)),
+        (BODY, signed(seconds_from_now=-400)),
+        (BODY, signed(seconds_from_now=400)),
         (BODY, {}),
         (BODY, {**signed(), "Webhook-Signature": ""}),
-    ],
-)
-def test_other_deliveries_are_rejected(body: bytes, headers: dict[str, str]) -> None:
-    with pytest.raises(InvalidSignature):
-        verify(body, headers, SECRET)
+    ):
+        with pytest.raises(InvalidSignature):
+            verify(body, headers, SECRET)
 
 
 def test_endpoints(tk: Threadkeep) -> None:
