@@ -135,7 +135,7 @@ def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy
     before = time.monotonic()
     with pytest.raises(Timeout):
         client.thread("thrd_" + "3" * 32).state()
-    assert time.monotonic() - before < 2
+    assert time.monotonic() - before < 5
 
 
 def test_a_server_that_is_not_there_is_a_transport_error(connect: object) -> None:
