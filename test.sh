@@ -232,8 +232,6 @@ check 'Server without Redis' \
     cargo clippy --locked --no-default-features --features server --all-targets -- -D warnings
 
 check 'Public API' cargo run --quiet --locked -p threadkeep-public-api
-check 'Installation of cargo-deny' install_cargo_deny
-check 'Licences and sources of dependencies' dependencies
 
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
 check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
@@ -264,13 +262,13 @@ check 'The compose file in containers' outcome_of "$compose" target/compose.log
 trap - EXIT
 
 check 'The TypeScript package' tests/typescript.sh
-# in turn: both install the same packages
-check 'Stores of frameworks in TypeScript, embedded store' tests/typescript-adapters.sh memory
-check 'Stores of frameworks in TypeScript, Redis' tests/typescript-adapters.sh redis
+check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
 check 'The Python package' tests/python.sh
 check 'Stores of frameworks in Python' tests/python-adapters.sh
 
 if [ "${1-}" = long ]; then
+    check 'Installation of cargo-deny' install_cargo_deny
+    check 'Licences and sources of dependencies' dependencies
     check 'More random lists' env THREADKEEP_TEST_ALL_LISTS=1 cargo test --locked --test it -- differential::
     check 'The Python package with every Python' tests/python.sh long
     check 'The oldest frameworks in Python' tests/python-adapters.sh long

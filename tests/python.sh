@@ -14,7 +14,8 @@ cd "$(dirname "$0")/.."
 # The adapters are checked where their frameworks are installed, by python-adapters.sh.
 tools="mypy==2.4.1 pyright==1.1.414 ruff==0.17.6"
 
-# run_tests VERSION PYTHON STORE...: installs the wheel and runs the tests, away from the sources.
+# run_tests VERSION PYTHON STORE...: installs the wheel and runs the tests, away from the sources, on all stores at the
+# same time.
 run_tests() {
     version=$1
     # shellcheck disable=SC2086 # words
@@ -22,13 +23,27 @@ run_tests() {
     venv=$work/tests-$version
     shift 2
     install_wheel "$venv"
-    rm -rf "$work/run"
-    mkdir "$work/run"
-    cp -r "$package/tests" "$package/pyproject.toml" "$work/run"
-    for store in "$@"; do
-        echo "python: $("$venv/bin/python" --version) on $store"
-        (cd "$work/run" && STORE=$store nice "$venv/bin/python" -m pytest -q -p no:cacheprovider --ignore tests/adapters)
+    status=0
+    for store; do
+        test_store "$store" >"$work/$store.log" 2>&1 &
+        eval "${store}_tests=\$!"
     done
+    for store; do
+        eval "wait \"\$${store}_tests\"" || status=1
+        cat "$work/$store.log"
+    done
+    return $status
+}
+
+# test_store STORE
+test_store() {
+    run=$work/run-$1
+    rm -rf "$run"
+    mkdir "$run"
+    cp -r "$package/tests" "$package/pyproject.toml" "$run"
+    cd "$run"
+    echo "python: $("$venv/bin/python" --version) on $1"
+    STORE=$1 nice "$venv/bin/python" -m pytest -q -p no:cacheprovider --ignore tests/adapters
 }
 
 # shellcheck disable=SC2086 # words

@@ -35,8 +35,11 @@ fill_frameworks() {
     fi
 }
 
-# The package as a user has it, next to the frameworks, and the tests next to both.
+# The package as a user has it, next to the frameworks, and the tests next to both. Another run may use the same one, so it
+# is replaced only if anything has changed.
 fill_package() {
+    built_from=$(find $package \( -name node_modules -o -name dist \) -prune -o -type f -exec sha256sum {} + | sort | sha256sum)
+    [ "$(cat "$installed/built-from" 2>/dev/null)" != "$built_from" ] || return 0
     rm -rf "$installed" "$frameworks/adapters"
     mkdir -p "$installed"
     tsc="$frameworks/node_modules/.bin/tsc -p $package/tsconfig.all.json --outDir $installed/dist"
@@ -47,6 +50,7 @@ fill_package() {
         cp -R "$package/$file" "$installed"
     done
     cp -R $package/tests/adapters "$frameworks/adapters"
+    echo "$built_from" >"$installed/built-from"
 }
 
 locked fill_frameworks
