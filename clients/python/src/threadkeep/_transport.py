@@ -7,7 +7,9 @@ them if the caller provides one, or if the environment names a proxy for the ser
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -15,7 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from ._http.limits import MAX_CONNECTIONS
 from ._http.loop import LoopSender
-from ._http.message import Origin, Request, Response
+from ._http.message import Origin, Request, Response, is_success
 from ._http.sync import SocketSender
 from .errors import ThreadkeepError, Timeout, TransportError
 
@@ -110,7 +112,7 @@ class SyncTransport:
                 attempts = attempts or Attempts(request, self._max_retries)
                 pause = attempts.pause_after_failure(error)
             else:
-                if response.status < 400:
+                if response.is_success:
                     return response
                 attempts = attempts or Attempts(request, self._max_retries)
                 pause = attempts.pause_after(response)
@@ -119,7 +121,7 @@ class SyncTransport:
     def open(self, request: Request) -> Stream:
         """Sends a request once, and returns the response with its body still to come."""
         stream = self._sender.open(request, self._timeout)
-        if stream.status < 400:
+        if is_success(stream.status):
             return stream
         try:
             body = b"".join(iter(lambda: stream.read(self._timeout), b""))
@@ -144,6 +146,8 @@ class AsyncTransport:
         self._uses_httpx = client is not None or _has_proxy(origin)
         self._senders: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopSender | _AsyncHttpx]
         self._senders = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+        """Held for the senders, since each thread may have a loop."""
 
     async def send(self, request: Request) -> Response:
         """Returns a response of success, or raises an error."""
@@ -156,7 +160,7 @@ class AsyncTransport:
                 attempts = attempts or Attempts(request, self._max_retries)
                 pause = attempts.pause_after_failure(error)
             else:
-                if response.status < 400:
+                if response.is_success:
                     return response
                 attempts = attempts or Attempts(request, self._max_retries)
                 pause = attempts.pause_after(response)
@@ -165,7 +169,7 @@ class AsyncTransport:
     async def open(self, request: Request) -> AsyncStream:
         """Sends a request once, and returns the response with its body still to come."""
         stream = await self._sender().open(request, self._timeout)
-        if stream.status < 400:
+        if is_success(stream.status):
             return stream
         body = b""
         try:
@@ -178,7 +182,9 @@ class AsyncTransport:
     async def close(self) -> None:
         """Closes the connections of the running loop, and asks the other loops to close theirs."""
         running = asyncio.get_running_loop()
-        for loop, sender in list(self._senders.items()):
+        with self._lock:
+            senders = list(self._senders.items())
+        for loop, sender in senders:
             if loop is running:
                 await sender.close()
             elif not loop.is_closed():
@@ -186,13 +192,14 @@ class AsyncTransport:
 
     def _sender(self) -> LoopSender | _AsyncHttpx:
         loop = asyncio.get_running_loop()
-        sender = self._senders.get(loop)
-        if sender is None:
-            for other in [other for other in self._senders if other.is_closed()]:
-                del self._senders[other]  # connections refer to their loop, which would keep both alive
-            sender = _AsyncHttpx(self.origin, self._client) if self._uses_httpx else LoopSender(self.origin)
-            self._senders[loop] = sender
-        return sender
+        with self._lock:
+            sender = self._senders.get(loop)
+            if sender is None:
+                for other in [other for other in self._senders if other.is_closed()]:
+                    del self._senders[other]  # connections refer to their loop, which would keep both alive
+                sender = _AsyncHttpx(self.origin, self._client) if self._uses_httpx else LoopSender(self.origin)
+                self._senders[loop] = sender
+            return sender
 
 
 def _has_proxy(origin: Origin) -> bool:
@@ -209,6 +216,7 @@ class _SyncHttpx:
         self._origin = origin
         self._is_ours = client is None
         self._client = client or httpx.Client(limits=httpx.Limits(max_connections=None))
+        self._pid = os.getpid()
 
     def send(self, request: Request, seconds: float) -> Response:
         stream = self.open(request, seconds, seconds)
@@ -221,6 +229,9 @@ class _SyncHttpx:
     def open(self, request: Request, seconds: float, read_seconds: float = STREAM_SECONDS) -> _SyncHttpxStream:
         import httpx
 
+        if self._is_ours and self._pid != os.getpid():  # the connections belong to the parent of this process
+            self._client = httpx.Client(limits=httpx.Limits(max_connections=None))
+            self._pid = os.getpid()
         built = self._client.build_request(
             request.method,
             f"{self._origin}{request.target}",

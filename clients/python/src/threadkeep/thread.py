@@ -83,7 +83,7 @@ class Thread(Handle[ThreadPlace]):
         """Collects operations in a `with` block, and sends them as one merge."""
         return BatchContext(self._runner, self._place, Batch(if_match, idempotency_key))
 
-    def turn(self, *, ttl_seconds: int = 30, wait_seconds: float = 0, exclusive: bool = False) -> TurnContext:
+    def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> TurnContext:
         """Takes the turn for a `with` block, and renews it until the block ends.
 
         Raises `Conflict` with `turn_taken` if nobody gives it back within `wait_seconds`, of 0 to 30. While an
@@ -131,7 +131,7 @@ class AsyncThread(AsyncHandle[ThreadPlace]):
         """Collects operations in an `async with` block, and sends them as one merge."""
         return AsyncBatchContext(self._runner, self._place, Batch(if_match, idempotency_key))
 
-    def turn(self, *, ttl_seconds: int = 30, wait_seconds: float = 0, exclusive: bool = False) -> AsyncTurnContext:
+    def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> AsyncTurnContext:
         """Takes the turn for an `async with` block, and renews it until the block ends.
 
         Raises `Conflict` with `turn_taken` if nobody gives it back within `wait_seconds`, of 0 to 30. While an

@@ -23,7 +23,11 @@ class _Lease:
     def __init__(self, ttl_seconds: int, taken_at: float) -> None:
         self.ttl_seconds = ttl_seconds
         self.until = taken_at + ttl_seconds
-        self.is_lost = False
+        self.is_refused = False
+
+    @property
+    def is_lost(self) -> bool:
+        return self.is_refused or time.monotonic() >= self.until
 
     @property
     def pause_seconds(self) -> float:
@@ -34,8 +38,7 @@ class _Lease:
 
     def failed(self, error: ThreadkeepError) -> None:
         """While the server cannot be reached, the turn is still held."""
-        is_refused = isinstance(error, APIError) and error.status < 500 and not isinstance(error, RateLimited)
-        self.is_lost = is_refused or time.monotonic() >= self.until
+        self.is_refused = isinstance(error, APIError) and error.status < 500 and not isinstance(error, RateLimited)
 
 
 class Turn:
@@ -76,20 +79,20 @@ class TurnContext:
     """Takes the turn, renews it in a thread of its own, and gives it back at the end of the block."""
 
     def __init__(
-        self, runner: Runner, place: ThreadPlace, ttl_seconds: int, wait_seconds: float, exclusive: bool
+        self, runner: Runner, place: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bool
     ) -> None:
         self._runner = runner
         self._place = place
         self._wanted = (ttl_seconds, wait_seconds, exclusive)
-        self._released = threading.Event()
 
     def __enter__(self) -> Turn:
         from .thread import Thread
 
+        self._released = threading.Event()
         token = self._runner.run(turns.take(self._place, *self._wanted))
         self._lease = _Lease(self._wanted[0], time.monotonic())
         self._token = token
-        threading.Thread(target=self._renew, name="threadkeep-turn", daemon=True).start()
+        threading.Thread(target=self._renew, args=(self._released,), name="threadkeep-turn", daemon=True).start()
         return Turn(Thread(self._runner, self._place.with_turn(token)), token, self._lease)
 
     def __exit__(
@@ -102,15 +105,15 @@ class TurnContext:
             if kind is None:
                 raise
 
-    def _renew(self) -> None:
+    def _renew(self, released: threading.Event) -> None:
         lease = self._lease
-        while not lease.is_lost and not self._released.wait(lease.pause_seconds):
+        while not lease.is_refused and not released.wait(lease.pause_seconds):
             sent_at = time.monotonic()
             try:
                 self._runner.run(turns.renew(self._place, self._token, lease.ttl_seconds))
                 lease.renewed(sent_at)
             except ThreadkeepError as error:
-                if not self._released.is_set():
+                if not released.is_set():
                     lease.failed(error)
 
 
@@ -118,7 +121,7 @@ class AsyncTurnContext:
     """Takes the turn, renews it in a task of its own, and gives it back at the end of the block."""
 
     def __init__(
-        self, runner: AsyncRunner, place: ThreadPlace, ttl_seconds: int, wait_seconds: float, exclusive: bool
+        self, runner: AsyncRunner, place: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bool
     ) -> None:
         self._runner = runner
         self._place = place
@@ -145,7 +148,7 @@ class AsyncTurnContext:
 
     async def _renew(self) -> None:
         lease = self._lease
-        while not lease.is_lost:
+        while not lease.is_refused:
             await asyncio.sleep(lease.pause_seconds)
             sent_at = time.monotonic()
             try:

@@ -51,9 +51,12 @@ def verify(
 
 def _key_of(secret: str) -> bytes:
     try:
-        return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error:
         raise ValueError("The secret is not base64.") from None
+    if not key:
+        raise ValueError("The secret is empty.")
+    return key
 
 
 def _signature_of(part: str) -> bytes:

@@ -34,10 +34,11 @@ def extend(
 ) -> Flow[list[AppendedItem]]:
     """Appends items, up to 1,000 of them in one step."""
     items = [{"id": id, "value": value} for id, value in _named(list(values), ids)]
+    bodies = [encode({"items": block}) for block in _blocks(items)]  # all, before anything is sent
     appended: list[AppendedItem] = []
-    for number, block in enumerate(_blocks(items)):
+    for number, body in enumerate(bodies):
         key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
-        request = thread.write("POST", "/history", encode({"items": block}), query=thread.ttl, idempotency_key=key)
+        request = thread.write("POST", "/history", body, query=thread.ttl, idempotency_key=key)
         appended += [AppendedItem.of(item) for item in (yield from received(request))["items"]]
     return appended
 

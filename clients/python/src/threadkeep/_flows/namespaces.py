@@ -61,7 +61,7 @@ def put(
     request = namespace.write(
         "PUT",
         f"/{segment(key)}",
-        bytes(body),
+        bytes(memoryview(body)),
         query={"ttl_seconds": ttl_seconds},
         headers={"content-type": content_type, "if-none-match": "*" if if_absent else None},
         if_match=if_match,

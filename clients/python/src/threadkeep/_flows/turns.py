@@ -10,7 +10,7 @@ from ..models import TurnState
 from .receipts import done, received
 
 
-def take(thread: ThreadPlace, ttl_seconds: int, wait_seconds: float, exclusive: bool) -> Flow[str]:
+def take(thread: ThreadPlace, ttl_seconds: int, wait_seconds: int, exclusive: bool) -> Flow[str]:
     """Takes the turn, and returns its token. Raises `Conflict` with `turn_taken` when the wait is over."""
     body = {"ttl_seconds": ttl_seconds, "wait_seconds": wait_seconds, "exclusive": exclusive}
     request = thread.write("POST", "/turn", encode(body), query=thread.ttl, extra_seconds=wait_seconds)

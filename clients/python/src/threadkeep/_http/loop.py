@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from ..errors import Timeout, TransportError
 from .limits import CONNECT_SECONDS, MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, MAX_UNREAD_BYTES
@@ -25,7 +26,8 @@ class LoopSender:
 
     async def send(self, request: Request, seconds: float) -> Response:
         """Returns the response, whatever its status. If the call is cancelled, only its own connection ends."""
-        async with self._in_use:
+        # one that waits for a turn must not keep out the caller that has the turn
+        async with nullcontext() if request.extra_seconds else self._in_use:
             deadline = self._loop.time() + seconds
             connection = self._take() or await self._connect(deadline)
             try:

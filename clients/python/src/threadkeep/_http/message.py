@@ -23,6 +23,9 @@ class Request(NamedTuple):
     extra_seconds: float = 0
     """The time that the server takes on purpose."""
 
+    def __repr__(self) -> str:
+        return f"Request({self.method})"  # headers have secrets, and the path has names
+
 
 class Response(NamedTuple):
     """A response with its whole body. The names of headers are in lower case."""
@@ -30,6 +33,11 @@ class Response(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the server did as it was asked."""
+        return is_success(self.status)
 
     def json(self) -> object:
         """The body as JSON."""
@@ -51,6 +59,11 @@ class Response(NamedTuple):
             problem if isinstance(problem, dict) else {},
             float(seconds) if seconds.isascii() and seconds.isdigit() else None,
         )
+
+
+def is_success(status: int) -> bool:
+    """Whether a status is 2xx. Redirections are not followed."""
+    return 200 <= status < 300
 
 
 class Origin(NamedTuple):
