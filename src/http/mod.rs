@@ -42,13 +42,14 @@ pub(crate) use request::back_end::{Audited, key_for, no_key, own};
 pub(crate) use request::body::Body;
 pub use request::body::BodyAlarm;
 pub use request::body_memory::BodyMemory;
-pub(crate) use request::conditions::{IDEMPOTENCY_KEY, idempotency, turn};
+pub(crate) use request::conditions::{IDEMPOTENCY_KEY, Repeatable, idempotency, turn};
 pub(crate) use request::context::About;
 pub use request::context::session_of;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};
 pub(crate) use request::json::{
     BodyFault, RawJson, RawObject, ThreadTtl, optional_body_object, read, read_value,
 };
+pub(crate) use request::json_body::text_of;
 pub(crate) use request::query::{Parameters, Query, set_once, whole};
 pub use request::rate_subject::count_by_address;
 pub(crate) use request::rights::missing;

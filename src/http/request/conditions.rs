@@ -201,7 +201,15 @@ impl Repeatable {
             let detail = "If-Match and If-None-Match are for threads and their states";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
-        let idempotency = idempotency(request, &body_of(request)?)?;
+        Self::with_body(request, &body_of(request)?)
+    }
+
+    /// The same for a protocol that has the body, and no other conditions.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(crate) fn with_body(request: &HttpRequest, body: &[u8]) -> Result<Self, ApiError> {
+        let idempotency = idempotency(request, body)?;
         Ok(Self {
             idempotency: idempotency.map(|(_, key)| key),
             turn: turn(request)?,

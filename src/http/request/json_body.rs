@@ -29,12 +29,20 @@ impl JsonBody {
 
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let bytes = body_of(request)?;
-        if let Err(error) = std::str::from_utf8(&bytes) {
-            let fault = JsonError::at("not UTF-8", &bytes, error.valid_up_to());
-            return Err(ApiError::InvalidJson(fault));
-        }
+        text_of(&bytes)?;
         Ok(Self(bytes))
     }
+}
+
+/// The text of a body.
+///
+/// # Errors
+/// [`ApiError::InvalidJson`].
+pub(crate) fn text_of(body: &[u8]) -> Result<&str, ApiError> {
+    std::str::from_utf8(body).map_err(|error| {
+        let fault = JsonError::at("not UTF-8", body, error.valid_up_to());
+        ApiError::InvalidJson(fault)
+    })
 }
 
 impl FromRequest for JsonBody {

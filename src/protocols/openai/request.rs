@@ -9,9 +9,9 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 use super::envelope::RequestContext;
 use super::ids::thread_of;
 use super::{OpenAi, OpenAiError};
+use crate::domain::ThreadId;
 use crate::domain::scope::ItemId;
-use crate::domain::{JsonError, ThreadId};
-use crate::http::{About, idempotency, path_part, turn};
+use crate::http::{About, Repeatable, idempotency, path_part, text_of};
 use crate::service::WriteOptions;
 use crate::web::ApiError;
 
@@ -71,10 +71,7 @@ impl OpenAiRequest {
     /// # Errors
     /// [`ApiError::InvalidJson`].
     pub(super) fn text(&self) -> Result<&str, OpenAiError> {
-        std::str::from_utf8(&self.body).map_err(|error| {
-            let fault = JsonError::at("not UTF-8", &self.body, error.valid_up_to());
-            ApiError::InvalidJson(fault).into()
-        })
+        Ok(text_of(&self.body)?)
     }
 
     /// The conditions of a write.
@@ -82,12 +79,8 @@ impl OpenAiRequest {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn options(&self) -> Result<WriteOptions, OpenAiError> {
-        let idempotency = idempotency(&self.request, &self.body)?;
-        Ok(WriteOptions {
-            precondition: None,
-            turn: turn(&self.request)?,
-            idempotency: idempotency.map(|(_, key)| key),
-        })
+        let repeatable = Repeatable::with_body(&self.request, &self.body)?;
+        Ok(repeatable.options(None))
     }
 
     /// The id of a new conversation, the same one for a repeat with the same idempotency key.

@@ -11,8 +11,8 @@ use super::caller::Caller;
 use super::envelope::RequestContext;
 use super::naming::thread_id_of;
 use super::{UseAgent, UseAgentError};
-use crate::domain::{JsonError, Owner, ThreadId};
-use crate::http::{About, Api, Parameters, Query, idempotency, path_part, turn};
+use crate::domain::{Owner, ThreadId};
+use crate::http::{About, Api, Parameters, Query, Repeatable, idempotency, path_part, text_of};
 use crate::service::{ScopeService, ThreadService, WriteOptions};
 use crate::web::ApiError;
 
@@ -106,10 +106,7 @@ impl UseAgentRequest {
     /// # Errors
     /// [`ApiError::InvalidJson`].
     pub(super) fn text(&self) -> Result<&str, UseAgentError> {
-        std::str::from_utf8(&self.body).map_err(|error| {
-            let fault = JsonError::at("not UTF-8", &self.body, error.valid_up_to());
-            ApiError::InvalidJson(fault).into()
-        })
+        Ok(text_of(&self.body)?)
     }
 
     /// The conditions of a write.
@@ -117,12 +114,8 @@ impl UseAgentRequest {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn options(&self) -> Result<WriteOptions, UseAgentError> {
-        let idempotency = idempotency(&self.request, &self.body)?;
-        Ok(WriteOptions {
-            precondition: None,
-            turn: turn(&self.request)?,
-            idempotency: idempotency.map(|(_, key)| key),
-        })
+        let repeatable = Repeatable::with_body(&self.request, &self.body)?;
+        Ok(repeatable.options(None))
     }
 
     /// A name for a new thread: a UUID, the same one for a repeat with the same idempotency key.
