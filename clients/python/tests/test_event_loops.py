@@ -7,6 +7,7 @@ import gc
 import threading
 
 from support.server import API_KEY, Server
+from support.threads import run_all
 
 from threadkeep import AsyncThreadkeep
 
@@ -28,10 +29,7 @@ def test_loops_at_once(server: Server) -> None:
         await asyncio.gather(*(client.thread(id).push("l", n) for n in range(50)))
 
     threads = [threading.Thread(target=lambda: asyncio.run(work())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert len(asyncio.run(client.thread(id).get("l"))) == 200  # type: ignore[arg-type]
     asyncio.run(client.close())
 

@@ -1,4 +1,4 @@
-"""What is installed."""
+"""The package as it is installed."""
 
 from __future__ import annotations
 

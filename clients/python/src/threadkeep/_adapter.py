@@ -1,4 +1,4 @@
-"""What all adapters share: their client, and names for what frameworks name."""
+"""Parts of all adapters: their client, and the names under which the server has the objects of frameworks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What adapters share whose objects serve blocking and async callers: they write each operation once, as a flow."""
+"""Parts of adapters whose objects serve blocking and async callers: they write each operation once, as a flow."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Message(NamedTuple):
-    """What a stream has between two blank lines."""
+    """The lines of a stream between two blank ones."""
 
     type: str = ""
     data: str = ""

@@ -112,7 +112,7 @@ class SyncTransport:
                 attempts = attempts or Attempts(request, self._max_retries)
                 pause = attempts.pause_after_failure(error)
             else:
-                if response.is_success:
+                if is_success(response.status):
                     return response
                 attempts = attempts or Attempts(request, self._max_retries)
                 pause = attempts.pause_after(response)
@@ -160,7 +160,7 @@ class AsyncTransport:
                 attempts = attempts or Attempts(request, self._max_retries)
                 pause = attempts.pause_after_failure(error)
             else:
-                if response.is_success:
+                if is_success(response.status):
                     return response
                 attempts = attempts or Attempts(request, self._max_retries)
                 pause = attempts.pause_after(response)
@@ -211,12 +211,10 @@ class _SyncHttpx:
     """Sends requests by httpx."""
 
     def __init__(self, origin: Origin, client: SyncClient | None) -> None:
-        import httpx
 
         self._origin = origin
         self._is_ours = client is None
-        self._client = client or httpx.Client(limits=httpx.Limits(max_connections=None))
-        self._pid = os.getpid()
+        self._client = client or self._own_client()
 
     def send(self, request: Request, seconds: float) -> Response:
         stream = self.open(request, seconds, seconds)
@@ -230,15 +228,8 @@ class _SyncHttpx:
         import httpx
 
         if self._is_ours and self._pid != os.getpid():  # the connections belong to the parent of this process
-            self._client = httpx.Client(limits=httpx.Limits(max_connections=None))
-            self._pid = os.getpid()
-        built = self._client.build_request(
-            request.method,
-            f"{self._origin}{request.target}",
-            content=request.body,
-            headers=dict(request.headers),
-            timeout=httpx.Timeout(seconds, read=read_seconds),
-        )
+            self._client = self._own_client()
+        built = _built(self._client, self._origin, request, seconds, read_seconds)
         try:
             return _SyncHttpxStream(self._client.send(built, stream=True))
         except httpx.HTTPError as error:
@@ -247,6 +238,12 @@ class _SyncHttpx:
     def close(self) -> None:
         if self._is_ours:
             self._client.close()
+
+    def _own_client(self) -> httpx.Client:
+        import httpx
+
+        self._pid = os.getpid()
+        return httpx.Client(limits=httpx.Limits(max_connections=None))
 
 
 class _SyncHttpxStream:
@@ -291,13 +288,7 @@ class _AsyncHttpx:
     async def open(self, request: Request, seconds: float, read_seconds: float = STREAM_SECONDS) -> _AsyncHttpxStream:
         import httpx
 
-        built = self._client.build_request(
-            request.method,
-            f"{self._origin}{request.target}",
-            content=request.body,
-            headers=dict(request.headers),
-            timeout=httpx.Timeout(seconds, read=read_seconds),
-        )
+        built = _built(self._client, self._origin, request, seconds, read_seconds)
         try:
             return _AsyncHttpxStream(await self._client.send(built, stream=True))
         except httpx.HTTPError as error:
@@ -325,6 +316,20 @@ class _AsyncHttpxStream:
 
     async def close(self) -> None:
         await self._response.aclose()
+
+
+def _built(
+    client: SyncClient | AsyncClient, origin: Origin, request: Request, seconds: float, read_seconds: float
+) -> httpx.Request:
+    import httpx
+
+    return client.build_request(
+        request.method,
+        f"{origin}{request.target}",
+        content=request.body,
+        headers=dict(request.headers),
+        timeout=httpx.Timeout(seconds, read=read_seconds),
+    )
 
 
 def _failure(error: httpx.HTTPError) -> TransportError:

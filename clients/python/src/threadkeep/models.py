@@ -63,7 +63,7 @@ class ThreadInfo(Model):
 
 @dataclass(frozen=True)
 class Receipt(Model):
-    """What a write did. Members that the write does not have are None."""
+    """The result of a write. Members that the write does not have are None."""
 
     version: int | None = None
     size_bytes: int | None = None
@@ -152,7 +152,7 @@ class EntryPut:
 
 @dataclass(frozen=True)
 class PutOutcome(Model):
-    """What happened to one entry of `put_many`. If `ok` is false, `code` and `detail` say why."""
+    """The outcome of one entry of `put_many`. If `ok` is false, `code` and `detail` say why."""
 
     key: str
     ok: bool

@@ -7,9 +7,9 @@ from typing import Any
 
 from .. import operations as ops
 from .._flow import Flow
-from .._http.message import Response
+from .._http.message import Request, Response
 from .._json import encode
-from .._place import DOT_SEGMENTS, ThreadPlace, segment
+from .._place import DOT_SEGMENTS, JSON, QueryValue, ThreadPlace, segment
 from ..errors import NotFound
 from ..models import Receipt
 from ..operations import Operation
@@ -76,16 +76,7 @@ def set(
     if key in DOT_SEGMENTS:
         return (yield from merge(thread, [ops.set(key, value)], if_match=if_match, idempotency_key=idempotency_key))
     return (
-        yield from written(
-            thread.write(
-                "PUT",
-                f"/state/{segment(key)}",
-                encode(value),
-                query=thread.ttl,
-                if_match=if_match,
-                idempotency_key=idempotency_key,
-            )
-        )
+        yield from written(_write(thread, "PUT", f"/state/{segment(key)}", encode(value), if_match, idempotency_key))
     )
 
 
@@ -105,14 +96,7 @@ def push(
     query = thread.ttl if max_records is None else {**thread.ttl, "max_records": max_records}
     return (
         yield from written(
-            thread.write(
-                "POST",
-                f"/state/{segment(key)}/push",
-                encode(value),
-                query=query,
-                if_match=if_match,
-                idempotency_key=idempotency_key,
-            )
+            _write(thread, "POST", f"/state/{segment(key)}/push", encode(value), if_match, idempotency_key, query=query)
         )
     )
 
@@ -125,14 +109,7 @@ def increment(
         receipt = yield from _only(thread, ops.increment(key, by), if_match, idempotency_key)
     else:
         receipt = yield from written(
-            thread.write(
-                "POST",
-                f"/state/{segment(key)}/increment",
-                encode({"by": by}),
-                query=thread.ttl,
-                if_match=if_match,
-                idempotency_key=idempotency_key,
-            )
+            _write(thread, "POST", f"/state/{segment(key)}/increment", encode({"by": by}), if_match, idempotency_key)
         )
     assert receipt.value is not None
     return receipt.value
@@ -144,13 +121,7 @@ def delete(thread: ThreadPlace, key: str, *, if_match: Tag = None, idempotency_k
         receipt = yield from _only(thread, ops.delete(key), if_match, idempotency_key)
     else:
         receipt = yield from written(
-            thread.write(
-                "DELETE",
-                f"/state/{segment(key)}",
-                query=thread.ttl,
-                if_match=if_match,
-                idempotency_key=idempotency_key,
-            )
+            _write(thread, "DELETE", f"/state/{segment(key)}", None, if_match, idempotency_key)
         )
     return bool(receipt.deleted)
 
@@ -165,14 +136,7 @@ def merge(
     """Applies 1 to 1,000 operations in order, all or none. The receipt has their `results`."""
     return (
         yield from written(
-            thread.write(
-                "PATCH",
-                "/state",
-                encode({"operations": list(operations)}),
-                query=thread.ttl,
-                if_match=if_match,
-                idempotency_key=idempotency_key,
-            )
+            _write(thread, "PATCH", "/state", encode({"operations": list(operations)}), if_match, idempotency_key)
         )
     )
 
@@ -187,15 +151,7 @@ def patch(
     """Applies a JSON merge patch (RFC 7396): a value sets, None deletes, nested objects merge."""
     return (
         yield from written(
-            thread.write(
-                "PATCH",
-                "/state",
-                encode(patch),
-                query=thread.ttl,
-                content_type=MERGE_PATCH,
-                if_match=if_match,
-                idempotency_key=idempotency_key,
-            )
+            _write(thread, "PATCH", "/state", encode(patch), if_match, idempotency_key, content_type=MERGE_PATCH)
         )
     )
 
@@ -208,38 +164,41 @@ def replace(
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
     """Replaces the whole state."""
-    return (
-        yield from written(
-            thread.write(
-                "PUT",
-                "/state",
-                encode(state),
-                query=thread.ttl,
-                if_match=if_match,
-                idempotency_key=idempotency_key,
-            )
-        )
-    )
+    return (yield from written(_write(thread, "PUT", "/state", encode(state), if_match, idempotency_key)))
 
 
 def clear(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[Receipt]:
     """Clears the state."""
-    return (
-        yield from written(
-            thread.write("DELETE", "/state", query=thread.ttl, if_match=if_match, idempotency_key=idempotency_key)
-        )
+    return (yield from written(_write(thread, "DELETE", "/state", None, if_match, idempotency_key)))
+
+
+def _write(
+    thread: ThreadPlace,
+    method: str,
+    suffix: str,
+    body: bytes | None,
+    if_match: Tag,
+    idempotency_key: str | None,
+    *,
+    query: Mapping[str, QueryValue] | None = None,
+    content_type: str = JSON,
+) -> Request:
+    """A write of the state, which may create the thread."""
+    return thread.write(
+        method,
+        suffix,
+        body,
+        query=thread.ttl if query is None else query,
+        content_type=content_type,
+        if_match=if_match,
+        idempotency_key=idempotency_key,
     )
 
 
 def _only(thread: ThreadPlace, operation: Operation, if_match: Tag, idempotency_key: str | None) -> Flow[Receipt]:
     """Performs one operation by a merge, with the receipt of the call that a URL cannot carry."""
-    response: Response = yield thread.write(
-        "PATCH",
-        "/state",
-        encode({"operations": [operation]}),
-        query=thread.ttl,
-        if_match=if_match,
-        idempotency_key=idempotency_key,
+    response: Response = yield _write(
+        thread, "PATCH", "/state", encode({"operations": [operation]}), if_match, idempotency_key
     )
     data: Any = response.json()
     return receipt_of(response, {**data, **data["results"][0]})

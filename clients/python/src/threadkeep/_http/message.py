@@ -34,11 +34,6 @@ class Response(NamedTuple):
     headers: Mapping[str, str]
     body: bytes = b""
 
-    @property
-    def is_success(self) -> bool:
-        """Whether the server did as it was asked."""
-        return is_success(self.status)
-
     def json(self) -> object:
         """The body as JSON."""
         try:

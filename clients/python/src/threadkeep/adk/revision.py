@@ -56,7 +56,7 @@ async def stored(thread: AsyncThread) -> Stored | None:
 
 
 def values(state: dict[str, Any]) -> dict[str, Any]:
-    """What a thread has under the keys that ADK named."""
+    """The values of a thread under the keys that ADK named."""
     return {key[len(VALUE) :]: value for key, value in state.items() if key.startswith(VALUE)}
 
 

@@ -139,7 +139,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         await _delete(namespace, entry)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """What all sessions of a user share, by keys without `user:`."""
+        """The state that all sessions of a user share, by keys without `user:`."""
         return values(await self._user_thread(app_name, user_id).state())
 
     async def append_event(self, session: Session, event: Event) -> Event:

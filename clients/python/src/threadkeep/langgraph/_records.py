@@ -1,4 +1,4 @@
-"""What the entries of checkpoints hold, and their keys.
+"""The contents of the entries of checkpoints, and their keys.
 
 Texts are stored as bytes, since names may have lone surrogates.
 """

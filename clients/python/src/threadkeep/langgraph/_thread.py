@@ -18,7 +18,7 @@ from ._records import Reference
 
 MAX_KNOWN = 10_000
 RUNS, STORE, CACHE = SPACES = ("runs", "store", "cache")
-"""What the adapter uses namespaces for that are not threads."""
+"""The uses of namespaces other than those of threads."""
 
 
 def space_name(prefix: str, space: str) -> str:

@@ -25,7 +25,7 @@ class Scripted(BaseLlm):
 
 
 def said(text: str) -> types.Content:
-    """What a user says."""
+    """A message of a user."""
     return types.Content(role="user", parts=[types.Part(text=text)])
 
 

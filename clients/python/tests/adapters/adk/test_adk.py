@@ -1,4 +1,4 @@
-"""What our session service does beyond the one in memory."""
+"""The behaviour of our session service beyond the one in memory."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from scripted import Scripted, said
 from support.adapters import error_without, output_of_example, start
 from support.proxy import Proxy
 from support.server import API_KEY, Server
+from support.threads import run_all
 
 from threadkeep import AsyncThreadkeep, Threadkeep, TooLarge, TransportError
 from threadkeep._adapter import thread_id
@@ -303,10 +304,7 @@ def test_a_service_serves_any_event_loop(server: Server, app: str) -> None:
 
     asyncio.run(use("a"))
     threads = [threading.Thread(target=lambda name=name: asyncio.run(use(name))) for name in "bcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     listed = asyncio.run(service.list_sessions(app_name=app, user_id="ada")).sessions
     assert sorted((session.id, len(session.state)) for session in listed) == [(name, 10) for name in "abcd"]
 

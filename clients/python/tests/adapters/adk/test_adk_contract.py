@@ -1,4 +1,4 @@
-"""What every session service does: the one in memory, and ours."""
+"""The behaviour of every session service: the one in memory, and ours."""
 
 from __future__ import annotations
 

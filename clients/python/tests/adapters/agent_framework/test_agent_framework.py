@@ -1,4 +1,4 @@
-"""What our history provider and session store do beyond those of the framework."""
+"""The behaviour of our history provider and session store beyond those of the framework."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from scripted import Scripted
 from support.adapters import NAMES, error_without, output_of_example, start, unique
 from support.proxy import Proxy
 from support.server import API_KEY, Server
+from support.threads import run_all
 
 from threadkeep import AsyncThreadkeep, TooLarge
 from threadkeep._adapter import digest, thread_id
@@ -241,10 +242,7 @@ def test_both_serve_any_event_loop(server: Server, session: str) -> None:
 
     asyncio.run(use("a"))
     threads = [threading.Thread(target=lambda name=name: asyncio.run(use(name))) for name in "bcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     expected = [f"{name}{n}" for name in "abcd" for n in range(10)]
     assert sorted(asyncio.run(texts(provider, session))) == expected
     for name in "abcd":

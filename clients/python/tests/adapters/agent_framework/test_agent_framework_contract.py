@@ -1,4 +1,4 @@
-"""What every history provider and session store does: those of the framework, and ours."""
+"""The behaviour of every history provider and session store: those of the framework, and ours."""
 
 from __future__ import annotations
 

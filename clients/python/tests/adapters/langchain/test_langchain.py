@@ -18,6 +18,7 @@ from langchain_core.stores import InMemoryByteStore
 from support.adapters import NAMES, error_without, output_of_example, start, unique
 from support.proxy import Proxy
 from support.server import API_KEY, Server
+from support.threads import run_all
 from writer import TURNS
 
 from threadkeep import AsyncThreadkeep, Threadkeep, TooLarge
@@ -286,10 +287,7 @@ def test_one_object_serves_several_event_loops_and_threads(settings: dict[str, s
     asyncio.run(add())
     threads = [threading.Thread(target=lambda: asyncio.run(add())) for _ in range(3)]
     threads += [threading.Thread(target=history.add_messages, args=([HumanMessage("sync")],))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     contents = [message.content for message in history.messages]
     assert sorted(contents) == sorted([str(n) for n in range(10)] * 4 + ["sync"])
     history.close()

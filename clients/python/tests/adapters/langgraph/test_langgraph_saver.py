@@ -19,6 +19,7 @@ from langgraph.types import Command
 from support.adapters import NAMES, error_without, output_of_example, start, unique
 from support.proxy import Proxy
 from support.server import API_KEY, Server, wait_until
+from support.threads import run_all
 
 from threadkeep import AsyncThreadkeep, Threadkeep, ThreadkeepError, TransportError
 from threadkeep._adapter import namespace_name
@@ -156,10 +157,7 @@ def test_attempts_at_one_task_at_once_are_merged(saver: ThreadkeepSaver) -> None
     threads = [
         threading.Thread(target=saver.put_writes, args=(config, [("own", n)] * (n + 1), "task")) for n in range(8)
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert [channel for _, channel, _ in writes_of(saver, config)] == ["own"] * 8
 
 
@@ -491,10 +489,7 @@ def test_one_saver_serves_several_event_loops_and_threads(saver: ThreadkeepSaver
         asyncio.run(run("sequence"))
     threads = [threading.Thread(target=lambda name=name: asyncio.run(run(name))) for name in "abc"]
     threads += [threading.Thread(target=graph.invoke, args=({"log": []}, config_of(f"{thread_id} sync")))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     for name, turns in [("sequence", 2), ("a", 1), ("b", 1), ("c", 1)]:
         for n in range(4):
             assert len(graph.get_state(config_of(f"{thread_id} {name} {n}")).values["log"]) == 4 * turns

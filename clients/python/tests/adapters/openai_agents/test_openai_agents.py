@@ -15,6 +15,7 @@ from sessions_writer import ADDS, ITEMS
 from support.adapters import NAMES, VALUES, error_without, output_of_example, start, unique
 from support.proxy import Proxy
 from support.server import API_KEY, Server
+from support.threads import run_all
 
 from threadkeep import AsyncThreadkeep, Threadkeep, TooLarge
 from threadkeep._adapter import thread_id
@@ -254,10 +255,7 @@ def test_a_session_serves_several_event_loops_at_once(open: Open) -> None:
         await asyncio.gather(*(session.add_items([user(n), user(n)]) for n in range(20)))
 
     threads = [threading.Thread(target=lambda: asyncio.run(add())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     contents = [item["content"] for item in asyncio.run(session.get_items())]
     assert sorted(contents) == sorted([n for n in range(20)] * 8)
     assert contents[::2] == contents[1::2]

@@ -1,4 +1,4 @@
-"""What our conversation store does beyond the one in memory."""
+"""The behaviour of our conversation store beyond the one in memory."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pydantic_ai_writer import ID, SAVES
 from support.adapters import error_without, output_of_example, start
 from support.proxy import Proxy
 from support.server import API_KEY, Server
+from support.threads import run_all
 
 from threadkeep import AsyncThreadkeep, TooLarge, TransportError
 from threadkeep.pydantic_ai import ThreadkeepConversationStore
@@ -241,10 +242,7 @@ def test_a_store_serves_any_event_loop(server: Server, prefix: str) -> None:
 
     asyncio.run(use("a"))
     threads = [threading.Thread(target=lambda id=id: asyncio.run(use(id))) for id in "bcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert sorted(record.conversation_id for record in asyncio.run(store.list_conversations())) == list("abcd")
 
 

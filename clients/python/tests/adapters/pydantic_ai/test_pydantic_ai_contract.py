@@ -1,4 +1,4 @@
-"""What every conversation store does: the one in memory, and ours."""
+"""The behaviour of every conversation store: the one in memory, and ours."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from strands_writer import WRITES
 from support.adapters import NAMES, VALUES, start, unique
 from support.proxy import Proxy
 from support.server import API_KEY, Server
+from support.threads import run_all
 
 from threadkeep import Threadkeep, TooLarge
 from threadkeep._adapter import namespace_name
@@ -315,10 +316,7 @@ def test_threads_share_a_repository(repository: ThreadkeepSessionRepository) -> 
             repository.create_message(id, name, message(n, name))
 
     threads = [threading.Thread(target=create, args=(name,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     for name in "abcd":
         assert len(repository.list_messages(id, name)) == 20
 

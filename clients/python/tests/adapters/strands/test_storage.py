@@ -16,6 +16,7 @@ from strands_writer import WRITES
 from support.adapters import NAMES, error_without, output_of_example, start, unique
 from support.proxy import Proxy
 from support.server import API_KEY, Server
+from support.threads import run_all
 
 from threadkeep import AsyncThreadkeep
 from threadkeep.strands import ThreadkeepStorage
@@ -148,10 +149,7 @@ def test_a_storage_serves_several_event_loops(open: Open) -> None:
     for name in "ab":
         asyncio.run(write(name))
     threads = [threading.Thread(target=lambda name=name: asyncio.run(write(name))) for name in "cdef"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert len(asyncio.run(storage.list())) == 120
 
 
