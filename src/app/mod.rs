@@ -33,8 +33,8 @@ use crate::protocols::agentuity::SocketCounters;
 use crate::store::{Backend, StoreError};
 use crate::telemetry::{
     Connections, HttpMetrics, ObservedStore, Observer, register_events, register_jwks,
-    register_links, register_memory, register_process, register_rates, register_signing,
-    register_sockets, register_unreadable,
+    register_links, register_memory, register_process, register_rates, register_read_cache,
+    register_signing, register_sockets, register_unreadable,
 };
 use crate::webhooks::{WebhookSettings, Webhooks};
 use connections::{ConnectionSettings, Listener};
@@ -92,6 +92,7 @@ impl Application {
         register_events(own, events.counters());
         register_links(own, Arc::clone(&backend) as _);
         register_memory(own, Arc::clone(&backend) as _);
+        register_read_cache(own, Arc::clone(&backend) as _);
         register_unreadable(own, Arc::clone(&backend) as _, events.counters());
         let has_rates = !settings.rates.are_off();
         let rates = Arc::default();

@@ -39,6 +39,7 @@ async fn open_redis(
         },
         retention: settings.retention,
         wait_replicas: settings.wait_replicas,
+        read_cache_bytes: settings.read_cache_bytes,
     };
     let store = RedisStore::connect(settings, Clock::system()).await?;
     Ok(Arc::new(store))

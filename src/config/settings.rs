@@ -105,6 +105,8 @@ pub struct StoreSettings {
     pub memory_max_bytes: u64,
     /// Replicas of Redis that must have a write before it is acknowledged.
     pub wait_replicas: u16,
+    /// Bytes of memory for copies of states in Redis.
+    pub read_cache_bytes: u64,
 }
 
 /// The filter and form of the log.
@@ -225,6 +227,7 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
         .within(0..=100, "a number of replicas, 0 to 100")?;
     let rule = "a number of bytes, 0 to 1125899906842624";
     let memory_max_bytes = values.take("memory_max_bytes").within(0..=1 << 50, rule)?;
+    let read_cache_bytes = values.take("read_cache_bytes").within(0..=1 << 50, rule)?;
     let rule = "a number of calls, 1 to 65536";
     let max_in_flight = values
         .take("store_max_in_flight")
@@ -249,6 +252,7 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
             bytes => bytes,
         },
         wait_replicas: wait_replicas as u16,
+        read_cache_bytes,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Where threads are kept. A store's methods are atomic promises; the conformance suite in
 //! `tests/` holds every store to them.
 
+mod cache_use;
 mod clock;
 mod error;
 mod held_scope;
@@ -8,6 +9,7 @@ mod memory;
 mod memory_use;
 mod merged;
 mod not_asked;
+mod parts;
 mod passing_scope;
 #[cfg(feature = "redis")]
 mod redis;
@@ -26,6 +28,7 @@ use crate::domain::{
 
 #[cfg(all(feature = "redis", feature = "tls"))]
 pub(crate) use crate::tls::install_tls_provider;
+pub use cache_use::CacheUse;
 pub use clock::Clock;
 pub(crate) use clock::millis;
 pub use error::{StoreError, WriteError};
@@ -185,6 +188,12 @@ pub trait Store: fmt::Debug + Send + Sync {
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError>;
 
+    /// Version and life alone, for callers that may have the content.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>;
+
     /// The keys, sorted by their bytes.
     ///
     /// # Errors
@@ -251,6 +260,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// How many stored records were skipped, as they cannot be read.
     fn unreadable(&self) -> u64 {
         0
+    }
+
+    /// How its cache of reads is used, if it has one.
+    fn cache_use(&self) -> Option<CacheUse> {
+        None
     }
 
     /// How much memory it takes, if that is of this process.

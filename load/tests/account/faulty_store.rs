@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use threadkeep::domain::{Access, Answer, Key, Operation, Slice, Thread, ThreadId, Write, Written};
+use threadkeep::domain::{
+    Access, Answer, Key, Operation, Slice, Stamp, Thread, ThreadId, Write, Written,
+};
 use threadkeep::store::{
     Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
 };
@@ -174,6 +176,10 @@ impl Store for FaultyStore {
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
         self.inner.get_value(id, access, key, slice).await
+    }
+
+    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
+        self.inner.get_stamp(id, access).await
     }
 
     async fn get_keys(

@@ -35,6 +35,13 @@ pub(crate) fn content(
     Ok(Content { builder, body })
 }
 
+/// The answer to a client that has that version.
+pub(crate) fn not_modified(stamp: Stamp) -> HttpResponse {
+    HttpResponse::NotModified()
+        .insert_header((ETAG, etag(stamp)))
+        .finish()
+}
+
 /// A response to which headers may be added before it gets its body.
 pub(crate) struct Content {
     pub(crate) builder: HttpResponseBuilder,

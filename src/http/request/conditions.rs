@@ -50,6 +50,11 @@ impl ReadConditions {
         }
     }
 
+    /// Whether there is a condition.
+    pub(crate) fn are_given(&self) -> bool {
+        self.precondition.is_some() || !self.none_match.is_empty()
+    }
+
     /// Whether the client already has this version.
     ///
     /// # Errors

@@ -3,14 +3,16 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::HeaderValue;
 
+use crate::domain::ThreadId;
 use crate::http::answer::TOTAL_COUNT;
-use crate::http::answer::receipt::content;
+use crate::http::answer::receipt::{content, not_modified};
 use crate::http::openapi::problems::{Conflict, NotFound, ReadProblems};
 use crate::http::request::conditions::ReadConditions;
 use crate::http::request::key_path::KeyPath;
 use crate::http::request::query::{Keys, Nothing, Part, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::KeyParam;
+use crate::service::ThreadService;
 use crate::web::ApiError;
 
 /// Read the state, or some of its keys
@@ -34,6 +36,9 @@ pub(crate) async fn get_state(
     Query(Keys(keys)): Query<Keys>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
+    if let Some(answer) = without_content(&service, &target.id, &conditions).await? {
+        return Ok(answer);
+    }
     let found = if keys.is_empty() {
         service.get_state(&target.id).await?
     } else {
@@ -72,6 +77,9 @@ pub(crate) async fn get_value(
     Query(part): Query<Part>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
+    if let Some(answer) = without_content(&service, &target.id, &conditions).await? {
+        return Ok(answer);
+    }
     let found = service.get_value(&target.id, &key, part.slice()).await?;
     let mut answer = content(&conditions, found.stamp, found.content.json)?;
     if let Some(total) = found.content.total {
@@ -99,7 +107,11 @@ pub(crate) async fn get_keys(
     conditions: ReadConditions,
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
-    let found = target.threads().get_keys(&target.id).await?;
+    let service = target.threads();
+    if let Some(answer) = without_content(&service, &target.id, &conditions).await? {
+        return Ok(answer);
+    }
+    let found = service.get_keys(&target.id).await?;
     let mut json = vec![b'['];
     for (index, key) in found.content.iter().enumerate() {
         if index > 0 {
@@ -109,4 +121,18 @@ pub(crate) async fn get_keys(
     }
     json.push(b']');
     Ok(content(&conditions, found.stamp, json)?.finish())
+}
+
+/// The answer to a client that has the content already, or wants another version: its size does not matter then.
+async fn without_content(
+    service: &ThreadService,
+    id: &ThreadId,
+    conditions: &ReadConditions,
+) -> Result<Option<HttpResponse>, ApiError> {
+    if !conditions.are_given() {
+        return Ok(None);
+    }
+    let stamp = service.get_stamp(id).await?;
+    let is_known = conditions.check(stamp)?;
+    Ok(is_known.then(|| not_modified(stamp)))
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{RateGate, RateSubject};
 use crate::domain::scope::ScopeId;
-use crate::domain::{Access, Key, Slice, Thread, ThreadId, Write, Written};
+use crate::domain::{Access, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use crate::store::{
     Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
 };
@@ -62,6 +62,10 @@ impl Store for LimitedStore {
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
         self.store.get_value(id, access, key, slice).await
+    }
+
+    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
+        self.store.get_stamp(id, access).await
     }
 
     async fn get_keys(

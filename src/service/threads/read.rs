@@ -92,6 +92,15 @@ impl ThreadService {
         })
     }
 
+    /// Version and life alone.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get_stamp(&self, id: &ThreadId) -> Result<Stamp, ServiceError> {
+        let stamp = self.store.get_stamp(id, self.access).await?;
+        Ok(stamp.unwrap_or_default())
+    }
+
     /// The keys, sorted by their bytes.
     ///
     /// # Errors

@@ -27,8 +27,9 @@ use super::{
 };
 use crate::domain::scope::ScopeId;
 use crate::domain::{
-    Access, Key, Namespace, Position, Retention, Slice, Thread, ThreadId, Value, Write, Written,
+    Access, Key, Namespace, Position, Retention, Slice, Stamp, Thread, ThreadId, Write, Written,
 };
+use crate::store::parts::{json, part};
 use budget::{Budget, Held, Locked};
 use deployment::listings::Lists;
 use deployment::rates::Counters;
@@ -255,30 +256,6 @@ fn state(living: &Living) -> Bytes {
     out.into()
 }
 
-pub(super) fn json(value: &Value) -> Bytes {
-    let mut out = Vec::with_capacity(value.json_bytes());
-    value.write_json(&mut out);
-    out.into()
-}
-
-fn part(value: &Value, slice: Option<Slice>) -> Part {
-    match (value, slice) {
-        (Value::Array(array), Some(slice)) => {
-            let (from, count) = slice.of(array.len() as u64);
-            let mut out = Vec::new();
-            array.write_json(from as usize, count as usize, &mut out);
-            Part {
-                json: out.into(),
-                total: Some(array.len() as u64),
-            }
-        }
-        _ => Part {
-            json: json(value),
-            total: None,
-        },
-    }
-}
-
 impl Backend for MemoryStore {
     fn for_worker(&self) -> Arc<dyn Backend> {
         Arc::new(self.clone())
@@ -326,6 +303,11 @@ impl Store for MemoryStore {
         self.read(id, access, |living| {
             living.document.get(key).map(|value| part(value, slice))
         })
+    }
+
+    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
+        let found = self.read(id, access, |_| ())?;
+        Ok(found.map(|found| found.stamp))
     }
 
     async fn get_keys(

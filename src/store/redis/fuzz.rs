@@ -45,8 +45,8 @@ fn reads_states(texts: &[&[u8]], bytes: usize) {
         .map(|[field, value]| (*field, *value))
         .collect();
     let found = Bound::LINEAR.hold(bytes, || state::assemble_whole(&fields));
-    if let Ok(Some(found)) = found {
-        assert!(found.content.state.len() <= bytes + 2);
+    if let Ok(Some((_, whole))) = found {
+        assert!(whole.state.len() <= bytes + 2);
     }
 }
 

@@ -9,6 +9,7 @@ mod fuzz;
 mod keys;
 mod kv;
 mod log;
+mod read_cache;
 mod refusals;
 mod scopes;
 mod scripts;
@@ -28,23 +29,24 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use super::{
-    Backend, Clock, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, Store, StoreError,
-    Whole, WriteError,
+    Backend, CacheUse, Clock, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, Store,
+    StoreError, Whole, WriteError,
 };
 use crate::domain::scope::ScopeId;
 use crate::domain::{
-    Access, Conditions, Key, Refusal, Retention, Slice, Thread, ThreadId, Write, Written, appends,
+    Access, Conditions, Key, Retention, Slice, Stamp, Thread, ThreadId, Write, Written, appends,
 };
 use keys::{KeyNames, bucket_number};
 use kv::known::KnownNamespaces;
 use log::interest::Interest;
+use read_cache::ReadCache;
 use scripts::Script;
 use threads::arguments::WriteContext;
 use threads::ended_turns::EndedTurns;
+use threads::meta::Meta;
 use transport::address::Address;
 use transport::commands::{Command, command};
 use transport::confirmation::Confirmation;
-use transport::fields::Fields;
 use transport::link::{Calls, Link};
 use unreadable::Unreadable;
 
@@ -71,10 +73,14 @@ pub struct RedisSettings {
     /// [`StoreError::Unconfirmed`] if they do not in time. Background writes, such as leases and the ends of expired
     /// threads, do not wait.
     pub wait_replicas: u16,
+    /// Bytes of memory for copies of states that were read or written; 0 for none. A copy is used only if Redis says that
+    /// the thread is still the same. All clones share it.
+    pub read_cache_bytes: u64,
 }
 
 impl RedisSettings {
-    /// The documented defaults, at that URL: the prefix `tk`, 2 seconds, and no replicas to wait for.
+    /// The documented defaults, at that URL: the prefix `tk`, 2 seconds, no replicas to wait for, and 64
+    /// MiB of copies.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -84,6 +90,7 @@ impl RedisSettings {
             bounds: Bounds::DEFAULT,
             retention: Retention::DEFAULT,
             wait_replicas: 0,
+            read_cache_bytes: 64 * 1_048_576,
         }
     }
 }
@@ -106,6 +113,8 @@ pub struct RedisStore {
     forking: Arc<Semaphore>,
     unconfirmed: Arc<AtomicU64>,
     unreadable: Arc<Unreadable>,
+    /// None: every read fetches what it needs.
+    cache: Option<Arc<ReadCache>>,
 }
 
 impl RedisStore {
@@ -136,33 +145,12 @@ impl RedisStore {
             forking: Arc::new(Semaphore::new(threads::images::FORKING)),
             unconfirmed,
             unreadable: Arc::default(),
+            cache: ReadCache::of_bytes(settings.read_cache_bytes).map(Arc::new),
         })
     }
 
     fn ahead(&self) -> u64 {
         self.clock.ahead_ms()
-    }
-
-    /// A script that reads a thread's hash alone.
-    fn reading(&self, script: Script, id: &ThreadId, access: Access) -> Command {
-        let mut cmd = script.call(1);
-        cmd.arg(self.names.thread(id))
-            .arg(self.ahead())
-            .arg(threads::arguments::who(access));
-        cmd
-    }
-
-    /// All fields of a living thread, and its end moved.
-    async fn fields(&self, id: &ThreadId, access: Access) -> Result<Option<Fields>, WriteError> {
-        let touch = self.reading(Script::Touch, id, access);
-        let mut fields = command("HGETALL");
-        fields.arg(self.names.thread(id));
-        match self.link.calls().read_fields(touch, fields).await? {
-            (0, _) => Ok(None),
-            (1, fields) => Ok(Some(fields)),
-            (2, _) => Err(Refusal::OwnerRequired.into()),
-            _ => Err(Refusal::NotTheOwner.into()),
-        }
     }
 
     /// The arguments of scripts that change a thread without writing to its state.
@@ -190,7 +178,7 @@ impl RedisStore {
         id: &ThreadId,
         write: &Write<'_>,
         context: &WriteContext,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<(Meta, Written), WriteError> {
         if appends(write.operations).next().is_some() {
             return Box::pin(self.write_with_history(calls, id, write, context)).await;
         }
@@ -208,7 +196,7 @@ impl RedisStore {
         id: &ThreadId,
         write: &Write<'_>,
         context: &WriteContext,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<(Meta, Written), WriteError> {
         let scope = ScopeId::Thread(*id);
         let keys = self.names.scope(&scope);
         loop {
@@ -244,7 +232,7 @@ impl RedisStore {
         id: &ThreadId,
         write: &Write<'_>,
         context: &WriteContext,
-    ) -> Result<Option<Written>, WriteError> {
+    ) -> Result<Option<(Meta, Written)>, WriteError> {
         let Some(fast) = threads::arguments::fast(write).filter(|_| !context.logs_all) else {
             return Ok(None);
         };
@@ -282,10 +270,7 @@ impl Store for RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
-        match self.fields(id, access).await? {
-            Some(fields) => Ok(threads::state::assemble(&fields.pairs()?)?),
-            None => Ok(None),
-        }
+        self.read_state(id, access).await
     }
 
     async fn get_whole(
@@ -293,10 +278,7 @@ impl Store for RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        match self.fields(id, access).await? {
-            Some(fields) => Ok(threads::state::assemble_whole(&fields.pairs()?)?),
-            None => Ok(None),
-        }
+        self.read_whole(id, access).await
     }
 
     async fn get_values(
@@ -305,13 +287,7 @@ impl Store for RedisStore {
         access: Access,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        let mut cmd = self.reading(Script::ReadValues, id, access);
-        for key in keys {
-            cmd.arg(threads::member::field(key));
-        }
-        Ok(threads::state::values(&refusals::unless_foreign(
-            self.link.calls().read(cmd).await?,
-        )?)?)
+        self.read_values(id, access, keys).await
     }
 
     async fn get_value(
@@ -321,31 +297,11 @@ impl Store for RedisStore {
         key: &Key,
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
-        let Some(slice) = slice else {
-            let found = self
-                .get_values(id, access, std::slice::from_ref(key))
-                .await?;
-            return Ok(found.map(|found| Found {
-                stamp: found.stamp,
-                content: found
-                    .content
-                    .into_iter()
-                    .next()
-                    .flatten()
-                    .map(|json| Part { json, total: None }),
-            }));
-        };
-        let mut cmd = self.reading(Script::ReadSlice, id, access);
-        cmd.arg(threads::member::field(key));
-        match slice {
-            Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
-            Slice::Range { offset, limit } => {
-                let limit = limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-                cmd.arg("range").arg(offset).arg(limit)
-            }
-        };
-        let reply = refusals::unless_foreign(self.link.calls().read(cmd).await?)?;
-        Ok(threads::slices::part(&reply, slice)?)
+        self.read_value(id, access, key, slice).await
+    }
+
+    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
+        self.read_stamp(id, access).await
     }
 
     async fn get_keys(
@@ -353,10 +309,7 @@ impl Store for RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        let cmd = self.reading(Script::ReadKeys, id, access);
-        Ok(threads::state::keys(&refusals::unless_foreign(
-            self.link.calls().read(cmd).await?,
-        )?)?)
+        self.read_keys(id, access).await
     }
 
     async fn get_thread(
@@ -364,18 +317,20 @@ impl Store for RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Thread>, WriteError> {
-        let cmd = self.reading(Script::ReadThread, id, access);
-        let reply = refusals::unless_foreign(self.link.calls().read(cmd).await?)?;
-        Ok(threads::replies::thread(reply)?)
+        self.read_thread(id, access).await
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         let calls = self.link.calls();
         let context = &self.write_context(&calls).await?;
-        match self.write_fast(&calls, id, write, context).await? {
-            Some(written) => Ok(written),
-            None => self.write_by_list(&calls, id, write, context).await,
+        let (meta, written) = match self.write_fast(&calls, id, write, context).await? {
+            Some(done) => done,
+            None => self.write_by_list(&calls, id, write, context).await?,
+        };
+        if !written.replayed {
+            self.follow(id, write, meta);
         }
+        Ok(written)
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
@@ -429,6 +384,10 @@ impl Store for RedisStore {
             unconfirmed: self.unconfirmed.load(Ordering::Relaxed),
             ..self.link.links()
         })
+    }
+
+    fn cache_use(&self) -> Option<CacheUse> {
+        self.cache.as_ref().map(|cache| cache.usage())
     }
 
     fn unreadable(&self) -> u64 {

@@ -50,6 +50,7 @@ macro_rules! scripts {
 
 scripts! {
     Touch = "threads/touch.lua" [],
+    Look = "threads/look.lua" [],
     ReadThread = "threads/read_thread.lua" [],
     ReadKeys = "threads/read_keys.lua" [],
     ReadValues = "threads/read_values.lua" [],

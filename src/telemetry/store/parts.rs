@@ -18,15 +18,15 @@ use crate::domain::{
     Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
 };
 use crate::store::{
-    Answered, Archive, ArchivePage, ArchivePlace, Archives, Checkpoint, CheckpointDeleted,
-    CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed, Due, Entry,
-    EntryHead, EntryPage, EntryRange, EntryTerms, Erased, ErasedLife, Erasure, EventLog, Found,
-    Heads, Heard, HistoryFrom, HistoryGlance, HistoryPage, Holding, Images, Imported, ItemPlace,
-    Leases, Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse,
-    NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned,
-    OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry, Rotate, Rotated,
-    ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage, Turns,
-    Upkeep, Usage, Watched, Whole, WriteError,
+    Answered, Archive, ArchivePage, ArchivePlace, Archives, CacheUse, Checkpoint,
+    CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed,
+    Due, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, Erased, ErasedLife, Erasure,
+    EventLog, Found, Heads, Heard, HistoryFrom, HistoryGlance, HistoryPage, Holding, Images,
+    Imported, ItemPlace, Leases, Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing,
+    Listings, MemoryUse, NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord,
+    Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped,
+    Registry, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError,
+    ThreadOrder, ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
@@ -77,6 +77,7 @@ measured! {
             -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>;
         get_value(id: &ThreadId, access: Access, key: &Key, slice: Option<Slice>)
             -> Result<Option<Found<Option<Part>>>, WriteError>;
+        get_stamp(id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>;
         get_keys(id: &ThreadId, access: Access) -> Result<Option<Found<Vec<Key>>>, WriteError>;
         get_thread(id: &ThreadId, access: Access) -> Result<Option<Thread>, WriteError>;
         admit(id: &ThreadId) -> Result<(), WriteError>;
@@ -87,6 +88,7 @@ measured! {
     } {
         fn links(&self) -> Option<Links> { self.backend.links() }
         fn unreadable(&self) -> u64 { self.backend.unreadable() }
+        fn cache_use(&self) -> Option<CacheUse> { self.backend.cache_use() }
         fn memory_use(&self) -> Option<MemoryUse> { self.backend.memory_use() }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use actix_web::web::Bytes;
 use async_trait::async_trait;
-use threadkeep::domain::{Access, Key, Slice, Thread, ThreadId, Write, Written};
+use threadkeep::domain::{Access, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use threadkeep::store::{
     Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
 };
@@ -110,6 +110,11 @@ impl Store for CountingStore {
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
         self.calls.read()?;
         self.inner.get_value(id, access, key, slice).await
+    }
+
+    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
+        self.calls.read()?;
+        self.inner.get_stamp(id, access).await
     }
 
     async fn get_keys(

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::{Completed, Event, Key, Position, Stamp, ThreadId, Value};
-use crate::store::memory::{MemoryStore, SHARDS, json};
+use crate::store::memory::{MemoryStore, SHARDS};
+use crate::store::parts::json;
 use crate::store::{EventLog, Heads, StoreError, Watched, millis};
 
 #[async_trait]

@@ -133,7 +133,7 @@ impl RedisStore {
         }
         let fields = Fields::Read(fields);
         let fields = fields.pairs()?;
-        let Some(state) = state::assemble(&fields)? else {
+        let Some((_, state)) = state::assemble(&fields)? else {
             return Ok(None);
         };
         let field = |name: &[u8]| {
@@ -144,11 +144,7 @@ impl RedisStore {
         let owner = field(b"M").map(meta::owner_tag).transpose()?.flatten();
         let head = head(*id, about)?;
         Ok(head.map(|head| Found {
-            archive: Archive {
-                head,
-                owner,
-                state: state.content,
-            },
+            archive: Archive { head, owner, state },
             is_restored: field(b"R").is_some(),
         }))
     }

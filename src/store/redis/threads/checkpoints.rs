@@ -90,13 +90,10 @@ impl Checkpoints for RedisStore {
         let fields = Fields::Read(self.link.calls().read(fields).await?);
         let found = state::assemble_whole(&fields.pairs()?)?;
         // else it was deleted meanwhile, or its thread has ended
-        let found = found.filter(|found| found.stamp.life == stamp.life);
-        Ok(found.map(|found| Found {
+        let found = found.filter(|(meta, _)| meta.stamp.life == stamp.life);
+        Ok(found.map(|(_, content)| Found {
             stamp,
-            content: Checkpoint {
-                head,
-                content: found.content,
-            },
+            content: Checkpoint { head, content },
         }))
     }
 
@@ -121,7 +118,8 @@ impl Checkpoints for RedisStore {
             .arg(arguments::owner(write.owner, write.has_place))
             .arg(u64::from(number))
             .arg(if write.describe { "d" } else { "" });
-        replies::written(calls.write(cmd).await?, write)
+        let (_, written) = replies::written(calls.write(cmd).await?, write)?;
+        Ok(written)
     }
 
     async fn delete_checkpoint(

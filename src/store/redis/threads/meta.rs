@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::domain::{Json, Life, Owner, OwnerTag, Stamp, Thread};
-use crate::store::StoreError;
+use crate::domain::{Access, Json, Life, Owner, OwnerTag, Refusal, Stamp, Thread};
+use crate::store::{StoreError, WriteError};
 
 /// The formats: even ones of threads whose last turn is exclusive, the upper two of those with an owner.
 const FORMATS: [u8; 4] = [1, 2, 3, 4];
@@ -12,7 +12,7 @@ const BYTES: usize = 64;
 const TAG_BYTES: usize = 32;
 
 /// The field `M`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) stamp: Stamp,
     pub(crate) size_bytes: u64,
@@ -20,6 +20,8 @@ pub(crate) struct Meta {
     created_ms: u64,
     pub(super) updated_ms: u64,
     ttl_ms: u64,
+    /// How long its key stays after its end.
+    pub(super) grace_ms: u64,
 }
 
 impl Meta {
@@ -44,6 +46,11 @@ impl Meta {
             created_ms: take(&mut rest, 6),
             updated_ms: take(&mut rest, 6),
             ttl_ms: take(&mut rest, 5),
+            grace_ms: {
+                // behind the end of the absolute lifetime and the number of the next array
+                rest = &rest[10..];
+                take(&mut rest, 4) * 1_000
+            },
         })
     }
 
@@ -76,6 +83,19 @@ pub(super) fn owner_tag(packed: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
         Ok(()) => Ok(Some(OwnerTag(bytes))),
         Err(_) => Err(StoreError::Corrupt("a tag of an unknown form")),
     }
+}
+
+/// The meta of a thread that the caller may use: the same rule as in `touch` of the scripts.
+///
+/// # Errors
+/// [`WriteError::Refused`] if another owner has it; [`StoreError::Corrupt`] for another format.
+pub(super) fn allowed(packed: &[u8], access: Access) -> Result<Meta, WriteError> {
+    match (access, owner_tag(packed)?) {
+        (Access::Unowned, Some(_)) => return Err(Refusal::OwnerRequired.into()),
+        (Access::Of(tag), Some(owner)) if tag != owner => return Err(Refusal::NotTheOwner.into()),
+        _ => {}
+    }
+    Ok(Meta::read(packed)?)
 }
 
 /// The next number of `bytes` bytes, big-endian, which must be there.

@@ -13,6 +13,7 @@ pub(super) mod meta;
 mod operations;
 mod owned_places;
 mod owners;
+mod reads;
 pub(super) mod replies;
 pub(super) mod slices;
 pub(super) mod state;

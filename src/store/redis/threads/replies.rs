@@ -17,7 +17,7 @@ use crate::store::{Destroyed, Rotated, StoreError, WriteError};
 const DESCRIBED: usize = 4;
 
 /// The reply of the list script.
-pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteError> {
+pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
     let limits = Limits::of(write.policy, &write.history);
     let reply =
         accepted(array(reply)?, limits).map_err(|error| in_list(error, write.operations))?;
@@ -31,17 +31,21 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteE
     };
     let (description, popped) = rest.split_at(described);
     let meta = Meta::read(bytes(packed)?)?;
-    Ok(Written {
+    let written = Written {
         stamp: meta.stamp,
         size_bytes: meta.size_bytes,
         answers: answers(text(results)?, popped, write.operations)?,
         thread: describe(&meta, description)?,
         replayed: integer(replayed)? == 1,
-    })
+    };
+    Ok((meta, written))
 }
 
 /// The reply of a fast script; none when it is for the list script.
-pub(crate) fn written_fast(reply: Value, write: &Write<'_>) -> Result<Option<Written>, WriteError> {
+pub(crate) fn written_fast(
+    reply: Value,
+    write: &Write<'_>,
+) -> Result<Option<(Meta, Written)>, WriteError> {
     let (packed, answer) = match reply {
         Value::Int(0) => return Ok(None),
         Value::BulkString(packed) => (packed, Answer::Done),
@@ -53,13 +57,14 @@ pub(crate) fn written_fast(reply: Value, write: &Write<'_>) -> Result<Option<Wri
         },
     };
     let meta = Meta::read(&packed)?;
-    Ok(Some(Written {
+    let written = Written {
         stamp: meta.stamp,
         size_bytes: meta.size_bytes,
         answers: vec![answer],
         thread: None,
         replayed: false,
-    }))
+    };
+    Ok(Some((meta, written)))
 }
 
 /// The reply of the script that ends a thread.

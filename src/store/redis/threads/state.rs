@@ -8,16 +8,16 @@ use redis::Value;
 
 use super::elements::{Header, write_chunks, write_plain};
 use super::meta::Meta;
-use crate::domain::{Json, Key};
+use crate::domain::{Json, Key, Owner};
 use crate::store::redis::transport::fields::Field;
 use crate::store::redis::transport::replies::{UNKNOWN, bytes};
 use crate::store::{Found, StoreError, Whole};
 
-/// The whole state from all fields of a thread; none when they are no thread's.
+/// The whole state from all fields of a thread, and its meta; none when they are no thread's.
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] when what is there does not come to the size in the meta.
-pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<Found<Bytes>>, StoreError> {
+pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<(Meta, Bytes)>, StoreError> {
     let mut meta = None;
     let mut members = Vec::with_capacity(fields.len());
     let mut chunks = HashMap::new();
@@ -58,32 +58,28 @@ pub(crate) fn assemble(fields: &[Field<'_>]) -> Result<Option<Found<Bytes>>, Sto
             "a state of another size than its meta says",
         ));
     }
-    Ok(Some(Found {
-        stamp: meta.stamp,
-        content: out.into(),
-    }))
+    Ok(Some((meta, out.into())))
 }
 
 /// State and metadata from all fields of a thread, as [`assemble`] does it.
-pub(crate) fn assemble_whole(fields: &[Field<'_>]) -> Result<Option<Found<Whole>>, StoreError> {
-    let Some(found) = assemble(fields)? else {
+pub(crate) fn assemble_whole(fields: &[Field<'_>]) -> Result<Option<(Meta, Whole)>, StoreError> {
+    let Some((meta, state)) = assemble(fields)? else {
         return Ok(None);
     };
-    Ok(Some(Found {
-        stamp: found.stamp,
-        content: Whole {
-            state: found.content,
-            metadata: metadata(fields)?,
-        },
-    }))
+    let metadata = field(fields, b"D")?.map_or_else(Json::empty_object, Json::from_compact);
+    Ok(Some((meta, Whole { state, metadata })))
 }
 
-fn metadata(fields: &[Field<'_>]) -> Result<Json, StoreError> {
-    let metadata = fields.iter().find(|(field, _)| *field == b"D");
-    metadata.map_or(Ok(Json::empty_object()), |(_, text)| {
-        let text = std::str::from_utf8(text).map_err(|_| UNKNOWN)?;
-        Ok(Json::from_compact(text))
-    })
+/// The owner, if there is one.
+pub(super) fn owner(fields: &[Field<'_>]) -> Result<Option<Owner>, StoreError> {
+    let owner = field(fields, b"O")?.map(Owner::new);
+    owner.transpose().map_err(|_| UNKNOWN)
+}
+
+fn field<'a>(fields: &[Field<'a>], name: &[u8]) -> Result<Option<&'a str>, StoreError> {
+    let found = fields.iter().find(|(field, _)| *field == name);
+    let text = found.map(|(_, text)| std::str::from_utf8(text));
+    text.transpose().map_err(|_| UNKNOWN)
 }
 
 /// The reply of the script that reads some values.

@@ -5,7 +5,7 @@ use redis::{RedisError, Value};
 
 use super::node::Reader;
 use crate::store::StoreError;
-use crate::store::redis::transport::replies::{UNKNOWN, bytes, integer};
+use crate::store::redis::transport::replies::{UNKNOWN, bytes};
 
 /// All fields of a hash, as they came from one server or from a cluster.
 #[derive(Debug)]
@@ -24,16 +24,19 @@ pub(crate) type Field<'a> = (&'a [u8], &'a [u8]);
 impl Fields {
     /// From the replies to a script that answers with a number, and to HGETALL after it; none when they are of
     /// another form, such as errors.
-    pub(super) fn touched(replies: &Bytes) -> Option<(u64, Self)> {
+    pub(super) fn touched(replies: &Bytes) -> Option<(i64, Self)> {
         Self::read_touched(replies).ok().flatten()
     }
 
     /// The same from replies that were read.
-    pub(crate) fn read(touched: &Value, fields: Value) -> Result<(u64, Self), StoreError> {
-        Ok((integer(touched)?, Self::Read(fields)))
+    pub(crate) fn read(touched: &Value, fields: Value) -> Result<(i64, Self), StoreError> {
+        match touched {
+            Value::Int(touched) => Ok((*touched, Self::Read(fields))),
+            _ => Err(UNKNOWN),
+        }
     }
 
-    fn read_touched(replies: &Bytes) -> Result<Option<(u64, Self)>, RedisError> {
+    fn read_touched(replies: &Bytes) -> Result<Option<(i64, Self)>, RedisError> {
         let mut reader = Reader::new(replies);
         let Some(touched) = reader.integer()? else {
             return Ok(None);
@@ -42,7 +45,6 @@ impl Fields {
             return Ok(None);
         };
         let pairs = replies.slice_ref(reader.rest());
-        let touched = u64::try_from(touched).unwrap_or(u64::MAX);
         Ok(Some((touched, Self::Raw { pairs, count })))
     }
 

@@ -134,6 +134,11 @@ impl Link {
         }
     }
 
+    /// The epoch of the connections: see [`ConnectionRegistry::epoch`].
+    pub(crate) fn epoch(&self) -> u64 {
+        self.registry.epoch()
+    }
+
     /// Whether there are several servers, each with a share of the slots.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.form, Form::Cluster(_))
@@ -207,7 +212,7 @@ impl Calls<'_> {
         &self,
         touch: Command,
         fields: Command,
-    ) -> Result<(u64, Fields), StoreError> {
+    ) -> Result<(i64, Fields), StoreError> {
         let Form::Node(node) = &self.link.form else {
             let [touched, fields] = self.read_all([touch, fields]).await?;
             return Fields::read(&touched, fields);

@@ -15,6 +15,7 @@ pub(crate) struct ConnectionRegistry {
     open: AtomicU64,
     full: AtomicU64,
     late: AtomicU64,
+    epoch: AtomicU64,
 }
 
 impl ConnectionRegistry {
@@ -25,6 +26,17 @@ impl ConnectionRegistry {
         all.retain(|limiter| limiter.strong_count() > 0);
         all.push(Arc::downgrade(&limiter));
         limiter
+    }
+
+    /// Begins an epoch, because a connection was made.
+    pub(super) fn connected(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The number of connections that were made so far. A server that has started again, or another one in its place, is
+    /// asked over a new connection: what was heard in an earlier epoch may not hold for it.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
     }
 
     /// Counts a breaker that opened.

@@ -99,16 +99,16 @@ fn read_saved(
     fields: &[Field<'_>],
 ) -> Result<Option<CheckpointImage>, StoreError> {
     let found = state::assemble_whole(fields)?;
-    let Some(found) = found.filter(|found| found.stamp.life == life) else {
+    let Some((_, whole)) = found.filter(|(meta, _)| meta.stamp.life == life) else {
         return Ok(None);
     };
-    let state = str::from_utf8(&found.content.state).map_err(|_| CORRUPT)?;
+    let state = str::from_utf8(&whole.state).map_err(|_| CORRUPT)?;
     Ok(Some(CheckpointImage {
         number: head.number,
         name: head.name.clone(),
         version: head.version,
         created_ms: head.created_ms,
-        metadata: found.content.metadata,
+        metadata: whole.metadata,
         state: Document::parse(state).map_err(|_| CORRUPT)?,
     }))
 }

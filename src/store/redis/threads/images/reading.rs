@@ -174,8 +174,8 @@ impl Found {
             return Err(UNKNOWN);
         };
         let fields = pairs(thread)?;
-        let found = state::assemble(&fields)?.ok_or(UNKNOWN)?;
-        let text = std::str::from_utf8(&found.content).map_err(|_| UNKNOWN)?;
+        let (_, state) = state::assemble(&fields)?.ok_or(UNKNOWN)?;
+        let text = std::str::from_utf8(&state).map_err(|_| UNKNOWN)?;
         let state =
             Document::parse(text).map_err(|_| StoreError::Corrupt("a state of another form"))?;
         let value = |name: &[u8]| {

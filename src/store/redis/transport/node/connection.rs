@@ -134,6 +134,7 @@ async fn connect(server: Arc<Server>, at: Instant) -> Result<Multiplexer, RedisE
 /// Makes a connection to a server that has the scripts.
 async fn connect_ready(server: &Server) -> Result<Multiplexer, RedisError> {
     let connection = server.origin.connect().await?;
+    server.registry.connected();
     for loaded in connection.call(scripts::load_all()).await? {
         loaded.extract_error()?;
     }

@@ -103,6 +103,7 @@ impl Manager for Connector {
         let manager = manager(info, Arc::clone(&has_ended))?;
         let connection = manager.create().await.map_err(unechoed)?;
         self.server.breaker.reached();
+        self.server.registry.connected();
         Ok(Pooled {
             connection,
             manager,

@@ -1,0 +1,32 @@
+//! Values as they are read.
+
+use bytes::Bytes;
+
+use super::Part;
+use crate::domain::{Slice, Value};
+
+/// A value as compact JSON.
+pub(super) fn json(value: &Value) -> Bytes {
+    let mut out = Vec::with_capacity(value.json_bytes());
+    value.write_json(&mut out);
+    out.into()
+}
+
+/// A value, or the part of it that is asked for if it is an array.
+pub(super) fn part(value: &Value, slice: Option<Slice>) -> Part {
+    match (value, slice) {
+        (Value::Array(array), Some(slice)) => {
+            let (from, count) = slice.of(array.len() as u64);
+            let mut out = Vec::new();
+            array.write_json(from as usize, count as usize, &mut out);
+            Part {
+                json: out.into(),
+                total: Some(array.len() as u64),
+            }
+        }
+        _ => Part {
+            json: json(value),
+            total: None,
+        },
+    }
+}

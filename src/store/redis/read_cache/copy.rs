@@ -1,0 +1,239 @@
+//! A copy of a thread in this process.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::mark::Mark;
+use crate::domain::heap::{self, Heap};
+use crate::domain::{Document, Json, Key, Operation, Owner, OwnerChange, Policy, Slice, Write};
+use crate::store::parts::{json, part};
+use crate::store::{Part, Whole};
+
+/// The operations that a copy collects until it is read. A thread that is written to without end, and never read, keeps no
+/// copy.
+const MOST_PENDING: usize = 256;
+/// A larger state is not parsed for the sake of one key: Redis finds that faster.
+const MOST_PARSED_BYTES: usize = 65_536;
+/// After its end was moved, a thread's end need not be moved again for so long, if it is to live for `LASTING`.
+const MOVED_FOR: Duration = Duration::from_secs(1);
+/// How long a thread is to live for that at least.
+const LASTING: Duration = Duration::from_secs(60);
+
+/// State, metadata and owner of a thread at one version.
+#[derive(Debug)]
+pub(crate) struct ThreadCopy {
+    mark: Mark,
+    /// The rendered state; none if operations were done since.
+    body: Option<Bytes>,
+    /// The same parsed, once that was needed.
+    document: Option<Document>,
+    /// Operations of writes since, in order, that neither of these has.
+    pending: Vec<Operation>,
+    /// Bytes of those.
+    pending_bytes: u64,
+    metadata: Json,
+    owner: Option<Owner>,
+    moved: Option<Moved>,
+}
+
+/// What a read needs of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The whole state.
+    Text,
+    /// The values of keys.
+    Parsed,
+}
+
+/// When the end of a thread was moved last, to at least [`LASTING`] ahead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moved {
+    /// Before the call that did it.
+    pub(crate) at: Instant,
+    /// How far the clock was put ahead.
+    pub(crate) ahead_ms: u64,
+}
+
+impl Moved {
+    /// The same, unless the thread then had less left than it must.
+    pub(crate) fn lasting(self, left_ms: u64) -> Option<Self> {
+        (Duration::from_millis(left_ms) >= LASTING).then_some(self)
+    }
+
+    /// Whether that was so short a time ago that the end need not be moved.
+    fn is_recent(&self, ahead_ms: u64) -> bool {
+        self.ahead_ms == ahead_ms && self.at.elapsed() < MOVED_FOR
+    }
+}
+
+impl ThreadCopy {
+    /// A copy of what was read.
+    pub(crate) fn new(
+        mark: Mark,
+        whole: Whole,
+        owner: Option<Owner>,
+        moved: Option<Moved>,
+    ) -> Self {
+        Self {
+            mark,
+            body: Some(whole.state),
+            document: None,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            metadata: whole.metadata,
+            owner,
+            moved,
+        }
+    }
+
+    pub(super) fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    /// Whether the end was moved so short a time ago that it need not be moved.
+    pub(super) fn is_moved(&self, ahead_ms: u64) -> bool {
+        self.moved.is_some_and(|moved| moved.is_recent(ahead_ms))
+    }
+
+    /// Notes when the end was moved.
+    pub(super) fn note_moved(&mut self, moved: Moved) {
+        self.moved = Some(moved);
+    }
+
+    /// Whether it has that form by now, so that reading it takes no longer than finding it.
+    pub(super) fn has(&self, form: Form) -> bool {
+        let has_it = match form {
+            Form::Text => self.body.is_some(),
+            Form::Parsed => self.document.is_some(),
+        };
+        has_it && self.pending.is_empty()
+    }
+
+    /// Follows a write that led to that mark; false when that would cost more than reading the thread again.
+    pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
+        let has_new_owner = !matches!(write.owner, OwnerChange::None) && self.owner.is_none();
+        if has_new_owner || self.pending.len() + write.operations.len() > MOST_PENDING {
+            return false;
+        }
+        let operations = write.operations.iter();
+        let operations = operations.filter(|operation| !matches!(operation, Operation::Append(_)));
+        for operation in operations {
+            self.pending_bytes += bytes_of(operation);
+            self.pending.push(operation.clone());
+        }
+        if let Some(change) = write.metadata {
+            self.metadata = change.new.clone();
+        }
+        if write.ttl.is_some() {
+            self.moved = None;
+        }
+        self.mark = mark;
+        true
+    }
+
+    /// The state as compact JSON; none if the copy turns out to be of no use.
+    pub(crate) fn state(&mut self) -> Option<Bytes> {
+        if !self.has(Form::Text) {
+            let document = self.document()?;
+            let mut body = Vec::with_capacity(document.size_bytes() as usize);
+            document.write_json(&mut body);
+            self.body = Some(body.into());
+        }
+        self.body.clone()
+    }
+
+    /// State and metadata.
+    pub(crate) fn whole(&mut self) -> Option<Whole> {
+        Some(Whole {
+            state: self.state()?,
+            metadata: self.metadata.clone(),
+        })
+    }
+
+    /// Some values.
+    pub(crate) fn values(&mut self, keys: &[Key]) -> Option<Vec<Option<Bytes>>> {
+        let document = self.parsed()?;
+        Some(keys.iter().map(|key| document.get(key).map(json)).collect())
+    }
+
+    /// A value, or a part of it.
+    pub(crate) fn value(&mut self, key: &Key, slice: Option<Slice>) -> Option<Option<Part>> {
+        let value = self.parsed()?.get(key);
+        Some(value.map(|value| part(value, slice)))
+    }
+
+    /// The keys, sorted by their bytes.
+    pub(crate) fn keys(&mut self) -> Option<Vec<Key>> {
+        Some(self.parsed()?.iter().map(|(key, _)| key.clone()).collect())
+    }
+
+    /// Metadata and owner.
+    pub(crate) fn about(&self) -> (Json, Option<Owner>) {
+        (self.metadata.clone(), self.owner.clone())
+    }
+
+    /// The document, unless a read of one key is not worth it.
+    fn parsed(&mut self) -> Option<&Document> {
+        let is_large = self
+            .body
+            .as_ref()
+            .is_some_and(|body| body.len() > MOST_PARSED_BYTES);
+        if self.document.is_none() && is_large {
+            return None;
+        }
+        self.document()
+    }
+
+    /// The state with all operations done.
+    fn document(&mut self) -> Option<&Document> {
+        let mut document = match (self.document.take(), &self.body) {
+            (Some(document), _) => document,
+            (None, Some(body)) => Document::parse(std::str::from_utf8(body).ok()?).ok()?,
+            (None, None) => return None,
+        };
+        if !self.pending.is_empty() {
+            self.body = None;
+            self.pending_bytes = 0;
+            let pending = std::mem::take(&mut self.pending);
+            // Redis has accepted them under the limits of their time
+            let limits = Policy {
+                max_bytes: u64::MAX,
+                max_keys: u32::MAX,
+                ..Policy::THREAD
+            };
+            document.apply(&pending, &limits).ok()?;
+            let size = (document.size_bytes(), document.len());
+            if size != (self.mark.meta.size_bytes, self.mark.meta.keys) {
+                return None;
+            }
+        }
+        Some(self.document.insert(document))
+    }
+}
+
+/// Bytes that an operation holds on the heap.
+fn bytes_of(operation: &Operation) -> u64 {
+    let value = match operation {
+        Operation::Set { value, .. } => value.heap_bytes(),
+        Operation::Push { value, .. } => value.heap_bytes(),
+        _ => 0,
+    };
+    operation.key().map_or(0, Heap::heap_bytes) + value
+}
+
+impl Heap for ThreadCopy {
+    fn heap_bytes(&self) -> u64 {
+        let body = self.body.as_ref().map_or(0, |body| heap::block(body.len()));
+        let document = self.document.as_ref().map_or(0, Heap::heap_bytes);
+        let owner = self
+            .owner
+            .as_ref()
+            .map_or(0, |owner| heap::block(owner.as_str().len()));
+        body + document
+            + self.metadata.heap_bytes()
+            + owner
+            + heap::array::<Operation>(self.pending.capacity())
+            + self.pending_bytes
+    }
+}

@@ -1,0 +1,24 @@
+//! What tells the contents of a thread apart.
+
+use crate::store::redis::threads::meta::Meta;
+
+/// Names one content of one thread.
+///
+/// Life and version alone would not do: a Redis that has lost its last second gives the same versions out again. It has
+/// started again since, so it is asked over a new connection, and that began a new epoch. One whose clock gives the time
+/// of the last write too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// As every write changes it.
+    pub(crate) meta: Meta,
+    /// The epoch of the connections by which this is known: see `ConnectionRegistry::epoch`.
+    pub(crate) epoch: u64,
+}
+
+impl Mark {
+    /// Whether the write that led to `self` was done to the content of `before`.
+    pub(super) fn is_next_after(&self, before: &Self) -> bool {
+        let (stamp, old) = (self.meta.stamp, before.meta.stamp);
+        self.epoch == before.epoch && stamp.life == old.life && stamp.version == old.version + 1
+    }
+}
