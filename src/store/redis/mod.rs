@@ -253,8 +253,8 @@ impl RedisStore {
             .arg(threads::arguments::policy(write, context))
             .arg(threads::member::field(fast.key))
             .arg(&*fast.text);
-        if let Some(window) = fast.window {
-            cmd.arg(window);
+        if fast.script == Script::Push {
+            cmd.arg(fast.window.unwrap_or(0));
         }
         let reply = calls.write(cmd).await?;
         threads::replies::written_fast(reply, write)

@@ -40,12 +40,13 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<Written, WriteE
     })
 }
 
-/// The reply of a fast script; none when it is for the list script.
+/// The reply of a fast script to one write; none when it is for the list script.
 pub(crate) fn written_fast(reply: Value, write: &Write<'_>) -> Result<Option<Written>, WriteError> {
-    let (packed, answer) = match reply {
+    let [outcome] = <[Value; 1]>::try_from(array(reply)?).map_err(|_| UNKNOWN)?;
+    let (packed, answer) = match outcome {
         Value::Int(0) => return Ok(None),
         Value::BulkString(packed) => (packed, Answer::Done),
-        reply => match &mut accepted(array(reply)?, write.policy)?[..] {
+        outcome => match &mut accepted(array(outcome)?, write.policy)?[..] {
             [Value::BulkString(packed), length] => {
                 (std::mem::take(packed), Answer::Length(integer(length)?))
             }
