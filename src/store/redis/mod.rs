@@ -236,13 +236,14 @@ impl RedisStore {
         let Some(fast) = threads::arguments::fast(write).filter(|_| !context.logs_all) else {
             return Ok(None);
         };
-        let mut cmd = fast.script.call(1);
-        cmd.arg(self.names.thread(id))
-            .arg(threads::arguments::policy(write, context))
+        let key = self.names.thread(id);
+        // not in a cluster: few writes that wait are of one slot, and while that moves, a script with two keys is refused
+        let mut cmd = fast.script.call_on(&key, !self.link.is_cluster());
+        cmd.arg(threads::arguments::policy(write, context))
             .arg(threads::member::field(fast.key))
             .arg(&*fast.text);
-        if let Some(window) = fast.window {
-            cmd.arg(window);
+        if fast.script == Script::Push {
+            cmd.arg(fast.window.unwrap_or(0));
         }
         let reply = calls.write(cmd).await?;
         threads::replies::written_fast(reply, write)

@@ -42,7 +42,7 @@ macro_rules! scripts {
                         concat!($(include_str!(concat!("lua/", $parts)))?),
                     ),)*
                 };
-                fold(&[PRELUDE, &shared.concat(), &weave(code, parts)].concat())
+                fold(&prune(&[PRELUDE, &shared.concat(), &weave(code, parts)].concat()))
             }
         }
     };
@@ -127,6 +127,18 @@ scripts! {
 }
 
 impl Script {
+    /// A call with one key, to which arguments are added. If it is one of many, it may be sent as one with others.
+    pub(super) fn call_on(self, key: &str, is_one_of_many: bool) -> Command {
+        if !is_one_of_many {
+            let mut cmd = self.call(1);
+            cmd.arg(key);
+            return cmd;
+        }
+        let mut cmd = long_command("EVALSHA");
+        cmd.arg(digests()[self as usize].as_str()).only_key(key);
+        cmd
+    }
+
     /// A call with this number of keys, to which keys and arguments are added.
     pub(super) fn call(self, keys: usize) -> Command {
         let mut cmd = long_command("EVALSHA");
@@ -148,6 +160,63 @@ fn weave(code: &str, parts: &str) -> String {
         woven.push_str(part.unwrap_or_default());
     }
     woven
+}
+
+/// A function on the top level of a script with its name, or the lines up to the next one.
+struct Piece<'a> {
+    name: Option<&'a str>,
+    lines: Vec<&'a str>,
+}
+
+impl<'a> Piece<'a> {
+    /// The words of the code, without those of comments.
+    fn words(&self) -> impl Iterator<Item = &'a str> {
+        let code = self
+            .lines
+            .iter()
+            .filter(|line| !line.trim_start().starts_with("--"));
+        code.flat_map(|line| line.split(|c| !is_of_word(c)))
+    }
+}
+
+/// Leaves out functions that nothing in a script uses: each call of a script makes all its functions again.
+fn prune(code: &str) -> String {
+    let pieces = pieces(code);
+    let mut is_used: Vec<_> = pieces.iter().map(|piece| piece.name.is_none()).collect();
+    let mut unread: Vec<_> = (0..pieces.len()).filter(|index| is_used[*index]).collect();
+    while let Some(index) = unread.pop() {
+        for word in pieces[index].words() {
+            for (named, piece) in pieces.iter().enumerate() {
+                if !is_used[named] && piece.name == Some(word) {
+                    is_used[named] = true;
+                    unread.push(named);
+                }
+            }
+        }
+    }
+    let used = pieces.iter().zip(is_used).filter(|(_, is_used)| *is_used);
+    used.flat_map(|(piece, _)| &piece.lines).copied().collect()
+}
+
+fn pieces(code: &str) -> Vec<Piece<'_>> {
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    let mut is_open = false;
+    for line in code.split_inclusive('\n') {
+        let function = line.strip_prefix("local function ");
+        let name = function.and_then(|function| function.split('(').next());
+        match pieces.last_mut() {
+            Some(last) if is_open || name.is_none() && last.name.is_none() => last.lines.push(line),
+            _ => pieces.push(Piece {
+                name,
+                lines: vec![line],
+            }),
+        }
+        let end = line.trim_end();
+        is_open = (is_open || name.is_some())
+            && end != "end"
+            && !(name.is_some() && end.ends_with(" end"));
+    }
+    pieces
 }
 
 /// Puts the values of constants in the place of their names: each local variable costs Redis time in each call of
@@ -213,6 +282,24 @@ mod tests {
         assert_eq!(
             fold(code),
             "\nlocal X = {1}\nlocal a = 1 + AT_LEAST -- '>I4'\n"
+        );
+    }
+
+    #[test]
+    fn functions_that_nothing_uses_are_left_out() {
+        let code = "-- see c\nlocal function a() return 1 end\nlocal function b(x)\n  if x then\n  end\n  return a()\nend\n\
+            local function c()\n  return b(1) + c()\nend\nlocal d = 1\n";
+
+        assert_eq!(prune(code), "-- see c\nlocal d = 1\n");
+        assert_eq!(
+            prune(&format!("{code}return c()\n")),
+            format!("{code}return c()\n")
+        );
+        let (used, unused) = code.split_once("local function c").unwrap();
+        let d = &unused[unused.find("local d").unwrap()..];
+        assert_eq!(
+            prune(&format!("{code}return b()\n")),
+            format!("{used}{d}return b()\n")
         );
     }
 

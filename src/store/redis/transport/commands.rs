@@ -10,6 +10,21 @@ use memchr::memchr;
 pub(crate) struct Command {
     count: usize,
     packed: Vec<u8>,
+    /// Where the number of keys, the key and the arguments begin, if it is one of many.
+    parts: Option<[usize; 3]>,
+}
+
+/// A call of a script with one key, which may be sent as one call with others of the same script: first all keys, then all
+/// arguments.
+pub(super) struct OneOfMany<'a> {
+    /// The words up to the number of keys, packed.
+    pub(super) head: &'a [u8],
+    /// The key, packed.
+    pub(super) key: &'a [u8],
+    /// The arguments, packed.
+    pub(super) arguments: &'a [u8],
+    /// The number of arguments.
+    pub(super) count: usize,
 }
 
 /// A word of a command.
@@ -31,6 +46,7 @@ fn with_room(name: &str, bytes: usize) -> Command {
     let mut command = Command {
         count: 0,
         packed: Vec::with_capacity(bytes),
+        parts: None,
     };
     command.arg(name);
     command
@@ -41,6 +57,29 @@ impl Command {
     pub(crate) fn arg(&mut self, word: impl Word) -> &mut Self {
         word.add_to(self);
         self
+    }
+
+    /// Adds a key, after their number, 1, and lets the call be sent together with others of the same script. The arguments
+    /// follow, as many for each.
+    pub(crate) fn only_key(&mut self, key: impl Word) -> &mut Self {
+        let numbers = self.packed.len();
+        self.arg(1);
+        let keys = self.packed.len();
+        self.arg(key);
+        self.parts = Some([numbers, keys, self.packed.len()]);
+        self
+    }
+
+    /// Its parts, if it may be sent together with others.
+    pub(super) fn one_of_many(&self) -> Option<OneOfMany<'_>> {
+        let [number, key, arguments] = self.parts?;
+        Some(OneOfMany {
+            head: &self.packed[..number],
+            key: &self.packed[key..arguments],
+            arguments: &self.packed[arguments..],
+            // without name, digest, number and key
+            count: self.count - 4,
+        })
     }
 
     /// Adds several words.
@@ -54,9 +93,7 @@ impl Command {
     /// Appends it as it is sent.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.packed.len() + 16);
-        out.push(b'*');
-        out.extend_from_slice(itoa::Buffer::new().format(self.count).as_bytes());
-        out.extend_from_slice(b"\r\n");
+        write_count(self.count, out);
         out.extend_from_slice(&self.packed);
     }
 
@@ -75,15 +112,25 @@ impl Command {
 
     fn add(&mut self, word: &[u8]) {
         self.count += 1;
-        self.packed.reserve(word.len() + 16);
-        self.packed.push(b'$');
-        let mut length = itoa::Buffer::new();
-        let length = length.format(word.len()).as_bytes();
-        self.packed.extend_from_slice(length);
-        self.packed.extend_from_slice(b"\r\n");
-        self.packed.extend_from_slice(word);
-        self.packed.extend_from_slice(b"\r\n");
+        write_word(word, &mut self.packed);
     }
+}
+
+/// Appends the number of words that follow.
+pub(super) fn write_count(count: usize, out: &mut Vec<u8>) {
+    out.push(b'*');
+    out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a word as it is sent.
+pub(super) fn write_word(word: &[u8], out: &mut Vec<u8>) {
+    out.reserve(word.len() + 16);
+    out.push(b'$');
+    out.extend_from_slice(itoa::Buffer::new().format(word.len()).as_bytes());
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(word);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// The first key of a command of the store; the others are in the same slot.

@@ -74,9 +74,9 @@ local clock_ms
 local function now(ahead)
   if not clock_ms then
     local t = call('TIME')
-    clock_ms = t[1] * 1000 + math.floor(t[2] / 1000) + ahead
+    clock_ms = t[1] * 1000 + math.floor(t[2] / 1000)
   end
-  return clock_ms
+  return clock_ms + ahead
 end
 
 -- Moves a thread in the set of its owner, if it has one, for a write now, given when the last one was. Only the first
@@ -151,4 +151,13 @@ local function in_slices(command, key, args)
   for from = 1, #args, 1000 do
     call(command, key, unpack(args, from, math.min(from + 999, #args)))
   end
+end
+
+-- The reply to one of several writes, given the results of pcall: what the write returned, or its error. The error of a
+-- command is text in Redis 6.2, which puts the place in the script before those of its own, and a table in Redis 7.
+local function outcome_of(is_done, outcome)
+  if is_done then return outcome end
+  local text = type(outcome) == 'table' and outcome.err or tostring(outcome)
+  text = string.gsub(text, '^@user_script: %d+: %-?', '')
+  return {err = find(text, '^%u+ ') and text or 'ERR ' .. text}
 end

@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use redis::RedisError;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
-use super::queue::{Calls, Queue, Taken, Waiter, earlier, give_up_late};
+use super::queue::{Calls, Expected, Queue, Taken, Waiter, earlier, give_up_late};
 use super::scan::{Scan, malformed};
 use crate::alarm::Alarm;
 use crate::store::redis::transport::fault::Fault;
@@ -167,8 +167,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     /// Hands on what has come whole.
     fn answer(&mut self) -> Result<(), RedisError> {
         while !self.read.is_empty() {
-            let waiter = self.waiting.front().ok_or_else(malformed)?;
-            let scan = self.scan.get_or_insert_with(|| Scan::of(waiter.replies));
+            let next = self.waiting.front().ok_or_else(malformed)?;
+            let replies = match next.expected {
+                Expected::Replies(replies) => replies,
+                Expected::OfAll(callers) => match self.open(callers)? {
+                    true => continue,
+                    false => break,
+                },
+            };
+            let scan = self.scan.get_or_insert_with(|| Scan::of(replies));
             let Some(end) = scan.end(&self.read)? else {
                 break;
             };
@@ -188,6 +195,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 }
 
 impl<S> Driver<S> {
+    /// Opens the array of which each of the next callers gets an element, or hands all of them the error that came
+    /// instead. Returns whether its line has come.
+    fn open(&mut self, callers: usize) -> Result<bool, RedisError> {
+        let Some(line) = memchr::memchr(b'\n', &self.read) else {
+            return Ok(false);
+        };
+        let line = self.read.split_to(line + 1).freeze();
+        self.waiting.pop_front();
+        if line.starts_with(b"-") {
+            for waiter in self.waiting.drain(..callers.min(self.waiting.len())) {
+                waiter.answer(Ok(line.clone()));
+            }
+            return Ok(true);
+        }
+        let opened = line
+            .strip_prefix(b"*")
+            .and_then(|count| count.strip_suffix(b"\r\n"));
+        match opened {
+            Some(count) if count == itoa::Buffer::new().format(callers).as_bytes() => Ok(true),
+            _ => Err(malformed()),
+        }
+    }
+
     fn end(&mut self, error: &RedisError) {
         self.queue.end(error);
         for waiter in self.waiting.drain(..) {

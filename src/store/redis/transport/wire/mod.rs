@@ -5,6 +5,7 @@
 //! system call, and hands out the replies as slices of its read buffer, so a caller that knows their form reads them
 //! in place.
 
+mod batch;
 mod driver;
 #[cfg(test)]
 mod fuzz;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use redis::RedisError;
 use tokio::sync::oneshot;
 
+use super::batch::Batch;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::fault::Fault;
 
@@ -19,6 +20,8 @@ pub(super) struct Queue(Mutex<State>);
 #[derive(Default)]
 struct State {
     calls: Calls,
+    /// Those that may be sent as one with others of their script.
+    batches: Vec<Batch>,
     /// The task that sends, while it sleeps.
     sender: Option<Waker>,
     /// The earliest deadline of the calls.
@@ -38,9 +41,18 @@ pub(super) struct Calls {
 /// A caller that waits for some replies until its deadline. One that missed the deadline has no sender, and
 /// its replies are discarded when they come.
 pub(super) struct Waiter {
-    pub(super) replies: usize,
+    pub(super) expected: Expected,
     deadline: Option<Instant>,
     sender: Option<oneshot::Sender<Result<Bytes, Fault>>>,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// As many replies for one caller.
+    Replies(usize),
+    /// One for that many callers who follow: an array with a reply for each, or an error for all.
+    OfAll(usize),
 }
 
 /// The content of the queue.
@@ -65,14 +77,12 @@ impl Queue {
         if let Some(error) = &state.end {
             return Err(Fault::Call(error.clone()));
         }
-        for command in commands {
-            command.write(&mut state.calls.bytes);
-        }
-        state.calls.waiters.push(Waiter {
-            replies: commands.len(),
+        let waiter = Waiter {
+            expected: Expected::Replies(commands.len()),
             deadline,
             sender: Some(sender),
-        });
+        };
+        state.add(commands, waiter);
         state.earliest = earlier(state.earliest, deadline);
         let sleeper = state.sender.take();
         drop(state);
@@ -85,6 +95,14 @@ impl Queue {
     /// Swaps the queued calls with `calls`, which must be empty. If the queue is empty, new calls wake the driver.
     pub(super) fn take(&self, calls: &mut Calls, waker: &Waker) -> Taken {
         let mut state = self.lock();
+        let State {
+            calls: queued,
+            batches,
+            ..
+        } = &mut *state;
+        for batch in batches {
+            batch.add_to(queued);
+        }
         if !state.calls.bytes.is_empty() {
             mem::swap(calls, &mut state.calls);
             return Taken::Calls(state.earliest.take());
@@ -115,7 +133,9 @@ impl Queue {
     /// Fails the queued calls that have missed their deadline.
     pub(super) fn give_up_late(&self, now: Instant) {
         let mut state = self.lock();
-        state.earliest = give_up_late(&mut state.calls.waiters, now);
+        let State { calls, batches, .. } = &mut *state;
+        let batched = batches.iter_mut().flat_map(Batch::waiters);
+        state.earliest = give_up_late(calls.waiters.iter_mut().chain(batched), now);
     }
 
     /// The last caller leaves.
@@ -138,7 +158,10 @@ impl Queue {
     pub(super) fn end(&self, error: &RedisError) {
         let mut state = self.lock();
         state.end.get_or_insert_with(|| error.clone());
-        let calls = mem::take(&mut state.calls);
+        let mut calls = mem::take(&mut state.calls);
+        for mut batch in mem::take(&mut state.batches) {
+            batch.add_to(&mut calls);
+        }
         drop(state);
         for waiter in calls.waiters {
             waiter.answer(Err(Fault::Call(error.clone())));
@@ -150,7 +173,36 @@ impl Queue {
     }
 }
 
+impl State {
+    fn add(&mut self, commands: &[Command], waiter: Waiter) {
+        if let [command] = commands
+            && let Some(call) = command.one_of_many()
+        {
+            let place = self.batches.iter().position(|batch| batch.is_of(&call));
+            let place = place.unwrap_or_else(|| {
+                self.batches.push(Batch::of(&call));
+                self.batches.len() - 1
+            });
+            self.batches[place].add(&call, waiter, &mut self.calls);
+            return;
+        }
+        for command in commands {
+            command.write(&mut self.calls.bytes);
+        }
+        self.calls.waiters.push(waiter);
+    }
+}
+
 impl Waiter {
+    /// Nobody, where one reply comes for that many callers.
+    pub(super) fn of_all(callers: usize) -> Self {
+        Self {
+            expected: Expected::OfAll(callers),
+            deadline: None,
+            sender: None,
+        }
+    }
+
     /// Hands over the replies, and discards them if the caller has left.
     pub(super) fn answer(self, replies: Result<Bytes, Fault>) {
         if let Some(sender) = self.sender {

@@ -75,6 +75,105 @@ async fn the_reply_to_a_call_that_was_given_up_is_nobody_elses() {
     assert_eq!(reply.unwrap(), [Value::Int(2)]);
 }
 
+fn script(key: &str, argument: &str) -> Vec<Command> {
+    let mut call = command("EVALSHA");
+    call.arg("digest").only_key(key).arg(argument);
+    vec![call]
+}
+
+/// Calls `wire` for keys 1 to 3, and answers the one command that should come of it.
+async fn call_three(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3] {
+    let (wire, mut theirs) = connected(1024);
+    let scripts = ["1", "2", "3"].map(|key| script(key, "x"));
+    let [one, two, three] = &scripts;
+    let calls = async { tokio::join!(wire.call(one), wire.call(two), wire.call(three)) };
+    let answered = async {
+        let asked =
+            b"*9\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n\
+            $1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n";
+        let mut read = vec![0; asked.len()];
+        theirs.read_exact(&mut read).await.unwrap();
+        assert_eq!(read, asked);
+        for byte in answer {
+            theirs.write_all(&[*byte]).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let ((one, two, three), ()) = tokio::join!(calls, answered);
+    [one, two, three]
+}
+
+#[tokio::test]
+async fn calls_of_one_script_go_out_as_one_and_each_gets_its_own_reply() {
+    let [one, two, three] = call_three(b"*3\r\n:1\r\n-ERR no\r\n*1\r\n:3\r\n").await;
+
+    assert_eq!(one.unwrap(), [Value::Int(1)]);
+    assert!(matches!(two.unwrap()[..], [Value::ServerError(_)]));
+    assert_eq!(three.unwrap(), [Value::Array(vec![Value::Int(3)])]);
+}
+
+#[tokio::test]
+async fn an_error_of_the_whole_call_is_told_to_each() {
+    for reply in call_three(b"-NOSCRIPT no\r\n").await {
+        assert!(matches!(reply.unwrap()[..], [Value::ServerError(_)]));
+    }
+}
+
+#[tokio::test]
+async fn a_reply_of_another_length_ends_the_connection() {
+    for reply in call_three(b"*2\r\n").await {
+        assert!(reply.is_err());
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_much_for_one_call_is_sent_as_several() {
+    let (wire, mut theirs) = connected(1 << 20);
+    let many: Vec<_> = (0..70).map(|key| script(&key.to_string(), "x")).collect();
+    let long: Vec<_> = (0..3)
+        .map(|key| script(&key.to_string(), &"x".repeat(9_000)))
+        .collect();
+    let all = many.iter().chain(&long).map(|call| wire.call(call));
+    let calls = futures_util::future::join_all(all);
+    let answered = async {
+        // 32, 32 and 6 of many, of which the last one has room for the first long one
+        for writes in [32, 32, 7, 1, 1] {
+            let mut line = vec![0; format!("*{}\r\n", 3 + 2 * writes).len()];
+            theirs.read_exact(&mut line).await.unwrap();
+            assert_eq!(line, format!("*{}\r\n", 3 + 2 * writes).into_bytes());
+            for _ in 0..3 + 2 * writes {
+                read_word(&mut theirs).await;
+            }
+            if writes > 1 {
+                theirs
+                    .write_all(format!("*{writes}\r\n").as_bytes())
+                    .await
+                    .unwrap();
+            }
+            theirs.write_all(&b":7\r\n".repeat(writes)).await.unwrap();
+        }
+    };
+
+    let (replies, ()) = tokio::join!(calls, answered);
+
+    assert_eq!(replies.len(), 73);
+    for reply in replies {
+        assert_eq!(reply.unwrap(), [Value::Int(7)]);
+    }
+}
+
+/// Reads `$length`, and as many bytes.
+async fn read_word(theirs: &mut DuplexStream) {
+    let mut length = String::new();
+    while !length.ends_with('\n') {
+        let mut byte = [0];
+        theirs.read_exact(&mut byte).await.unwrap();
+        length.push(byte[0].into());
+    }
+    let length: usize = length.trim()[1..].parse().unwrap();
+    theirs.read_exact(&mut vec![0; length + 2]).await.unwrap();
+}
+
 #[tokio::test]
 async fn the_end_of_the_connection_is_told_to_all_who_wait_and_who_come() {
     let (wire, mut theirs) = connected(1024);
