@@ -62,6 +62,11 @@ local LIFE, LIFE_AT, LIFE_END, VERSION_END = '>c8I6', 2, 9, 15
 local TIMES, TIMES_AT = '>I5I6I4I4', 36
 -- When it was last written to.
 local WRITTEN, WRITTEN_AT = '>I6', 30
+-- The parts of the meta that a single write needs: version, bytes, keys, created, updated, ttl, end of the absolute lifetime,
+-- grace, and until when changes are logged; and the byte that what does not change begins at.
+local FAST_META, FAST_META_AT, REST_AT = '>I6I4I4I6I6I5I6xxxxI4xxxxI6', 10, 36
+-- A thread with at least this ttl keeps its end when a single write would move it by less than this.
+local LEAST_TTL_MS, LEAST_MOVE_MS = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
@@ -151,13 +156,4 @@ local function in_slices(command, key, args)
   for from = 1, #args, 1000 do
     call(command, key, unpack(args, from, math.min(from + 999, #args)))
   end
-end
-
--- The reply to one of several writes, given the results of pcall: what the write returned, or its error. The error of a
--- command is text in Redis 6.2, which puts the place in the script before those of its own, and a table in Redis 7.
-local function outcome_of(is_done, outcome)
-  if is_done then return outcome end
-  local text = type(outcome) == 'table' and outcome.err or tostring(outcome)
-  text = string.gsub(text, '^@user_script: %d+: %-?', '')
-  return {err = find(text, '^%u+ ') and text or 'ERR ' .. text}
 end

@@ -1,0 +1,60 @@
+-- Parts of set.lua and push.lua, which do one write in each turn of a loop, and leave the turn with its outcome.
+--
+-- The loop stands in no function, since each function, and each variable of the code around it that it uses, would cost
+-- Redis time in each call. Errors of commands are outcomes too, so they are called by `try`, unless an earlier command has
+-- shown that the key is a hash; and what a thread lacks is looked for before it is used.
+--+ open
+    local key, policy, f, v = KEYS[i], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    local m, owner = try('HGET', key, 'M'), ''
+    if not m then break end
+    if type(m) == 'table' then outcome = m break end
+    if #m < META_BYTES then outcome = {err = 'ERR threadkeep: a broken meta'} break end
+    if byte(m) % 2 == 0 or byte(m) > 3 then break end
+    if #m > META_BYTES or #policy > POLICY_BYTES then
+      owner = sub(m, META_BYTES + 1)
+      local access = sub(policy, POLICY_BYTES + 1)
+      if access ~= owner and access ~= '' and (access ~= '-' or owner ~= '') then break end
+    end
+    local ahead, max_bytes, max_keys = unpack_('>I6xxxxxxxxxxxI4I4', policy)
+    local version, bytes, keys, created, written, ttl, ends, grace, watched = unpack_(FAST_META, m, FAST_META_AT)
+    local left, kept = call('PTTL', key), grace * 1000 + ahead
+    if left <= kept then break end
+    if clock then
+      -- an earlier write of this call has asked for it
+    elseif redis.REDIS_VERSION_NUM then
+      -- Redis 7 tells when a key ends in half the time that it takes to tell the time
+      clock = call('PEXPIRETIME', key) - left
+    else
+      local t = call('TIME')
+      clock = t[1] * 1000 + math.floor(t[2] / 1000)
+    end
+    local time = clock + ahead
+    if watched > time then break end
+    local lives = ends == 0 and ttl or math.min(ttl, ends - time)
+    if lives <= 0 then break end
+    local before = bytes
+--+ check
+    if bytes + 1 > max_bytes then
+      outcome = {'R', 'state_too_large', bytes + 1, before == 0 and 2 or before + 1}
+      break
+    end
+    if keys > max_keys then outcome = {'R', 'too_many_keys'} break end
+    -- first, since it changes nothing if it fails; as `move_owned` does it
+    if owner ~= '' then
+      local since = time - (written - written % SPAN_MS)
+      if since < 0 or since >= SPAN_MS then
+        local from = find(key, '}:t:', 1, true)
+        local moved = try('ZADD', sub(key, 1, from) .. ':o:' .. owner, time, sub(key, from + 4))
+        if type(moved) == 'table' then outcome = moved break end
+      end
+    end
+    m = pack('>c9I6I4I4I6I6', m, version + 1, bytes, keys, created, time) .. sub(m, REST_AT)
+--+ end
+    lives = lives + kept
+    if ttl < LEAST_TTL_MS or left <= lives - LEAST_MOVE_MS or left > lives then call('PEXPIRE', key, lives) end
+--+ outcome
+  -- the text of an error of Redis 6.2 itself has the place in the script before it
+  if type(outcome) == 'table' and outcome.err then
+    outcome = {err = string.gsub(outcome.err, '^@user_script: %d+: %-', '')}
+  end
+  outcomes[i] = outcome
