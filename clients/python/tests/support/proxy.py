@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 HEAD_END = b"\r\n\r\n"
 
@@ -64,7 +65,7 @@ class Proxy:
 
     def _serve(self, client: socket.socket) -> None:
         self._open.append(client)
-        with client:
+        with client, suppress(OSError):  # the client may have closed the connection
             while request := read_message(client):
                 self.requests.append(request)
                 fault = self.fault(request)
