@@ -34,6 +34,11 @@ class Proxy:
         """How many connections there were."""
         return len(self._open)
 
+    @property
+    def open_connections(self) -> int:
+        """How many of them have not ended."""
+        return sum(connection.fileno() >= 0 for connection in self._open)
+
     def fail_once(self, how: bytes | str, method: str = "") -> None:
         """Harms the next request, with this method."""
         left = [how]
