@@ -34,8 +34,8 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
     """Keeps sessions in threads, for any number of processes.
 
     An event and the state that it changes are one write, which happens only if the session in hand is the newest one.
-    Session, user and app live for `ttl_seconds` after their last use. Without `client`, the service has one of its own,
-    which `close` closes.
+    Session, user and app live for `ttl_seconds` after their last use. Adapters of other frameworks need another
+    `prefix`. Without `client`, the service has one of its own, which `close` closes.
     """
 
     def __init__(

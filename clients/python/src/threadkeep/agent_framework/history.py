@@ -23,7 +23,8 @@ class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
     """Keeps the messages of each session in the history of a thread, for any number of processes.
 
     The history of a session lives for `ttl_seconds` after its last use, and has up to 8 MiB. `skip_excluded` leaves out
-    messages that a compaction has marked. Without `client`, the provider has one of its own, which `close` closes.
+    messages that a compaction has marked. Adapters of other frameworks need another `prefix`. Without `client`, the
+    provider has one of its own, which `close` closes.
     """
 
     DEFAULT_SOURCE_ID = "threadkeep"

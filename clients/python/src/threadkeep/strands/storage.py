@@ -25,8 +25,9 @@ class ThreadkeepStorage(AsyncConnected, Storage):
     """Keeps each key as an entry of at most 1 MiB, until it is deleted.
 
     Keys are normalized as by the storages of the framework; they have up to 1,022 bytes and no control characters.
-    Storages with different prefixes have different entries. Event loops and processes may share them. Without
-    `client`, the storage has one of its own, and `close` closes it. All failures raise `StorageError`.
+    Storages with different prefixes have different entries. Event loops and processes may share them. Adapters of
+    other frameworks need another `prefix`. Without `client`, the storage has one of its own, and `close` closes it. All
+    failures raise `StorageError`.
     """
 
     def __init__(
