@@ -56,7 +56,7 @@ class Turn:
         return self._lease.is_lost
 
     def __repr__(self) -> str:
-        return f"Turn({self.thread.id!r})"
+        return f"Turn({self.thread._place.name})"
 
 
 class AsyncTurn:
@@ -73,7 +73,7 @@ class AsyncTurn:
         return self._lease.is_lost
 
     def __repr__(self) -> str:
-        return f"AsyncTurn({self.thread.id!r})"
+        return f"AsyncTurn({self.thread._place.name})"
 
 
 class TurnContext:
