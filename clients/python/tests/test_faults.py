@@ -111,6 +111,12 @@ def test_a_conditional_put_that_may_have_happened_is_not_repeated(harmed: Thread
         kv.put("k", b"1", if_absent=True)
     assert kv.get("k") is not None
 
+    proxy.requests.clear()
+    proxy.fail_once(UNAVAILABLE)
+    with pytest.raises(Unavailable):
+        kv.delete("k", if_match=1)
+    assert len(proxy.requests) == 1
+
     proxy.fail_once("cut")
     assert kv.put("l", b"1", if_absent=True, idempotency_key=f"k{time.time_ns()}").replayed
 
