@@ -137,10 +137,12 @@ def put_many(
     namespace: Place, entries: Iterable[EntryPut], *, idempotency_key: str | None = None
 ) -> Flow[list[PutOutcome]]:
     """Puts entries, each whole or not at all, and returns the outcome of each in their order."""
+    blocks = _blocks([_put(entry) for entry in entries])
+    bodies = [encode({"entries": block}) for block in blocks]  # all, before anything is sent
     outcomes: list[PutOutcome] = []
-    for number, block in enumerate(_blocks([_put(entry) for entry in entries])):
+    for number, body in enumerate(bodies):
         key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
-        request = namespace.write("POST", "/put", encode({"entries": block}), idempotency_key=key)
+        request = namespace.write("POST", "/put", body, idempotency_key=key)
         outcomes += [PutOutcome.of(outcome) for outcome in (yield from received(request))["entries"]]
     return outcomes
 

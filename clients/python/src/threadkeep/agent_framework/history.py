@@ -11,6 +11,7 @@ from agent_framework._sessions import filter_new_messages
 
 from .. import operations as ops
 from .._adapter import TTL_SECONDS, AsyncConnected, AsyncConnection, checked_prefix, digest, thread_id
+from .._json import encode
 from ..aclient import AsyncThreadkeep
 from ..errors import IdempotencyKeyReused, VersionMismatch
 from ..thread import AsyncThread
@@ -128,6 +129,8 @@ async def _save_by_order(thread: AsyncThread, messages: Sequence[Message]) -> No
 
 async def _append(thread: AsyncThread, named: Sequence[tuple[str, Message]], if_match: str | None = None) -> None:
     """Appends messages in blocks. The first one is conditional."""
-    for start in range(0, len(named), MAX_OPERATIONS):
-        block = [ops.append(message.to_dict(), id) for id, message in named[start : start + MAX_OPERATIONS]]
-        await thread.merge(block, if_match=None if start else if_match)
+    operations = [ops.append(message.to_dict(), id) for id, message in named]
+    if len(operations) > MAX_OPERATIONS:
+        encode(operations)  # raises for what is not JSON before a block is sent
+    for start in range(0, len(operations), MAX_OPERATIONS):
+        await thread.merge(operations[start : start + MAX_OPERATIONS], if_match=None if start else if_match)
