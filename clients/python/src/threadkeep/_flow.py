@@ -228,7 +228,7 @@ class AsyncRunner:
                     raise
 
         tasks = [asyncio.ensure_future(send_gated(request)) for request in requests]
-        # unlike without `return_exceptions`, this ends when all have ended: none writes after the caller saw a failure
+        # with `return_exceptions`, it ends only when all tasks have, so none writes after the caller saw a failure
         await asyncio.gather(*tasks, return_exceptions=True)
         return [task.result() for task in tasks]
 

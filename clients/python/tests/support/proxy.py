@@ -41,8 +41,8 @@ class Proxy:
 
     def fail_once(self, how: bytes | str, method: str = "") -> None:
         """Harms the next request, with this method."""
-        left = [how]
-        self.fault = lambda request: left.pop() if left and request.startswith(method.encode()) else None
+        left = iter([how])
+        self.fault = lambda request: next(left, None) if request.startswith(method.encode()) else None
 
     def cut_every(self, n: int) -> None:
         """Harms every nth request, but not its repeats."""

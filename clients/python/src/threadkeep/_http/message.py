@@ -82,8 +82,8 @@ class Origin(NamedTuple):
             raise ValueError("base_url must have no user, no query and no fragment.")
         try:
             host = parts.hostname.encode("idna").decode()
-        except UnicodeError:  # which would show only where it is wrong
-            raise ValueError("base_url must name a host whose labels have 1 to 63 characters.") from None
+        except UnicodeError:
+            raise ValueError("base_url must name a valid host, whose labels have 1 to 63 characters.") from None
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return cls(parts.scheme, host, port, parts.path.rstrip("/"))
 
