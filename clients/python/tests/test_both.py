@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from support.server import API_KEY, Server
+from support.proxy import Proxy
+from support.server import API_KEY, Server, wait_until
 
-from threadkeep import AsyncThreadkeep, Threadkeep, VersionMismatch
+from threadkeep import AsyncThreadkeep, InvalidRequest, Threadkeep, VersionMismatch
 from threadkeep._both import BothConnection, collected, together
 from threadkeep._flow import Flow
 from threadkeep._flows.namespaces import get, get_many, keys, put
@@ -58,3 +61,68 @@ async def test_the_other_half_has_the_settings_of_a_client(server: Server) -> No
         assert connection._async.transport.limits == (3, 2)
         connection.close()
         assert blocking.api_key().name == "ops"
+
+
+BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
+
+
+class Deletions:
+    """A call that deletes entries concurrently. The first deletion fails; the others are performed when released."""
+
+    def __init__(self, proxy: Proxy, client: AsyncThreadkeep, count: int) -> None:
+        self.released = threading.Event()
+        self.performed = 0
+        self._client = client
+        self._proxy = proxy
+        proxy.fault = self._fault
+        place = Place("/v1/kv/none", client._place.headers)
+        self.call = asyncio.ensure_future(client._runner.run(self._flow(place, count)))
+
+    def _flow(self, place: Place, count: int) -> Flow[None]:
+        yield [place.write("DELETE", f"/{n}") for n in range(count)]
+
+    def _fault(self, request: bytes) -> bytes | None:
+        if request.startswith(b"DELETE /v1/kv/none/0 "):
+            return BAD_REQUEST
+        if request.startswith(b"DELETE"):
+            self.released.wait()
+            self.performed += 1
+        return None
+
+    @property
+    def sent(self) -> int:
+        return sum(request.startswith(b"DELETE") for request in self._proxy.requests)
+
+    async def one_has_failed(self, sent: int) -> None:
+        """Waits until that many are sent, and the loop has seen the failure."""
+        await asyncio.to_thread(wait_until, lambda: self.sent >= sent)
+        await self._client.api_key()
+        await self._client.api_key()
+
+
+@pytest.fixture
+async def client(proxy: Proxy) -> AsyncIterator[AsyncThreadkeep]:
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
+        yield client
+
+
+async def test_a_call_fails_when_none_of_its_requests_is_under_way(proxy: Proxy, client: AsyncThreadkeep) -> None:
+    deletions = Deletions(proxy, client, 20)
+    await deletions.one_has_failed(sent=8)
+    assert not deletions.call.done()
+    deletions.released.set()
+
+    with pytest.raises(InvalidRequest):
+        await deletions.call
+    assert (deletions.sent, deletions.performed) == (8, 7)
+
+
+async def test_a_call_that_has_failed_can_be_cancelled(proxy: Proxy, client: AsyncThreadkeep) -> None:
+    deletions = Deletions(proxy, client, 8)
+    await deletions.one_has_failed(sent=8)
+    deletions.call.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await deletions.call
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    deletions.released.set()

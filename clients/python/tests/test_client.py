@@ -7,16 +7,19 @@ from typing import Any
 
 import httpx
 import pytest
+from support.proxy import Proxy
 from support.server import API_KEY, Server
 
 import threadkeep
 from threadkeep import (
     AsyncThreadkeep,
+    AsyncTurn,
     Forbidden,
     InvalidRequest,
     ServerError,
     Threadkeep,
     TransportError,
+    Turn,
     Unauthorized,
 )
 from threadkeep._http.message import Response
@@ -39,8 +42,33 @@ def test_secrets_are_never_shown(connect: Any, tk: Threadkeep, server: Server) -
     with pytest.raises(Unauthorized) as raised:
         connect(server.url, api_key="a-wrong-key-that-nobody-has").thread(thread.id).info()
     shown = f"{tk!r} {thread!r} {same!r} {thread.info()!r} {raised.value!r} {raised.value}"
+    with thread.turn() as turn:
+        shown += repr(turn)
+        assert turn.token not in shown
     assert not any(secret in shown for secret in (API_KEY, signature, "a-wrong-key"))
     assert server.url in repr(tk)
+
+
+@pytest.mark.parametrize("mark", [";", "."])  # of a header, and of a cookie
+def test_a_signed_id_in_a_wrong_place_is_neither_shown_nor_sent(connect: Any, proxy: Proxy, mark: str) -> None:
+    tk = connect(proxy.url)
+    thread = tk.thread(f"thrd_{'x' * 32}{mark}SIG/N%A")
+    with pytest.raises(InvalidRequest) as raised:
+        thread.info()
+    turns = Turn(thread, "token", Any), AsyncTurn(thread, "token", Any)  # type: ignore[arg-type]
+    shown = (
+        f"{thread!r} {tk.scope('thread:thrd_x;SIG')!r} {tk.thread(signed='thrd_x.SIG')!r} {turns!r} {raised.value!r}"
+    )
+    assert shown.count("thrd_x") == 5
+    assert "SIG" not in shown
+    assert b"SIG" not in proxy.requests[0]
+
+
+def test_requests_and_responses_show_no_secrets() -> None:
+    request = Threadkeep(api_key=API_KEY)._place.write("POST", "/v1/threads", b"secret")
+    assert API_KEY in str(request.headers)
+    assert repr(request) == "Request(POST)"
+    assert repr(Response(200, {"x-thread-id": "thrd_x;SIG"}, b"secret")) == "Response(200)"
 
 
 def test_an_error_has_everything_of_the_problem(tk: Threadkeep) -> None:
@@ -60,7 +88,10 @@ def test_statuses_select_classes() -> None:
     assert type(Response(405, {}, b"{}").error()) is threadkeep.APIError
 
 
-@pytest.mark.parametrize("url", ["ftp://a", "http://", "http://user@host", "http://host?x=1"])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://a", "http://", "http://user@host", "http://host?x=1", "http://a..b", f"http://{'a' * 64}.example"],
+)
 def test_a_wrong_base_url_is_rejected(url: str) -> None:
     with pytest.raises(ValueError):
         Threadkeep(url)
@@ -68,6 +99,11 @@ def test_a_wrong_base_url_is_rejected(url: str) -> None:
 
 def test_a_base_url_may_have_a_path_and_an_ipv6_host() -> None:
     assert repr(Threadkeep("http://[::1]:99/api/")) == "Threadkeep('http://[::1]:99/api')"
+
+
+def test_a_host_may_have_any_letters() -> None:
+    assert repr(Threadkeep("http://bücher.example")) == "Threadkeep('http://xn--bcher-kva.example')"
+    assert repr(Threadkeep(f"http://{'a' * 63}.example.")) == f"Threadkeep('http://{'a' * 63}.example.')"
 
 
 @pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "ü", "a\x00"])

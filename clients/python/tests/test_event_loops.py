@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
 
 from support.server import API_KEY, Server
@@ -32,6 +33,29 @@ def test_loops_at_once(server: Server) -> None:
     run_all(threads)
     assert len(asyncio.run(client.thread(id).get("l"))) == 200  # type: ignore[arg-type]
     asyncio.run(client.close())
+
+
+def test_loops_that_begin_and_end_at_once(server: Server) -> None:
+    client = AsyncThreadkeep(server.url, api_key=API_KEY)
+    failures: list[BaseException] = []
+
+    async def begin() -> None:
+        client._runner.transport._sender()
+
+    def work() -> None:
+        try:
+            for _ in range(200):
+                asyncio.run(begin())
+        except BaseException as failure:
+            failures.append(failure)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        run_all(threading.Thread(target=work) for _ in range(4))
+    finally:
+        sys.setswitchinterval(interval)
+    assert failures == []
 
 
 async def test_many_calls_at_once_share_a_bounded_number_of_connections(server: Server) -> None:

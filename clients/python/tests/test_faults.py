@@ -12,6 +12,7 @@ from support.proxy import Proxy, header_of
 from support.server import API_KEY
 
 from threadkeep import (
+    APIError,
     AsyncThreadkeep,
     NotFound,
     RateLimited,
@@ -111,6 +112,12 @@ def test_a_conditional_put_that_may_have_happened_is_not_repeated(harmed: Thread
         kv.put("k", b"1", if_absent=True)
     assert kv.get("k") is not None
 
+    proxy.requests.clear()
+    proxy.fail_once(UNAVAILABLE)
+    with pytest.raises(Unavailable):
+        kv.delete("k", if_match=1)
+    assert len(proxy.requests) == 1
+
     proxy.fail_once("cut")
     assert kv.put("l", b"1", if_absent=True, idempotency_key=f"k{time.time_ns()}").replayed
 
@@ -174,6 +181,15 @@ def test_other_answers_are_not_repeated(harmed: Threadkeep, proxy: Proxy) -> Non
     with pytest.raises(NotFound):
         harmed.archives.get("thrd_" + "4" * 32)
     assert len(proxy.requests) == 1
+
+
+def test_a_redirection_is_no_success(harmed: Threadkeep, proxy: Proxy) -> None:
+    proxy.fault = lambda request: b"HTTP/1.1 302 Found\r\nlocation: /v1/threads\r\ncontent-length: 2\r\n\r\n{}"
+    for call in (lambda: harmed.thread("thrd_" + "3" * 32).state(), lambda: next(iter(harmed.events()))):
+        with pytest.raises(APIError) as raised:
+            call()
+        assert raised.value.status == 302
+    assert len(proxy.requests) == 2
 
 
 async def test_cancelling_a_call_closes_only_its_connection(proxy: Proxy) -> None:

@@ -46,6 +46,14 @@ def test_items_can_be_taken_and_removed(tk: Threadkeep) -> None:
     assert history.clear() is False
 
 
+def test_a_value_that_is_not_json_appends_none(tk: Threadkeep) -> None:
+    history = tk.threads.create().history
+    for value, error in ((float("nan"), ValueError), (object(), TypeError)):
+        with pytest.raises(error):
+            history.extend([*range(1_000), value])
+    assert list(history) == []
+
+
 def test_each_value_needs_one_id(tk: Threadkeep) -> None:
     with pytest.raises(ValueError):
         tk.threads.create().history.extend(["a", "b"], ids=["1"])

@@ -48,6 +48,14 @@ def test_many_entries(kv: Namespace, tk: Threadkeep) -> None:
     assert any(f"Namespace('{one.namespace}')" in repr(kv) for one in tk.namespaces())
 
 
+def test_an_entry_that_is_not_json_puts_none(kv: Namespace) -> None:
+    entries = [EntryPut(str(n), b"") for n in range(101)]
+    entries[100] = EntryPut("last", b"", ttl_seconds=float("nan"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError):
+        kv.put_many(entries)
+    assert list(kv.keys()) == []
+
+
 def test_large_entries_are_read_completely(kv: Namespace) -> None:
     body = b"x" * 900_000
     for key in "abc":

@@ -6,6 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from support.proxy import Proxy
 from support.server import API_KEY, Server
 from writer import WRITES
@@ -53,19 +54,27 @@ def test_threads_share_a_client(server: Server) -> None:
         assert thread.get("n") == 400
 
 
-def test_a_forked_process_has_connections_of_its_own(server: Server) -> None:
+@pytest.mark.parametrize("proxied", [False, True], ids=["sockets", "httpx"])
+def test_a_forked_process_has_connections_of_its_own(
+    server: Server, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, proxied: bool
+) -> None:
+    if proxied:  # then httpx sends the requests
+        monkeypatch.delenv("NO_PROXY")
+        monkeypatch.setenv("http_proxy", proxy.url)
     with Threadkeep(server.url, api_key=API_KEY) as client:
         thread = client.threads.create()
+
+        def count(key: str, by: int) -> None:
+            assert [thread.increment(key, by) for _ in range(50)] == [by * n for n in range(1, 51)]
+
         pid = os.fork()
         if not pid:
             status = 1
             try:
-                for _ in range(50):
-                    thread.increment("n")
+                count("child", 1_000)
                 status = 0
             finally:
                 os._exit(status)
-        for _ in range(50):
-            thread.increment("n")
+        count("parent", 1)
         assert os.waitpid(pid, 0)[1] == 0
-        assert thread.get("n") == 100
+        assert bool(proxy.requests) == proxied

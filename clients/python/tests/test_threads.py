@@ -136,6 +136,18 @@ def test_a_batch_that_fails_sends_nothing(tk: Threadkeep) -> None:
     assert thread.info().version == 1
 
 
+def test_a_batch_that_is_used_again_is_a_new_one(tk: Threadkeep) -> None:
+    thread = tk.threads.create()
+    context = thread.batch()
+    for _ in range(2):
+        with context as batch:
+            batch.push("list", "x")
+    with context as empty:
+        pass
+    assert thread.get("list") == ["x", "x"]
+    assert empty.receipt is None
+
+
 def test_conditions_take_tags_and_versions(tk: Threadkeep) -> None:
     thread = tk.threads.create()
     receipt = thread.set("a", 1, if_match=1)

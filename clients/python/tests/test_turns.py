@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 
 import pytest
 from support.proxy import Proxy
-from support.server import wait_until
+from support.server import API_KEY, wait_until
 
-from threadkeep import Conflict, Threadkeep
+from threadkeep import AsyncThreadkeep, Conflict, Threadkeep
+from threadkeep._http import loop
 
 
 def test_one_caller_has_the_turn(tk: Threadkeep) -> None:
@@ -78,3 +80,55 @@ def test_the_error_of_the_block_is_not_hidden(connect: object, proxy: Proxy, tk:
     with pytest.raises(ZeroDivisionError), harmed.thread(tk.threads.create().id).turn():
         proxy.fault = lambda request: "cut"
         raise ZeroDivisionError
+
+
+def test_a_turn_is_lost_in_time_although_its_renewal_still_waits(connect: object, proxy: Proxy) -> None:
+    client: Threadkeep = connect(proxy.url, timeout=30)  # type: ignore[operator]
+    with client.threads.create().turn(ttl_seconds=1) as turn:
+        proxy.fault = lambda request: b"" if request.startswith(b"PATCH") else None
+        wait_until(lambda: turn.is_lost, 5)
+
+
+def test_a_turn_that_is_taken_again_renews_itself(connect: object, proxy: Proxy) -> None:
+    client: Threadkeep = connect(proxy.url)  # type: ignore[operator]
+    context = client.threads.create().turn(ttl_seconds=1)
+    with context:
+        pass
+    with context:
+        wait_until(lambda: proxy.requests[-1].startswith(b"PATCH"), 5)
+
+
+def takes(proxy: Proxy) -> int:
+    """How many requests for turns there were."""
+    return sum(request.startswith(b"POST") and b"/turn HTTP" in request for request in proxy.requests)
+
+
+async def test_a_cancelled_take_gives_back_the_turn_that_it_gets(proxy: Proxy) -> None:
+    cancelled = threading.Event()
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
+        thread = await client.threads.create()
+        proxy.fault = lambda request: None if cancelled.wait() else b""  # before the server performs it
+        taking = asyncio.ensure_future(thread.turn().__aenter__())
+        await asyncio.to_thread(wait_until, lambda: takes(proxy))
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        cancelled.set()
+        await asyncio.to_thread(wait_until, lambda: proxy.requests[-1].startswith(b"DELETE"), 5)
+        async with thread.turn(wait_seconds=5):
+            pass
+
+
+async def test_callers_that_wait_for_a_turn_take_no_connection_from_others(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "MAX_CONNECTIONS", 1)
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
+        thread = await client.threads.create()
+        second = thread.turn(wait_seconds=20)
+        async with thread.turn() as turn:
+            waiting = asyncio.ensure_future(second.__aenter__())
+            await asyncio.to_thread(wait_until, lambda: takes(proxy) == 2)
+            await asyncio.wait_for(turn.thread.set("a", 1), 5)
+        await waiting
+        await second.__aexit__(None, None, None)

@@ -52,6 +52,12 @@ def test_other_deliveries_are_rejected() -> None:
             verify(body, headers, SECRET)
 
 
+@pytest.mark.parametrize("secret", ["", "whsec_", [SECRET, ""]])
+def test_an_empty_secret_verifies_nothing(secret: str | list[str]) -> None:
+    with pytest.raises(ValueError):
+        verify(BODY, signed(key=b""), secret)
+
+
 def test_endpoints(tk: Threadkeep) -> None:
     endpoint = tk.webhooks.create("https://example.com/hook", ["thread.destroyed"])
     assert endpoint.secret and endpoint.secret not in repr(endpoint)

@@ -100,7 +100,10 @@ def namespace_name(prefix: str, *parts: str) -> str:
 
 
 def checked_prefix(prefix: str) -> str:
-    """The prefix, if it can begin the names of namespaces. Raises `ValueError` if it cannot."""
+    """The prefix, if it can begin the names of namespaces. Raises `ValueError` if it cannot.
+
+    Names consist of the prefix and of texts of the framework, so frameworks that have one prefix may have one name.
+    """
     if not 1 <= len(prefix) <= MAX_PREFIX_CHARACTERS or not all("!" <= c <= "~" for c in prefix):
         raise ValueError(f"A prefix has 1 to {MAX_PREFIX_CHARACTERS} visible ASCII characters.")
     return prefix

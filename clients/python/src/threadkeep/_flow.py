@@ -215,12 +215,22 @@ class AsyncRunner:
         if len(requests) < 2:
             return [await send(request) for request in requests]
         gate = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+        failures: list[Exception] = []
 
         async def send_gated(request: Request) -> T:
             async with gate:
-                return await send(request)
+                if failures:  # as in a pool of threads, requests that have not begun are not sent
+                    raise failures[0]
+                try:
+                    return await send(request)
+                except Exception as error:
+                    failures.append(error)
+                    raise
 
-        return await asyncio.gather(*map(send_gated, requests))
+        tasks = [asyncio.ensure_future(send_gated(request)) for request in requests]
+        # with `return_exceptions`, it ends only when all tasks have, so none writes after the caller saw a failure
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return [task.result() for task in tasks]
 
     async def _settled(self, request: Request) -> Response | ThreadkeepError:
         try:

@@ -12,6 +12,7 @@ import random
 import threading
 import time
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.request import getproxies, proxy_bypass
 
@@ -187,8 +188,9 @@ class AsyncTransport:
         for loop, sender in senders:
             if loop is running:
                 await sender.close()
-            elif not loop.is_closed():
-                asyncio.run_coroutine_threadsafe(sender.close(), loop)
+            else:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(_begin_to_close, sender)
 
     def _sender(self) -> LoopSender | _AsyncHttpx:
         loop = asyncio.get_running_loop()
@@ -200,6 +202,11 @@ class AsyncTransport:
                 sender = _AsyncHttpx(self.origin, self._client) if self._uses_httpx else LoopSender(self.origin)
                 self._senders[loop] = sender
             return sender
+
+
+def _begin_to_close(sender: LoopSender | _AsyncHttpx) -> asyncio.Future[None]:
+    """Runs in the sender's loop, so that there is no coroutine if the loop has stopped."""
+    return asyncio.ensure_future(sender.close())
 
 
 def _has_proxy(origin: Origin) -> bool:

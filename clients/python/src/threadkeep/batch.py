@@ -57,12 +57,13 @@ class Batch:
 class BatchContext:
     """Sends a batch at the end of a `with` block."""
 
-    def __init__(self, runner: Runner, place: ThreadPlace, batch: Batch) -> None:
+    def __init__(self, runner: Runner, place: ThreadPlace, if_match: str | int | None, key: str | None) -> None:
         self._runner = runner
         self._place = place
-        self._batch = batch
+        self._wanted = (if_match, key)
 
     def __enter__(self) -> Batch:
+        self._batch = Batch(*self._wanted)
         return self._batch
 
     def __exit__(
@@ -75,12 +76,13 @@ class BatchContext:
 class AsyncBatchContext:
     """Sends a batch at the end of an `async with` block."""
 
-    def __init__(self, runner: AsyncRunner, place: ThreadPlace, batch: Batch) -> None:
+    def __init__(self, runner: AsyncRunner, place: ThreadPlace, if_match: str | int | None, key: str | None) -> None:
         self._runner = runner
         self._place = place
-        self._batch = batch
+        self._wanted = (if_match, key)
 
     async def __aenter__(self) -> Batch:
+        self._batch = Batch(*self._wanted)
         return self._batch
 
     async def __aexit__(

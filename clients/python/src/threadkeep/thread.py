@@ -11,7 +11,7 @@ from ._flows import events as event_flows
 from ._flows import state as state_flows
 from ._flows import threads, transfer, turns
 from ._place import Place, ThreadPlace
-from .batch import AsyncBatchContext, Batch, BatchContext
+from .batch import AsyncBatchContext, BatchContext
 from .checkpoints import AsyncCheckpoints, Checkpoints
 from .history import AsyncHistory, History
 from .turn import AsyncTurnContext, TurnContext
@@ -81,7 +81,7 @@ class Thread(Handle[ThreadPlace]):
 
     def batch(self, *, if_match: str | int | None = None, idempotency_key: str | None = None) -> BatchContext:
         """Collects operations in a `with` block, and sends them as one merge."""
-        return BatchContext(self._runner, self._place, Batch(if_match, idempotency_key))
+        return BatchContext(self._runner, self._place, if_match, idempotency_key)
 
     def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> TurnContext:
         """Takes the turn for a `with` block, and renews it until the block ends.
@@ -129,7 +129,7 @@ class AsyncThread(AsyncHandle[ThreadPlace]):
 
     def batch(self, *, if_match: str | int | None = None, idempotency_key: str | None = None) -> AsyncBatchContext:
         """Collects operations in an `async with` block, and sends them as one merge."""
-        return AsyncBatchContext(self._runner, self._place, Batch(if_match, idempotency_key))
+        return AsyncBatchContext(self._runner, self._place, if_match, idempotency_key)
 
     def turn(self, *, ttl_seconds: int = 30, wait_seconds: int = 0, exclusive: bool = False) -> AsyncTurnContext:
         """Takes the turn for an `async with` block, and renews it until the block ends.

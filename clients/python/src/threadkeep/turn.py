@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ class Turn:
         return self._lease.is_lost
 
     def __repr__(self) -> str:
-        return f"Turn({self.thread.id!r})"
+        return f"Turn({self.thread._place.name})"
 
 
 class AsyncTurn:
@@ -72,7 +73,7 @@ class AsyncTurn:
         return self._lease.is_lost
 
     def __repr__(self) -> str:
-        return f"AsyncTurn({self.thread.id!r})"
+        return f"AsyncTurn({self.thread._place.name})"
 
 
 class TurnContext:
@@ -117,6 +118,10 @@ class TurnContext:
                     lease.failed(error)
 
 
+_returning: set[asyncio.Future[None]] = set()
+"""Tasks that give turns back. Event loops do not keep their tasks alive."""
+
+
 class AsyncTurnContext:
     """Takes the turn, renews it in a task of its own, and gives it back at the end of the block."""
 
@@ -130,7 +135,14 @@ class AsyncTurnContext:
     async def __aenter__(self) -> AsyncTurn:
         from .thread import AsyncThread
 
-        token = await self._runner.run(turns.take(self._place, *self._wanted))
+        taking = asyncio.ensure_future(self._runner.run(turns.take(self._place, *self._wanted)))
+        try:
+            token = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            returning = asyncio.ensure_future(self._give_back(taking))
+            _returning.add(returning)
+            returning.add_done_callback(_returning.discard)
+            raise
         self._lease = _Lease(self._wanted[0], time.monotonic())
         self._token = token
         self._renewing = asyncio.get_running_loop().create_task(self._renew())
@@ -145,6 +157,11 @@ class AsyncTurnContext:
         except ThreadkeepError:
             if kind is None:
                 raise
+
+    async def _give_back(self, taking: asyncio.Future[str]) -> None:
+        """Gives back the turn of a call that was cancelled: the server may have given it, or may yet."""
+        with suppress(ThreadkeepError):
+            await self._runner.run(turns.release(self._place, await taking))
 
     async def _renew(self) -> None:
         lease = self._lease

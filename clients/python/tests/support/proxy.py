@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 HEAD_END = b"\r\n\r\n"
 
@@ -33,10 +34,15 @@ class Proxy:
         """How many connections there were."""
         return len(self._open)
 
+    @property
+    def open_connections(self) -> int:
+        """How many of them have not ended."""
+        return sum(connection.fileno() >= 0 for connection in self._open)
+
     def fail_once(self, how: bytes | str, method: str = "") -> None:
         """Harms the next request, with this method."""
-        left = [how]
-        self.fault = lambda request: left.pop() if left and request.startswith(method.encode()) else None
+        left = iter([how])
+        self.fault = lambda request: next(left, None) if request.startswith(method.encode()) else None
 
     def cut_every(self, n: int) -> None:
         """Harms every nth request, but not its repeats."""
@@ -64,7 +70,7 @@ class Proxy:
 
     def _serve(self, client: socket.socket) -> None:
         self._open.append(client)
-        with client:
+        with client, suppress(OSError):  # the client may have closed the connection
             while request := read_message(client):
                 self.requests.append(request)
                 fault = self.fault(request)

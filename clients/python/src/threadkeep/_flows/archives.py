@@ -40,6 +40,6 @@ def history(place: Place, id: str, *, life: str | None = None) -> Items[HistoryI
 
 
 def restore(place: Place, id: str, *, life: str | None = None) -> Flow[ThreadInfo]:
-    """Brings an ended thread back. Raises `TransportError` if that may have happened."""
+    """Brings an ended thread back. `TransportError`, `Unavailable` and `ServerError` leave open whether it happened."""
     request = place.write("POST", f"/v1/archives/{segment(id)}/restore", query={"life": life}, is_repeatable=False)
     return ThreadInfo.of((yield from received(request)))

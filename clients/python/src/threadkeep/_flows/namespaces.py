@@ -55,8 +55,8 @@ def put(
 ) -> Flow[Receipt]:
     """Puts an entry. With `if_absent`, one that exists raises `VersionMismatch`.
 
-    If the connection breaks after a conditional put was sent, `TransportError` is raised: read the entry to find out.
-    With an `idempotency_key` of yours, it is sent again instead.
+    A conditional put may have happened if it raises `TransportError`, `Unavailable` or `ServerError`: read the entry to
+    find out. With an `idempotency_key` of yours, it is sent again instead.
     """
     request = namespace.write(
         "PUT",
@@ -72,7 +72,7 @@ def put(
 
 
 def delete(namespace: Place, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
-    """Deletes an entry, and returns whether it existed. A broken connection has the same effect as for a put."""
+    """Deletes an entry, and returns whether it existed. Failures mean the same as for a put."""
     request = namespace.write(
         "DELETE",
         f"/{segment(key)}",
@@ -137,10 +137,12 @@ def put_many(
     namespace: Place, entries: Iterable[EntryPut], *, idempotency_key: str | None = None
 ) -> Flow[list[PutOutcome]]:
     """Puts entries, each whole or not at all, and returns the outcome of each in their order."""
+    blocks = _blocks([_put(entry) for entry in entries])
+    bodies = [encode({"entries": block}) for block in blocks]  # all, before anything is sent
     outcomes: list[PutOutcome] = []
-    for number, block in enumerate(_blocks([_put(entry) for entry in entries])):
+    for number, body in enumerate(bodies):
         key = f"{idempotency_key}.{number}" if idempotency_key and number else idempotency_key
-        request = namespace.write("POST", "/put", encode({"entries": block}), idempotency_key=key)
+        request = namespace.write("POST", "/put", body, idempotency_key=key)
         outcomes += [PutOutcome.of(outcome) for outcome in (yield from received(request))["entries"]]
     return outcomes
 

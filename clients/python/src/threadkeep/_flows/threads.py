@@ -8,7 +8,7 @@ from typing import Any
 from .._flow import Emit, Flow, Items
 from .._http.message import Response
 from .._json import encode
-from .._place import Place, QueryValue, ThreadPlace, segment
+from .._place import Place, QueryValue, ThreadPlace, segment, without_signature
 from ..models import ThreadInfo
 from .receipts import done, received
 from .state import Tag
@@ -36,8 +36,8 @@ def create(
 
 
 def by_id(place: Place, id: str, signed_id: str | None = None, ttl_seconds: int | None = None) -> ThreadPlace:
-    """The place of a thread that the API key opens."""
-    return ThreadPlace(f"/v1/threads/{segment(id)}", place.headers, id, signed_id, ttl_seconds)
+    """The place of a thread that the API key opens. The server rejects signed IDs here, so no signature is sent."""
+    return ThreadPlace(f"/v1/threads/{segment(without_signature(id))}", place.headers, id, signed_id, ttl_seconds)
 
 
 def by_signature(place: Place, signed_id: str, ttl_seconds: int | None = None) -> ThreadPlace:

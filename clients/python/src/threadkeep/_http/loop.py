@@ -23,6 +23,7 @@ class LoopSender:
         self._loop = asyncio.get_running_loop()
         self._idle: deque[_Connection] = deque()
         self._in_use = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._is_closed = False
 
     async def send(self, request: Request, seconds: float) -> Response:
         """Returns the response, whatever its status. If the call is cancelled, only its own connection ends."""
@@ -53,7 +54,8 @@ class LoopSender:
         return LoopStream(connection)
 
     async def close(self) -> None:
-        """Closes the idle connections."""
+        """Closes the idle connections, and those in use when their responses are complete."""
+        self._is_closed = True
         while self._idle:
             self._idle.pop().abort()
 
@@ -79,7 +81,8 @@ class LoopSender:
         return connection
 
     def _give_back(self, connection: _Connection, parser: ResponseParser) -> None:
-        if parser.can_reuse and connection.is_open and len(self._idle) < MAX_IDLE_CONNECTIONS:
+        can_keep = len(self._idle) < MAX_IDLE_CONNECTIONS and not self._is_closed
+        if can_keep and parser.can_reuse and connection.is_open:
             connection.idle_since = self._loop.time()
             self._idle.append(connection)
         else:

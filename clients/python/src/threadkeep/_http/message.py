@@ -34,6 +34,9 @@ class Response(NamedTuple):
     headers: Mapping[str, str]
     body: bytes = b""
 
+    def __repr__(self) -> str:
+        return f"Response({self.status})"  # headers and body may have secrets, too
+
     def json(self) -> object:
         """The body as JSON."""
         try:
@@ -77,8 +80,12 @@ class Origin(NamedTuple):
             raise ValueError("base_url must begin with http:// or https:// and name a host.")
         if parts.username is not None or parts.query or parts.fragment:
             raise ValueError("base_url must have no user, no query and no fragment.")
+        try:
+            host = parts.hostname.encode("idna").decode()
+        except UnicodeError:
+            raise ValueError("base_url must name a valid host, whose labels have 1 to 63 characters.") from None
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"))
+        return cls(parts.scheme, host, port, parts.path.rstrip("/"))
 
     @property
     def authority(self) -> str:

@@ -8,6 +8,7 @@ import socket
 import ssl
 import time
 from collections import deque
+from contextlib import suppress
 
 from ..errors import Timeout, TransportError
 from .limits import CONNECT_SECONDS, MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, RECEIVE_BYTES
@@ -23,6 +24,7 @@ class SocketSender:
         self._tls = ssl.create_default_context() if origin.scheme == "https" else None
         self._idle: deque[_Connection] = deque(maxlen=MAX_IDLE_CONNECTIONS)
         self._pid = os.getpid()
+        self._is_closed = False
 
     def send(self, request: Request, seconds: float) -> Response:
         """Returns the response, whatever its status."""
@@ -51,9 +53,11 @@ class SocketSender:
         return SocketStream(connection)
 
     def close(self) -> None:
-        """Closes the idle connections."""
-        while self._idle:
-            self._idle.pop().close()
+        """Closes the idle connections, and those in use when their responses are complete."""
+        self._is_closed = True
+        with suppress(IndexError):  # another thread may take the last one
+            while True:
+                self._idle.pop().close()
 
     def _take(self) -> _Connection | None:
         if self._pid != os.getpid():  # the connections belong to the parent of this process
@@ -71,6 +75,8 @@ class SocketSender:
     def _give_back(self, connection: _Connection) -> None:
         connection.idle_since = time.monotonic()
         self._idle.append(connection)
+        if self._is_closed:  # looked at afterwards, since another thread may close in between
+            self.close()
 
 
 class SocketStream:

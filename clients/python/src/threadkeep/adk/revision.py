@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from google.adk.sessions import Session
@@ -18,6 +19,9 @@ UPDATED = "t"
 VALUE = "s:"
 """Begins the keys that ADK named."""
 
+_MARKER = re.compile(r"(thrd_\S+) ([0-9]+) (\S+)")
+"""A revision as text. Other services have markers of other forms."""
+
 
 class Revision(NamedTuple):
     """A version of a thread, and the number of events that the session has at this version."""
@@ -29,10 +33,8 @@ class Revision(NamedTuple):
     @classmethod
     def of(cls, session: Session) -> Revision | None:
         """The revision that a session in hand has. None if this adapter did not make the session."""
-        if session._storage_update_marker is None:
-            return None
-        thread, events, etag = session._storage_update_marker.split(" ")
-        return cls(thread, int(events), etag)
+        found = _MARKER.fullmatch(session._storage_update_marker or "")
+        return cls(found[1], int(found[2]), found[3]) if found else None
 
     def note_in(self, session: Session) -> None:
         """Says that a session in hand has this revision."""

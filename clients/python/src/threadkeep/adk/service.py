@@ -34,8 +34,8 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
     """Keeps sessions in threads, for any number of processes.
 
     An event and the state that it changes are one write, which happens only if the session in hand is the newest one.
-    Session, user and app live for `ttl_seconds` after their last use. Without `client`, the service has one of its own,
-    which `close` closes.
+    Session, user and app live for `ttl_seconds` after their last use. Adapters of other frameworks need another
+    `prefix`. Without `client`, the service has one of its own, which `close` closes.
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
     async def append_event(self, session: Session, event: Event) -> Event:
         """Appends an event, and changes the state as it says, in one write.
 
-        The session in hand then has both, too. An event that the session has already changes nothing. After a
-        `TransportError`, the same call may be repeated.
+        The session in hand then has both, too. An event that the session has already is not appended again, but its
+        changes to the state of app and user are made if they were not. So the call may be repeated after a failure.
 
         Raises `StaleSessionError` if the stored session has changed since this one was read, `SessionNotFoundError` if
         it was deleted or has expired, and `AlreadyExistsError` if it has another event with this ID.
@@ -176,9 +176,10 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
             except Destroyed as error:
                 raise _not_found(session) from error
             except IdempotencyKeyReused as error:
-                if await events.has(thread, event):
-                    return event
-                raise AlreadyExistsError(f"Event {event.id} already exists.") from error
+                if not await events.has(thread, event):
+                    raise AlreadyExistsError(f"Event {event.id} already exists.") from error
+                await self._share(session.app_name, session.user_id, deltas, key)  # the call before may not have
+                return event
             await self._share(session.app_name, session.user_id, deltas, key)
             assert receipt.etag is not None
             Revision(thread.id, number, receipt.etag).note_in(session)

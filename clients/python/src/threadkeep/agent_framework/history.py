@@ -11,6 +11,7 @@ from agent_framework._sessions import filter_new_messages
 
 from .. import operations as ops
 from .._adapter import TTL_SECONDS, AsyncConnected, AsyncConnection, checked_prefix, digest, thread_id
+from .._json import encode
 from ..aclient import AsyncThreadkeep
 from ..errors import IdempotencyKeyReused, VersionMismatch
 from ..thread import AsyncThread
@@ -23,7 +24,8 @@ class ThreadkeepHistoryProvider(AsyncConnected, HistoryProvider):
     """Keeps the messages of each session in the history of a thread, for any number of processes.
 
     The history of a session lives for `ttl_seconds` after its last use, and has up to 8 MiB. `skip_excluded` leaves out
-    messages that a compaction has marked. Without `client`, the provider has one of its own, which `close` closes.
+    messages that a compaction has marked. Adapters of other frameworks need another `prefix`. Without `client`, the
+    provider has one of its own, which `close` closes.
     """
 
     DEFAULT_SOURCE_ID = "threadkeep"
@@ -127,6 +129,8 @@ async def _save_by_order(thread: AsyncThread, messages: Sequence[Message]) -> No
 
 async def _append(thread: AsyncThread, named: Sequence[tuple[str, Message]], if_match: str | None = None) -> None:
     """Appends messages in blocks. The first one is conditional."""
-    for start in range(0, len(named), MAX_OPERATIONS):
-        block = [ops.append(message.to_dict(), id) for id, message in named[start : start + MAX_OPERATIONS]]
-        await thread.merge(block, if_match=None if start else if_match)
+    operations = [ops.append(message.to_dict(), id) for id, message in named]
+    if len(operations) > MAX_OPERATIONS:
+        encode(operations)  # raises for what is not JSON before a block is sent
+    for start in range(0, len(operations), MAX_OPERATIONS):
+        await thread.merge(operations[start : start + MAX_OPERATIONS], if_match=None if start else if_match)

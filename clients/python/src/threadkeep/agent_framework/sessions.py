@@ -12,8 +12,8 @@ from ..aclient import AsyncThreadkeep
 class ThreadkeepSessionStore(AsyncConnected, SessionStore):
     """Keeps snapshots of sessions in key-value entries, up to 1 MiB each. The last `set` wins.
 
-    With `ttl_seconds`, a snapshot expires that long after it was set; reading it does not postpone that. Without
-    `client`, the store has one of its own, which `close` closes.
+    With `ttl_seconds`, a snapshot expires that long after it was set; reading it does not postpone that. Adapters of
+    other frameworks need another `prefix`. Without `client`, the store has one of its own, which `close` closes.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class ThreadkeepCache(Both, BaseCache):
     """Caches answers of models, up to 1 MiB each. One object serves blocking and async callers.
 
     They stay until the cache is cleared or, with `ttl_seconds`, for that long. They are kept as JSON, and reading one
-    constructs only generations and messages of LangChain's core.
+    constructs only generations and messages of LangChain's core. Adapters of other frameworks need another `prefix`.
     """
 
     def __init__(

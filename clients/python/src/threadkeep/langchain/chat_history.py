@@ -18,7 +18,8 @@ from ..client import Threadkeep
 class ThreadkeepChatMessageHistory(Both, BaseChatMessageHistory):
     """The messages of the session with this ID, which may be any text, for programs that already use such histories.
 
-    The session ends when it was not used for `ttl_seconds`. One object serves blocking and async callers.
+    The session ends when it was not used for `ttl_seconds`. One object serves blocking and async callers. Adapters of
+    other frameworks need another `prefix`.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ class ThreadkeepByteStore(Both, BaseStore[str, bytes]):
     """Stores bytes, up to 1 MiB with their key, under any text. One object serves blocking and async callers.
 
     Values stay until they are deleted or, with `ttl_seconds`, for that long after they were last set. Stores with
-    different prefixes have different values.
+    different prefixes have different values. Adapters of other frameworks need another `prefix`.
     """
 
     def __init__(

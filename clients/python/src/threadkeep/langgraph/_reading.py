@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
@@ -16,6 +16,8 @@ from ._bodies import Gone, read_parts, whole
 from ._records import Record, Reference, Write, blob_keys, checkpoints_key, inverted, unpack_writes, writes_key
 from ._thread import SavedThread
 
+R = TypeVar("R")
+
 ATTEMPTS = 3
 BLOCK = 50
 """Checkpoints that a list reads at once."""
@@ -27,16 +29,18 @@ def config_of(thread_id: str, ns: str, id: str) -> RunnableConfig:
 
 
 def read(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple | None]:
-    """A checkpoint, or the latest one of a namespace.
+    """A checkpoint, or the latest one of a namespace."""
+    return (yield from _again_if_gone(lambda: _read_once(thread, ns, id)))
 
-    It may be deleted while it is being read. Raises `ThreadkeepError` if it stays, but without its values.
-    """
+
+def _again_if_gone(reading: Callable[[], Flow[R]]) -> Flow[R]:
+    """Reads checkpoints, which may be deleted meanwhile. Raises `Gone` if one stays, but without its values."""
     for _ in range(ATTEMPTS - 1):
         try:
-            return (yield from _read_once(thread, ns, id))
+            return (yield from reading())
         except Gone:
             continue
-    return (yield from _read_once(thread, ns, id))
+    return (yield from reading())
 
 
 def _read_once(thread: SavedThread, ns: str, id: str | None) -> Flow[CheckpointTuple | None]:
@@ -89,9 +93,8 @@ def _matching(
     thread: SavedThread, wanted: list[str], filter: Mapping[str, Any] | None
 ) -> Flow[dict[str, CheckpointTuple]]:
     """The checkpoints with these keys that have the metadata."""
-    found = yield from get_many(thread.place, wanted)
     records = []
-    for record in (yield from records_in(thread, list(found.values()))):
+    for record in (yield from _again_if_gone(lambda: _records_at(thread, wanted))):
         metadata = thread.serde.loads_typed(record.metadata) if filter else {}
         if all(metadata.get(name) == value for name, value in (filter or {}).items()):
             records.append(record)
@@ -105,8 +108,14 @@ def _matching(
     return {key: saved for key, saved in by_key if saved}
 
 
+def _records_at(thread: SavedThread, wanted: list[str]) -> Flow[list[Record]]:
+    """The checkpoints with these keys that exist."""
+    found = yield from get_many(thread.place, wanted)
+    return (yield from records_in(thread, list(found.values())))
+
+
 def records_in(thread: SavedThread, found: Sequence[Entry]) -> Flow[list[Record]]:
-    """The checkpoints in entries."""
+    """The checkpoints in entries. Raises `Gone` if one was deleted meanwhile."""
     bodies = yield from whole(thread.place, {entry.key: entry.body for entry in found})
     return [Record.unpack(body) for body in bodies.values()]
 

@@ -17,7 +17,10 @@ from ._thread import CACHE, space_name
 
 
 class ThreadkeepCache(Both, BaseCache[ValueT]):
-    """Caches values of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop."""
+    """Caches values of up to 1 MiB. One object serves blocking and async callers, in any thread and event loop.
+
+    Adapters of other frameworks need another `prefix`.
+    """
 
     def __init__(
         self,

@@ -29,9 +29,9 @@ from ._thread import SavedThread, SavedThreads
 class ThreadkeepSaver(Both, BaseCheckpointSaver[str]):
     """Stores the checkpoints of graphs. One object serves blocking and async callers, in any thread and event loop.
 
-    Without `client`, the saver makes its own connections, which `close` closes. Checkpoints stay until they are
-    deleted. With `ttl_seconds`, a LangGraph thread ends as a whole when it was neither read nor written for so long;
-    at least 60.
+    Adapters of other frameworks need another `prefix`. Without `client`, the saver makes its own connections, which
+    `close` closes. Checkpoints stay until they are deleted. With `ttl_seconds`, a LangGraph thread ends as a whole when
+    it was neither read nor written for so long; at least 60.
     """
 
     def __init__(

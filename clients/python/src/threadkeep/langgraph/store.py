@@ -37,8 +37,9 @@ from ._thread import STORE, space_name
 class ThreadkeepStore(Both, BaseStore):
     """Stores items of JSON, up to 1 MiB each. One object serves blocking and async callers, in any thread and loop.
 
-    Searches have no vectors: they ignore `query`, and `index` of a put. They return items in the order of the labels
-    of their namespaces. `ttl` sets defaults for lifetimes, which are in minutes.
+    Searches have no vectors: they ignore `query`, and `index` of a put. They return items in the order of the labels of
+    their namespaces. `ttl` sets defaults for lifetimes, which are in minutes. Adapters of other frameworks need another
+    `prefix`.
     """
 
     supports_ttl = True

@@ -16,7 +16,8 @@ class ThreadkeepSession(AsyncConnected, SessionABC):
     """The conversation with this ID, which may be any text. Event loops and processes may share it.
 
     It ends when it was not used for `ttl_seconds`. Sessions with different prefixes have different conversations.
-    Without `client`, the session has one of its own, and `close` closes it.
+    Adapters of other frameworks need another `prefix`. Without `client`, the session has one of its own, and `close`
+    closes it.
     """
 
     def __init__(

@@ -29,7 +29,8 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
     record that refers to them, so a save that is interrupted shows nothing. Nothing expires. Deleting a conversation
     leaves its messages in place, because forks may refer to them; so does a save that is interrupted or loses a race.
 
-    A message has up to 1 MiB. Without `client`, the store has one of its own, which `close` closes.
+    A message has up to 1 MiB. Adapters of other frameworks need another `prefix`. Without `client`, the store has one
+    of its own, which `close` closes.
     """
 
     def __init__(

@@ -28,7 +28,8 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
     A message number is given once: if two managers of one session append at the same time, the second one gets a
     `SessionException`, and the first one's message stays. Sessions stay until they are deleted or, with `ttl_seconds`,
     until they were not used for that time. Repositories with different prefixes have different sessions. Threads may
-    share them. Without `client`, the repository has one of its own, and `close` closes it.
+    share them. Adapters of other frameworks need another `prefix`. Without `client`, the repository has one of its own,
+    and `close` closes it.
     """
 
     def __init__(

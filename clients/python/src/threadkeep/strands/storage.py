@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import copy
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from strands.storage.storage import _NAMESPACED, StorageSearchResult, _normalize
 from strands.types.exceptions import StorageError
 
 from .._adapter import AsyncConnected, AsyncConnection, checked_prefix, namespace_name
+from .._both import deleting, in_blocks
 from ..aclient import AsyncThreadkeep
 from ..errors import ThreadkeepError
 
@@ -25,8 +25,9 @@ class ThreadkeepStorage(AsyncConnected, Storage):
     """Keeps each key as an entry of at most 1 MiB, until it is deleted.
 
     Keys are normalized as by the storages of the framework; they have up to 1,022 bytes and no control characters.
-    Storages with different prefixes have different entries. Event loops and processes may share them. Without
-    `client`, the storage has one of its own, and `close` closes it. All failures raise `StorageError`.
+    Storages with different prefixes have different entries. Event loops and processes may share them. Adapters of
+    other frameworks need another `prefix`. Without `client`, the storage has one of its own, and `close` closes it. All
+    failures raise `StorageError`.
     """
 
     def __init__(
@@ -96,7 +97,8 @@ class ThreadkeepStorage(AsyncConnected, Storage):
                 await self._entries.drop()
                 return
             names = [entry.key async for entry in self._entries.keys(self._name(""))]
-            await asyncio.gather(*map(self._entries.delete, names))
+            deletions = (deleting(self._entries._place, name) for name in names)
+            await self._entries._runner.run(in_blocks(deletions))
 
     def _name(self, key: str) -> str:
         return f"{MARK}{self._scope}{key}"

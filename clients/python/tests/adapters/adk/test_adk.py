@@ -26,7 +26,7 @@ from support.proxy import Proxy
 from support.server import API_KEY, Server
 from support.threads import run_all
 
-from threadkeep import AsyncThreadkeep, Threadkeep, TooLarge, TransportError
+from threadkeep import AsyncThreadkeep, Threadkeep, TooLarge, TransportError, Unavailable
 from threadkeep._adapter import thread_id
 from threadkeep.adk import ThreadkeepSessionService
 from threadkeep.adk.revision import Revision
@@ -76,11 +76,13 @@ async def test_a_session_that_was_overtaken_changes_nothing(service: ThreadkeepS
     assert again.state == {"a": 2}
 
 
+@pytest.mark.parametrize("marker", [None, "2030-01-02T00:00:00.000000", "2030-01-02 00:00:00 UTC", ""])
 async def test_a_session_that_this_adapter_did_not_make_is_appended_to_if_it_is_as_new(
-    service: ThreadkeepSessionService, app: str
+    service: ThreadkeepSessionService, app: str, marker: str | None
 ) -> None:
     created = await service.create_session(app_name=app, user_id="ada")
     made = Session.model_validate_json(created.model_dump_json())
+    made._storage_update_marker = marker
     await service.append_event(made, event(a=1))
     assert await stored(service, created) == made
 
@@ -246,6 +248,28 @@ async def test_an_append_that_failed_is_repeated_by_the_same_call(proxy: Proxy, 
         assert session.state == {"user:a": 1, "app:b": 2, "temp:c": 3, "d": 4}
         del session.state["temp:c"]
         assert await stored(service, session) == session
+
+
+@pytest.mark.parametrize("write", [2, 3])
+async def test_an_append_that_stopped_after_the_session_is_completed_after_a_reload(
+    proxy: Proxy, app: str, write: int
+) -> None:
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY, max_retries=0) as client:
+        service = ThreadkeepSessionService(client=client)
+        session = await service.create_session(app_name=app, user_id="ada")
+        before = len(proxy.requests)
+        unavailable = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
+        proxy.fault = lambda request: unavailable if len(proxy.requests) - before >= write else None
+        sent = event(**{"user:a": 1, "app:b": 2, "d": 4})
+        with pytest.raises(Unavailable):
+            await service.append_event(session, sent)
+
+        proxy.fault = lambda request: None
+        for _ in range(2):
+            assert await service.append_event(await stored(service, session), sent) == sent
+        found = await stored(service, session)
+        assert found.events == [sent]
+        assert found.state == {"user:a": 1, "app:b": 2, "d": 4}
 
 
 async def test_two_processes_lose_and_double_nothing(service: ThreadkeepSessionService, proxy: Proxy, app: str) -> None:

@@ -84,12 +84,14 @@ async def test_a_save_that_is_too_large_adds_nothing(client: AsyncThreadkeep, se
     assert await texts(provider, session) == []
 
 
-async def test_what_is_not_json_adds_nothing(client: AsyncThreadkeep, session: str) -> None:
+@pytest.mark.parametrize("before", [1, 1_000])
+async def test_what_is_not_json_adds_nothing(client: AsyncThreadkeep, session: str, before: int) -> None:
     provider = ThreadkeepHistoryProvider(client=client)
-    for ids in ("a", "b"), (None, None):
+    for has_ids in True, False:
+        messages = [asked("a", str(n) if has_ids else None) for n in range(before + 1)]
+        messages[-1].additional_properties["value"] = float("nan")
         with pytest.raises(ValueError):
-            message = Message("user", ["b"], message_id=ids[1], additional_properties={"value": float("nan")})
-            await provider.save_messages(session, [asked("a", ids[0]), message])
+            await provider.save_messages(session, messages)
     assert await texts(provider, session) == []
 
 

@@ -400,6 +400,24 @@ def test_a_large_value_of_an_older_version_is_stored_if_nobody_knows_of_it(saver
     assert found and found.checkpoint["channel_values"] == checkpoint["channel_values"]
 
 
+def test_a_list_leaves_out_a_checkpoint_that_is_deleted_meanwhile(
+    settings: dict[str, str], saver: ThreadkeepSaver, proxy: Proxy, alike: Alike
+) -> None:
+    thread_id, doomed = unique(), [unique()]
+    values = {f"channel {n}": f"{n}" * 1_000 for n in range(700)}  # more than fit into one entry
+    kept = put(saver, thread_id, values)
+    put(saver, thread_id, values, kept, run_id=doomed[0])
+
+    def delete_before_the_parts_are_read(request: bytes) -> None:
+        if b"v/c/" in request and doomed:
+            saver.delete_for_runs([doomed.pop()])
+
+    proxy.fault = delete_before_the_parts_are_read
+    with ThreadkeepSaver(**{**settings, "base_url": proxy.url}) as reader:
+        assert listed(alike(reader), config_of(thread_id)) == ids([kept])
+    assert not doomed
+
+
 def test_lost_values_are_an_error(saver: ThreadkeepSaver, server: Server) -> None:
     thread_id = unique()
     config = put(saver, thread_id, {"large": "v" * 100_000})

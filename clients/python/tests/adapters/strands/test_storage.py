@@ -119,6 +119,17 @@ async def test_failures_are_storage_errors(proxy: Proxy) -> None:
                 await call
 
 
+async def test_a_clear_that_fails_deletes_no_more(proxy: Proxy) -> None:
+    async with AsyncThreadkeep(proxy.url, api_key=API_KEY) as client:
+        part = ThreadkeepStorage(unique()[:20], client=client).namespace("part")
+        await asyncio.gather(*(part.write(str(n), b"") for n in range(20)))
+        proxy.fail_once(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", "DELETE")
+        with pytest.raises(StorageError):
+            await part.clear()
+        deletions = sum(request.startswith(b"DELETE") for request in proxy.requests)
+        assert len(await part.list()) == 20 - (deletions - 1) > 0
+
+
 async def test_two_processes_lose_nothing(open: Open, proxy: Proxy) -> None:
     count, lock = 0, threading.Lock()
 
