@@ -29,6 +29,8 @@ mod full;
 mod hostile;
 mod http;
 mod library;
+#[cfg(feature = "redis")]
+mod linearizable;
 mod lists;
 #[cfg(feature = "redis")]
 mod lost_data;
