@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use redis::Connection;
-use threadkeep::domain::{Access, Policy, Position, Retention, ThreadId};
+use threadkeep::domain::{Access, Key, Policy, Position, Retention, Slice, ThreadId, Write};
 use threadkeep::store::{
     Clock, HistoryFrom, RedisSettings, RedisStore, Store, StoreError, WriteError,
 };
@@ -227,6 +227,117 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     for name in ["xadd", "zadd", "exists", "get", "zscore"] {
         assert_eq!(commands(&mut connection, name), 0, "{name}");
     }
+}
+
+/// Reads of a thread whose end this process has just moved ask for its meta alone, and reads of a version that is known
+/// for no more.
+#[tokio::test]
+async fn a_read_of_what_is_known_asks_redis_for_no_content() {
+    const READS: u64 = 100;
+    let redis = Arc::new(RedisServer::start());
+    let store = RedisStore::connect(RedisSettings::new(redis.url()), Clock::system())
+        .await
+        .unwrap();
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let id = room.subject().id;
+    let key = Key::new("k").unwrap();
+    let set = [set("k", "[1,2,3]")];
+    let write = Write {
+        operations: &set,
+        ..Write::new(&Policy::THREAD)
+    };
+    store.write(&id, &write).await.unwrap();
+    store.get_state(&id, Access::All).await.unwrap();
+    let mut connection = redis.connection();
+    let reset = &mut redis::cmd("CONFIG");
+    reset.arg("RESETSTAT").exec(&mut connection).unwrap();
+    let start = Instant::now();
+
+    for _ in 0..READS {
+        let state = store.get_state(&id, Access::All).await.unwrap().unwrap();
+        assert_eq!(state.content, r#"{"k":[1,2,3]}"#);
+        store.get_whole(&id, Access::All).await.unwrap().unwrap();
+        store.get_keys(&id, Access::All).await.unwrap().unwrap();
+        let tail = Some(Slice::Tail(1));
+        store.get_value(&id, Access::All, &key, tail).await.unwrap();
+        store
+            .get_values(&id, Access::All, &[key.clone()])
+            .await
+            .unwrap();
+        store.get_stamp(&id, Access::All).await.unwrap().unwrap();
+        store.get_thread(&id, Access::All).await.unwrap().unwrap();
+    }
+
+    let seconds = 1 + start.elapsed().as_secs();
+    for name in ["hgetall", "hmget", "hkeys"] {
+        assert_eq!(commands(&mut connection, name), 0, "{name}");
+    }
+    assert_eq!(commands(&mut connection, "hget"), 7 * READS);
+    // the end is moved once a second
+    let moves = commands(&mut connection, "pexpire");
+    assert!(moves <= seconds && moves == commands(&mut connection, "evalsha"));
+    let cache = store.cache_use().unwrap();
+    assert_eq!((cache.hits, cache.misses), (6 * READS, 1));
+}
+
+#[tokio::test]
+async fn without_copies_a_version_that_is_known_costs_no_content_either() {
+    let redis = Arc::new(RedisServer::start());
+    let settings = RedisSettings {
+        read_cache_bytes: 0,
+        ..RedisSettings::new(redis.url())
+    };
+    let store = RedisStore::connect(settings, Clock::system())
+        .await
+        .unwrap();
+    let id = ThreadId::random();
+    let written = store
+        .write(&id, &Write::new(&Policy::THREAD))
+        .await
+        .unwrap();
+    let mut connection = redis.connection();
+    let reset = &mut redis::cmd("CONFIG");
+    reset.arg("RESETSTAT").exec(&mut connection).unwrap();
+
+    let stamp = store.get_stamp(&id, Access::All).await.unwrap();
+
+    assert_eq!(stamp, Some(written.stamp));
+    let asked = ["hget", "hgetall", "hmget", "evalsha"];
+    let asked = asked.map(|name| commands(&mut connection, name));
+    assert_eq!(asked, [1, 0, 0, 1]);
+    assert_eq!(store.cache_use(), None);
+}
+
+#[tokio::test]
+async fn a_read_that_moves_no_end_leaves_the_thread_a_second_less_at_most() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    let mut connection = redis.connection();
+    let key: Vec<String> = redis::cmd("KEYS")
+        .arg("*:t:*")
+        .query(&mut connection)
+        .unwrap();
+    let longest: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+    let start = Instant::now();
+
+    while start.elapsed() < Duration::from_millis(2_500) {
+        assert!(thread.state().await.is_some());
+        let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+        // by the clock of Redis, and on a machine that does other work too
+        assert!(left > longest - 2_000, "{left} of {longest}");
+    }
+
+    let expires_ms = thread.thread().await.unwrap().expires_ms;
+    let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
+    let (now, _): (i64, i64) = redis::cmd("TIME").query(&mut connection).unwrap();
+    let grace_ms = Retention::DEFAULT.grace.as_millis() as i64;
+    let expected = now * 1_000 + left - grace_ms;
+    assert!(
+        (expires_ms as i64 - expected).abs() < 2_000,
+        "{expires_ms}, {expected}"
+    );
 }
 
 #[tokio::test]

@@ -29,6 +29,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 #[cfg(feature = "redis")]
+use crate::support::READ_CACHE_BYTES;
+#[cfg(feature = "redis")]
 use crate::support::cluster::{self, RedisCluster};
 #[cfg(feature = "redis")]
 use crate::support::redis::{self, RedisServer};
@@ -153,6 +155,15 @@ pub(crate) async fn confirmed_cluster() -> Room {
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
 }
 
+/// Memory for copies: the default, or as much as this run of the tests is for.
+#[cfg(feature = "redis")]
+fn read_cache_bytes() -> u64 {
+    match std::env::var(READ_CACHE_BYTES) {
+        Ok(bytes) => bytes.parse().unwrap(),
+        Err(_) => RedisSettings::new("").read_cache_bytes,
+    }
+}
+
 #[cfg(feature = "redis")]
 async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retention) -> Room {
     let settings = RedisSettings {
@@ -165,6 +176,7 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
         },
         retention,
         wait_replicas: deployment.wait_replicas,
+        read_cache_bytes: read_cache_bytes(),
         ..RedisSettings::new(deployment.url.as_str())
     };
     let store = RedisStore::connect(settings, clock.clone()).await.unwrap();

@@ -13,9 +13,9 @@ use crate::support::cluster::RedisCluster;
 
 const WRITERS: usize = 12;
 const LASTS: Duration = Duration::from_secs(10);
-/// For how long slots are moved at most until clients were told of it in each way there is.
+/// The longest time for which slots move until clients were redirected in each way.
 const LASTS_AT_MOST: Duration = Duration::from_secs(90);
-/// What the nodes tell clients that ask for keys of a slot that moves, or has moved.
+/// The redirections of clients that ask for keys of a slot that moves, or has moved.
 const REDIRECTIONS: [&str; 3] = ["ASK", "MOVED", "TRYAGAIN"];
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use threadkeep::domain::{Document, Life, Policy, Stamp};
 
 use super::history::{Event, History, Interval, Read, Written};
 
-/// What a check has looked at, so that a test can tell whether anything was put to it.
+/// The number of comparisons, so that a test can tell whether anything was put to it.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Checked {
     /// Reads that began after a write was acknowledged that they had to show.

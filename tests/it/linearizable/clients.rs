@@ -25,7 +25,7 @@ pub(super) struct Clients {
     threads: Vec<(ThreadId, History)>,
     /// Whether the store may be away for some time.
     may_fail: bool,
-    /// Of 10,000 operations, so many end the thread; and as many restore it.
+    /// The number of operations of 10,000 that end the thread, and of those that restore it.
     ends: u32,
     done: AtomicUsize,
     is_over: AtomicBool,

@@ -27,6 +27,9 @@ pub(crate) mod scopes;
 pub(crate) mod sentinel;
 pub(crate) mod server;
 
+/// The setting that a run of the tests may have of its own, in the environment: memory for copies.
+pub(crate) const READ_CACHE_BYTES: &str = "THREADKEEP_READ_CACHE_BYTES";
+
 /// Waits until a condition holds; a test whose condition never does fails.
 pub(crate) async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
     use std::time::Duration;

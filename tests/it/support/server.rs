@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread;
 use std::time::Duration;
 
+use super::READ_CACHE_BYTES;
 use super::client::Client;
 #[cfg(feature = "redis")]
 use super::redis::{self, RedisServer};
@@ -293,6 +294,7 @@ impl Builder {
         let mut child = self
             .command()
             .env_clear()
+            .envs(env::var_os(READ_CACHE_BYTES).map(|bytes| (READ_CACHE_BYTES, bytes)))
             .envs(&self.settings)
             .current_dir(env!("CARGO_TARGET_TMPDIR"))
             .stdin(Stdio::null())

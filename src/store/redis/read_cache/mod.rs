@@ -6,6 +6,8 @@
 
 mod copy;
 mod mark;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
