@@ -70,6 +70,9 @@ local LEAST_TTL_MS, LEAST_MOVE_MS = 60000, 1000
 local ARRAY = '>I4I6I6I6I6I4I4I4'
 local HEADER_BYTES = 41
 local CHUNK_BYTES = 2032
+-- A single push fills the chunks of an array of fewer bytes only so far: a push costs what it reads and writes of the last
+-- chunk and of the first, and a read of so few chunks little more than of half as many.
+local SHORT_ARRAY_BYTES, SHORT_CHUNK_BYTES = 16384, 1016
 
 -- Fails while the slot of a key moves to another node of a cluster: no script can create a key there that it has just
 -- dropped, or rename one. Call it before any change.

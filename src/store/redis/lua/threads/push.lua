@@ -18,7 +18,7 @@ for i = 1, #KEYS do
       local id, head_number, tail_number, first, next_, skip, tail_bytes, array_bytes = unpack_(ARRAY, text, 2)
       bytes, length = bytes - array_bytes, next_ - first + 1
       local added, is_head = #v + 1, false
-      if tail_bytes + added > CHUNK_BYTES then
+      if tail_bytes + added > (array_bytes < SHORT_ARRAY_BYTES and SHORT_CHUNK_BYTES or CHUNK_BYTES) then
         tail_number = tail_number + 1
         tail_name, tail = fmt('c%d:%d', id, tail_number), fmt('%d\n', next_) .. v
         tail_bytes = #tail
