@@ -229,8 +229,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     }
 }
 
-/// Reads of a thread whose end this process has just moved ask for its meta alone, and reads of a version that is known
-/// for no more.
+/// A read of a thread whose end this process has just moved asks for its meta alone.
 #[tokio::test]
 async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     const READS: u64 = 100;
