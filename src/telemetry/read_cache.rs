@@ -15,7 +15,7 @@ use crate::store::{CacheUse, Store};
 /// Exports how the read cache of the store is used.
 struct ReadCacheMetrics<C>(C);
 
-/// Adds the metrics of the read cache to a registry. They are 0 if there is none, so that every replica exports them.
+/// Adds the metrics of the read cache to a registry. Without one they are 0, so that every replica exports them.
 pub fn register_read_cache(registry: &mut Registry, store: Arc<dyn Store>) {
     let cache_use = move || store.cache_use().unwrap_or_default();
     registry.register_collector(Box::new(ReadCacheMetrics(cache_use)));

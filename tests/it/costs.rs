@@ -217,7 +217,7 @@ async fn a_write_to_a_thread_that_nobody_watches_pays_for_itself_alone() {
     for name in ["evalsha", "hset"] {
         assert_eq!(commands(&mut connection, name), 3 * WRITES, "{name}");
     }
-    // the mark of listeners to all threads is read once a second, and single writes move the end no more often
+    // the mark of listeners to all threads is read once a second, and single writes move the end at most as often
     let seconds = 1 + start.elapsed().as_secs();
     for (name, each, at_most) in [("time", 1, 3), ("pexpire", 1, 1), ("pttl", 3, 3)] {
         let calls = commands(&mut connection, name);

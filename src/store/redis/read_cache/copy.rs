@@ -37,7 +37,7 @@ pub(crate) struct ThreadCopy {
     moved: Option<Moved>,
 }
 
-/// What a read needs of a copy.
+/// The form in which a read needs a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The whole state.
@@ -68,7 +68,7 @@ impl Moved {
 }
 
 impl ThreadCopy {
-    /// A copy of what was read.
+    /// A copy of a thread that was read.
     pub(crate) fn new(
         mark: Mark,
         whole: Whole,

@@ -1,4 +1,4 @@
-//! What tells the contents of a thread apart.
+//! The names of the contents of a thread.
 
 use crate::store::redis::threads::meta::Meta;
 

@@ -24,7 +24,7 @@ pub(crate) use mark::Mark;
 
 /// Parts of the cache, each with a lock and an equal share of the bytes. One state takes at most a share.
 const SHARDS: usize = 8;
-/// What an entry takes besides its content: it, its place in the table and in the order.
+/// The bytes of an entry besides its content: itself, its place in the table and in the order.
 const ENTRY_BYTES: u64 = (size_of::<ThreadId>() + size_of::<ThreadCopy>() + 64) as u64;
 
 /// Copies of threads, the least recently used of which are evicted first. All workers share them.
@@ -43,7 +43,7 @@ struct Shard {
     bytes: u64,
 }
 
-/// What is known of a copy before Redis is asked.
+/// The facts about a copy before Redis is asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Glimpse {
     /// Whether the end of the thread was moved so short a time ago that it need not be moved.
@@ -51,7 +51,7 @@ pub(crate) struct Glimpse {
 }
 
 impl ReadCache {
-    /// One that takes up to so many bytes; none for 0.
+    /// One that takes at most `max_bytes`; none for 0.
     pub(crate) fn of_bytes(max_bytes: u64) -> Option<Self> {
         (max_bytes > 0).then(|| Self {
             shards: std::array::from_fn(|_| {
@@ -68,7 +68,7 @@ impl ReadCache {
         })
     }
 
-    /// Looks whether there is a copy of a thread.
+    /// Checks whether there is a copy of a thread.
     pub(crate) fn glimpse(&self, id: &ThreadId, ahead_ms: u64) -> Option<Glimpse> {
         let shard = self.shard(id);
         let copy = shard.copies.peek(id)?;

@@ -236,8 +236,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever is written here and elsewhere, a copy that is read has the state of its mark, and the account of bytes is
-    /// that of what is kept.
+    /// After any writes here and elsewhere, a copy that is read has the state of its mark, and the account of bytes is right.
     #[test]
     fn a_copy_that_is_read_is_right(steps in steps()) {
         let cache = ReadCache::of_bytes(1 << 20).unwrap();

@@ -20,9 +20,9 @@ use crate::store::{Found, Part, Whole, WriteError};
 /// Bytes of how long a thread lives from now, which follow its meta: see `look.lua`.
 const LEFT_BYTES: usize = 5;
 
-/// What a copy says.
+/// The answer of a copy.
 enum Copied<T> {
-    /// The thread is like this, or there is none.
+    /// The content, or that there is no such thread.
     Known(Option<Found<T>>),
     /// Redis is to be asked for the content.
     Unknown,

@@ -34,7 +34,7 @@ impl ConnectionRegistry {
     }
 
     /// The number of connections that were made so far. A server that has started again, or another one in its place, is
-    /// asked over a new connection: what was heard in an earlier epoch may not hold for it.
+    /// asked over a new connection: replies of an earlier epoch may not hold for it.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

@@ -46,12 +46,12 @@ pub(super) struct Waiter {
     sender: Option<oneshot::Sender<Result<Bytes, Fault>>>,
 }
 
-/// What comes next.
+/// The next reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
     /// As many replies for one caller.
     Replies(usize),
-    /// One for that many callers who follow: an array with a reply for each, or an error for all.
+    /// One for the number of callers that follow: an array with a reply for each, or an error for all.
     OfAll(usize),
 }
 
