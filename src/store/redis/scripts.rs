@@ -184,12 +184,15 @@ fn prune(code: &str) -> String {
     let pieces = pieces(code);
     let mut is_used: Vec<_> = pieces.iter().map(|piece| piece.name.is_none()).collect();
     let mut unread: Vec<_> = (0..pieces.len()).filter(|index| is_used[*index]).collect();
+    let mut functions = HashMap::<_, Vec<_>>::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        functions.entry(piece.name).or_default().push(index);
+    }
     while let Some(index) = unread.pop() {
         for word in pieces[index].words() {
-            for (named, piece) in pieces.iter().enumerate() {
-                if !is_used[named] && piece.name == Some(word) {
-                    is_used[named] = true;
-                    unread.push(named);
+            for &function in functions.get(&Some(word)).into_iter().flatten() {
+                if !std::mem::replace(&mut is_used[function], true) {
+                    unread.push(function);
                 }
             }
         }
@@ -256,19 +259,25 @@ fn definition(line: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
 /// Commands that load all scripts. They are made once, as each new connection sends them.
 pub(super) fn load_all() -> &'static [Command] {
     static LOADS: OnceLock<Vec<Command>> = OnceLock::new();
-    let load = |script: &Script| {
+    let load = |code: &String| {
         let mut load = command("SCRIPT");
-        load.arg("LOAD").arg(script.code());
+        load.arg("LOAD").arg(code);
         load
     };
-    LOADS.get_or_init(|| ALL.iter().map(load).collect())
+    LOADS.get_or_init(|| codes().iter().map(load).collect())
+}
+
+/// All scripts, put together once.
+fn codes() -> &'static [String] {
+    static CODES: OnceLock<Vec<String>> = OnceLock::new();
+    CODES.get_or_init(|| ALL.iter().map(|script| script.code()).collect())
 }
 
 /// SHA-1 is what Redis names scripts by; nothing depends on its strength.
 fn digests() -> &'static [String] {
     static DIGESTS: OnceLock<Vec<String>> = OnceLock::new();
-    let digest = |script: &Script| redis::Script::new(&script.code()).get_hash().into();
-    DIGESTS.get_or_init(|| ALL.iter().map(digest).collect())
+    let digest = |code: &String| redis::Script::new(code).get_hash().into();
+    DIGESTS.get_or_init(|| codes().iter().map(digest).collect())
 }
 
 #[cfg(test)]
