@@ -77,9 +77,6 @@ pub(crate) async fn get_value(
     Query(part): Query<Part>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
-    if let Some(answer) = without_content(&service, &target.id, &conditions).await? {
-        return Ok(answer);
-    }
     let found = service.get_value(&target.id, &key, part.slice()).await?;
     let mut answer = content(&conditions, found.stamp, found.content.json)?;
     if let Some(total) = found.content.total {
@@ -123,7 +120,8 @@ pub(crate) async fn get_keys(
     Ok(content(&conditions, found.stamp, json)?.finish())
 }
 
-/// The answer to a client that has the content already, or wants another version: its size does not matter then.
+/// The answer to a client that has the content already, or wants another version: its size does not matter then. Not for
+/// one value, which may be absent: then the answer is 404 whatever the conditions say (RFC 9110, section 13.2.1).
 async fn without_content(
     service: &ThreadService,
     id: &ThreadId,

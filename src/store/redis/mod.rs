@@ -350,7 +350,9 @@ impl Store for RedisStore {
             .arg(threads::arguments::archive_ms(&self.retention))
             .arg(threads::arguments::turn(destroy.turn))
             .arg(threads::arguments::who(destroy.access));
-        threads::replies::destroyed(self.link.calls().write(cmd).await?)
+        let reply = self.link.calls().write(cmd).await;
+        self.forget_copy(id);
+        threads::replies::destroyed(reply?)
     }
 
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
@@ -368,7 +370,9 @@ impl Store for RedisStore {
         self.add_conditions(&mut cmd, conditions);
         cmd.arg(threads::arguments::bounded_ms(rotate.tombstone))
             .arg(threads::arguments::archive_ms(&self.retention));
-        threads::replies::rotated(self.link.calls().write(cmd).await?)
+        let reply = self.link.calls().write(cmd).await;
+        self.forget_copy(id);
+        threads::replies::rotated(reply?)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use reqwest::Method;
 
@@ -129,6 +130,28 @@ async fn a_merge_patch_of_as_much_as_is_allowed_holds_redis_for_a_moment() {
     let too_many = object("absent", KEYS + 1, "null");
     let problem = thread.merge_patch(&too_many).refused(413, "too_many_keys");
     assert_eq!(problem.await["limit_keys"], KEYS);
+}
+
+/// They wait at the same moment, so that they may go out as one call.
+#[tokio::test]
+async fn many_pushes_onto_a_large_text_hold_redis_for_a_moment() {
+    let scene = Scene::start();
+    let text = format!(r#"{{"k":"{}"}}"#, "x".repeat(1_000_000));
+
+    scene
+        .redis
+        .assert_each_below(
+            MOST,
+            async || scene.thread(&text).await,
+            async |thread| {
+                let push = || async {
+                    let push = thread.post("state/k/push", "1");
+                    push.refused(409, "not_an_array").await;
+                };
+                join_all((0..64).map(|_| push())).await;
+            },
+        )
+        .await;
 }
 
 #[tokio::test]

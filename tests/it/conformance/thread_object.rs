@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{MetadataChange, Thread, Write};
+use threadkeep::domain::{MetadataChange, Owner, OwnerChange, Thread, Write};
 
 use super::room::{Room, Subject, json, push, set};
 
@@ -128,8 +128,56 @@ async fn metadata_is_replaced_as_a_whole_and_kept_by_other_writes(room: Room) {
     assert_eq!(emptied.ttl, Duration::from_secs(60));
 }
 
+/// Each change is made while the state is known to the store's caller, and looked at twice.
+async fn the_thread_is_as_the_last_change_of_it_says(room: Room) {
+    let thread = room.subject();
+    let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
+    thread.merge(&[set("k", "1")]).await;
+    for (owner, expected) in [
+        (OwnerChange::Bind(&ann), Some(&ann)),
+        (OwnerChange::Bind(&ann), Some(&ann)),
+        (OwnerChange::Set(&bob), Some(&bob)),
+        (OwnerChange::Clear, None),
+        (OwnerChange::Bind(&bob), Some(&bob)),
+    ] {
+        assert!(thread.state().await.is_some());
+        let write = Write {
+            owner,
+            ..thread.blank()
+        };
+        thread.write(&write).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(
+                thread.thread().await.unwrap().owner.as_ref(),
+                expected,
+                "{owner:?}"
+            );
+            assert_eq!(thread.state().await.unwrap(), r#"{"k":1}"#);
+        }
+    }
+    for seconds in [600, 60] {
+        let ttl = Duration::from_secs(seconds);
+        thread.set_ttl(ttl).await;
+        for _ in 0..2 {
+            let found = thread.thread().await.unwrap();
+            assert_eq!(found.ttl, ttl);
+            assert_close(found.expires_ms, found.updated_ms + seconds * 1_000);
+            thread.state().await.unwrap();
+        }
+    }
+    thread.set_metadata(r#"{"a":1}"#).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(
+            thread.thread().await.unwrap().metadata.as_str(),
+            r#"{"a":1}"#
+        );
+        thread.state().await.unwrap();
+    }
+}
+
 over_every_store! {
     the_first_write_is_told_in_full,
+    the_thread_is_as_the_last_change_of_it_says,
     a_write_that_does_not_ask_is_not_told,
     a_read_tells_what_the_last_write_told,
     times_move_with_their_causes,

@@ -267,6 +267,22 @@ async fn a_read_of_what_has_changed_is_answered(server: &Server) {
     }
 }
 
+/// Conditions count only for a read that would otherwise succeed (RFC 9110, section 13.2.1).
+async fn a_value_that_is_not_there_is_not_found_whatever_is_known(server: &Server) {
+    let thread = server.client().thread();
+    let tag = thread.put("state/k", "1").ok().await.etag().to_owned();
+    thread.get("state").ok().await;
+
+    for known in [tag.as_str(), "*"] {
+        let value = thread.get("state/absent").header("if-none-match", known);
+        value.refused(404, "key_not_found").await;
+        let tail = thread.get("state/k?tail=1").header("if-none-match", known);
+        tail.refused(409, "not_an_array").await;
+    }
+    let value = thread.get("state/absent").header("if-match", "\"7\"");
+    value.refused(404, "key_not_found").await;
+}
+
 async fn a_refusal_is_no_version(server: &Server) {
     let thread = server.client().thread();
     thread.put("state/k", "\"text\"").ok().await;
@@ -301,5 +317,6 @@ over_both_stores!(
     a_destroy_may_ask_for_a_version_too,
     a_read_of_what_is_known_is_not_repeated,
     a_read_of_what_has_changed_is_answered,
+    a_value_that_is_not_there_is_not_found_whatever_is_known,
     a_refusal_is_no_version,
 );

@@ -20,7 +20,7 @@ use history::{Event, Interval};
 const REPLICAS: usize = 3;
 const OPERATIONS: usize = 100_000;
 
-/// Replicas on the same data, each with its own copies.
+/// Workers of replicas on the same data, each replica with its own copies.
 async fn replicas(url: &str, wait_replicas: u16, clock: &Clock) -> Vec<Arc<dyn Backend>> {
     let key_prefix = unique_prefix();
     let mut replicas = Vec::new();
@@ -31,7 +31,8 @@ async fn replicas(url: &str, wait_replicas: u16, clock: &Clock) -> Vec<Arc<dyn B
             ..RedisSettings::new(url)
         };
         let store = RedisStore::connect(settings, clock.clone()).await.unwrap();
-        replicas.push(store.for_worker());
+        // two workers, which share the copies
+        replicas.extend([store.for_worker(), store.for_worker()]);
     }
     replicas
 }

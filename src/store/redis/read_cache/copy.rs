@@ -13,8 +13,10 @@ use crate::store::{Part, Whole};
 /// The operations that a copy collects until it is read. A thread that is written to without end, and never read, keeps no
 /// copy.
 const MOST_PENDING: usize = 256;
+/// The bytes that those may hold beyond the size of the state.
+const MOST_PENDING_BYTES: u64 = 4_096;
 /// A larger state is not parsed for the sake of one key: Redis finds that faster.
-const MOST_PARSED_BYTES: usize = 65_536;
+const MOST_PARSED_BYTES: u64 = 65_536;
 /// After its end was moved, a thread's end need not be moved again for so long, if it is to live for `LASTING`.
 const MOVED_FOR: Duration = Duration::from_secs(1);
 /// How long a thread is to live for that at least.
@@ -44,6 +46,8 @@ pub(crate) enum Form {
     Text,
     /// The values of keys.
     Parsed,
+    /// Metadata and owner.
+    About,
 }
 
 /// When the end of a thread was moved last, to at least [`LASTING`] ahead.
@@ -106,13 +110,25 @@ impl ThreadCopy {
         let has_it = match form {
             Form::Text => self.body.is_some(),
             Form::Parsed => self.document.is_some(),
+            Form::About => return true,
         };
         has_it && self.pending.is_empty()
     }
 
-    /// Follows a write that led to that mark; false when that would cost more than reading the thread again.
+    /// Whether it is faster than Redis for a read of that form.
+    pub(super) fn is_for(&self, form: Form) -> bool {
+        let size_bytes = self.mark.meta.size_bytes;
+        form != Form::Parsed || self.document.is_some() || size_bytes <= MOST_PARSED_BYTES
+    }
+
+    /// Follows a write that led to that mark; false if the copy is of no use then, because the owner is another one, or it
+    /// would cost more than reading the thread again.
     pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
-        let has_new_owner = !matches!(write.owner, OwnerChange::None) && self.owner.is_none();
+        let has_new_owner = match write.owner {
+            OwnerChange::None => false,
+            OwnerChange::Bind(_) => self.owner.is_none(),
+            OwnerChange::Set(_) | OwnerChange::Clear => true,
+        };
         if has_new_owner || self.pending.len() + write.operations.len() > MOST_PENDING {
             return false;
         }
@@ -124,6 +140,9 @@ impl ThreadCopy {
         }
         if let Some(change) = write.metadata {
             self.metadata = change.new.clone();
+        }
+        if self.pending_bytes > mark.meta.size_bytes + MOST_PENDING_BYTES {
+            return false;
         }
         if write.ttl.is_some() {
             self.moved = None;
@@ -153,36 +172,29 @@ impl ThreadCopy {
 
     /// Some values.
     pub(crate) fn values(&mut self, keys: &[Key]) -> Option<Vec<Option<Bytes>>> {
-        let document = self.parsed()?;
+        let document = self.document()?;
         Some(keys.iter().map(|key| document.get(key).map(json)).collect())
     }
 
-    /// A value, or a part of it.
-    pub(crate) fn value(&mut self, key: &Key, slice: Option<Slice>) -> Option<Option<Part>> {
-        let value = self.parsed()?.get(key);
-        Some(value.map(|value| part(value, slice)))
+    /// A part of a value.
+    pub(crate) fn part(&mut self, key: &Key, slice: Slice) -> Option<Option<Part>> {
+        let value = self.document()?.get(key);
+        Some(value.map(|value| part(value, Some(slice))))
     }
 
     /// The keys, sorted by their bytes.
     pub(crate) fn keys(&mut self) -> Option<Vec<Key>> {
-        Some(self.parsed()?.iter().map(|(key, _)| key.clone()).collect())
+        Some(
+            self.document()?
+                .iter()
+                .map(|(key, _)| key.clone())
+                .collect(),
+        )
     }
 
     /// Metadata and owner.
     pub(crate) fn about(&self) -> (Json, Option<Owner>) {
         (self.metadata.clone(), self.owner.clone())
-    }
-
-    /// The document, unless a read of one key is not worth it.
-    fn parsed(&mut self) -> Option<&Document> {
-        let is_large = self
-            .body
-            .as_ref()
-            .is_some_and(|body| body.len() > MOST_PARSED_BYTES);
-        if self.document.is_none() && is_large {
-            return None;
-        }
-        self.document()
     }
 
     /// The state with all operations done.

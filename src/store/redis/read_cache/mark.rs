@@ -5,8 +5,7 @@ use crate::store::redis::threads::meta::Meta;
 /// Names one content of one thread.
 ///
 /// Life and version alone would not do: a Redis that has lost its last second gives the same versions out again. It has
-/// started again since, so it is asked over a new connection, and that began a new epoch. One whose clock gives the time
-/// of the last write too.
+/// started again since, or another one has taken its place, and that began a new epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// As every write changes it.

@@ -46,6 +46,8 @@ struct Shard {
 /// The facts about a copy before Redis is asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Glimpse {
+    /// What it is a copy of.
+    pub(crate) mark: Mark,
     /// Whether the end of the thread was moved so short a time ago that it need not be moved.
     pub(crate) is_moved: bool,
 }
@@ -68,11 +70,12 @@ impl ReadCache {
         })
     }
 
-    /// Checks whether there is a copy of a thread.
-    pub(crate) fn glimpse(&self, id: &ThreadId, ahead_ms: u64) -> Option<Glimpse> {
+    /// Checks whether there is a copy of a thread for reads of that form.
+    pub(crate) fn glimpse(&self, id: &ThreadId, form: Form, ahead_ms: u64) -> Option<Glimpse> {
         let shard = self.shard(id);
-        let copy = shard.copies.peek(id)?;
+        let copy = shard.copies.peek(id).filter(|copy| copy.is_for(form))?;
         Some(Glimpse {
+            mark: *copy.mark(),
             is_moved: copy.is_moved(ahead_ms),
         })
     }
@@ -126,7 +129,8 @@ impl ReadCache {
             if copy.mark().meta.stamp.version <= mark.meta.stamp.version
                 || copy.mark().epoch != mark.epoch
             {
-                shard.forget(id);
+                let _old = shard.take(id);
+                drop(shard);
             }
             return None;
         }
@@ -156,9 +160,11 @@ impl ReadCache {
         if is_old {
             return;
         }
-        shard.forget(&id);
+        // what goes is freed when others can use the shard again
+        let _old = shard.take(&id);
         let bytes = bytes_of(&copy);
         if bytes > self.share {
+            drop(shard);
             return;
         }
         let mut evicted = Vec::new();
@@ -188,15 +194,16 @@ impl ReadCache {
         let Some(mut copy) = shard.take(id) else {
             return;
         };
+        drop(shard);
         if is_next && copy.follow(write, mark) {
-            drop(shard);
             self.keep(*id, copy);
         }
     }
 
     /// Drops the copy of a thread.
     pub(crate) fn forget(&self, id: &ThreadId) {
-        self.shard(id).forget(id);
+        let old = self.shard(id).take(id);
+        drop(old);
     }
 
     /// How it is used.
@@ -221,10 +228,6 @@ impl Shard {
         let copy = self.copies.pop(id)?;
         self.bytes -= bytes_of(&copy);
         Some(copy)
-    }
-
-    fn forget(&mut self, id: &ThreadId) {
-        self.take(id);
     }
 }
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Json, Key, Mismatch, Operation, Policy, Slice, Value};
+use crate::domain::{Json, Key, Mismatch, Operation, Owner, OwnerChange, Policy, Slice, Value};
 use crate::store::Whole;
 use crate::store::redis::threads::meta::Meta;
 
@@ -106,7 +106,7 @@ fn a_copy_follows_the_writes_that_were_done_to_it_and_no_other() {
         Some(r#"{"l":[2,3,4]}"#)
     );
     let key = Key::new("l").unwrap();
-    let read = |copy: &mut ThreadCopy| copy.value(&key, Some(Slice::Tail(1)));
+    let read = |copy: &mut ThreadCopy| copy.part(&key, Slice::Tail(1));
     let tail = cache.read(&id, &third, None, Form::Parsed, read).unwrap();
     assert_eq!(tail.unwrap().json, "[4]");
 
@@ -114,6 +114,55 @@ fn a_copy_follows_the_writes_that_were_done_to_it_and_no_other() {
     let fifth = mark(5, r#"{"l":[4,5,6]}"#);
     cache.follow(&id, &write(&[push(6)]), fifth);
     assert_eq!(state(&cache, &id, &fifth), None);
+}
+
+#[test]
+fn a_copy_does_not_outlive_a_change_of_the_owner() {
+    let cache = ReadCache::of_bytes(1 << 20).unwrap();
+    let id = ThreadId::random();
+    let [alice, bob] = ["alice", "bob"].map(|name| Owner::new(name).unwrap());
+    let whole = || Whole {
+        state: "{}".into(),
+        metadata: Json::empty_object(),
+    };
+    for (before, change, stays) in [
+        (Some(&alice), OwnerChange::None, true),
+        (Some(&alice), OwnerChange::Bind(&alice), true),
+        (None, OwnerChange::Bind(&alice), false),
+        (Some(&alice), OwnerChange::Set(&bob), false),
+        (Some(&alice), OwnerChange::Clear, false),
+    ] {
+        let owned = ThreadCopy::new(mark(1, "{}"), whole(), before.cloned(), None);
+        cache.keep(id, owned);
+        let write = Write {
+            owner: change,
+            ..write(&[])
+        };
+
+        cache.follow(&id, &write, mark(2, "{}"));
+
+        let about = |copy: &mut ThreadCopy| Some(copy.about().1);
+        let owner = cache.read(&id, &mark(2, "{}"), None, Form::About, about);
+        assert_eq!(
+            owner,
+            stays.then(|| before.cloned()),
+            "{before:?}, {change:?}"
+        );
+        cache.forget(&id);
+    }
+}
+
+#[test]
+fn a_large_state_is_not_parsed_for_a_key_and_stays_for_whole_reads() {
+    let cache = ReadCache::of_bytes(8 << 20).unwrap();
+    let id = ThreadId::random();
+    let text = format!(r#"{{"a":"{}"}}"#, "x".repeat(70_000));
+    cache.keep(id, copy(1, &text));
+
+    assert!(cache.glimpse(&id, Form::Parsed, 0).is_none());
+
+    assert!(cache.glimpse(&id, Form::Text, 0).is_some());
+    assert_eq!(state(&cache, &id, &mark(1, &text)), Some(text));
 }
 
 #[test]
@@ -141,7 +190,7 @@ fn a_thread_that_is_written_and_never_read_keeps_no_copy() {
     }
 
     assert_eq!(cache.usage().used_bytes, 0);
-    assert!(cache.glimpse(&id, 0).is_none());
+    assert!(cache.glimpse(&id, Form::Text, 0).is_none());
 }
 
 #[test]
@@ -150,7 +199,7 @@ fn an_end_counts_as_moved_for_a_second_by_the_same_clock_if_it_lasts() {
     let id = ThreadId::random();
     let kept = mark(1, "{}");
     cache.keep(id, copy(1, "{}"));
-    let is_moved = |ahead_ms| cache.glimpse(&id, ahead_ms).unwrap().is_moved;
+    let is_moved = |ahead_ms| cache.glimpse(&id, Form::Text, ahead_ms).unwrap().is_moved;
     let now = Moved {
         at: Instant::now(),
         ahead_ms: 5,
@@ -201,7 +250,11 @@ fn what_was_not_read_for_longest_makes_room() {
     assert!(usage.used_bytes <= usage.limit_bytes);
     assert!(usage.evicted > 1_000, "{usage:?}");
     let newest = ids.iter().rev().take(10);
-    assert!(newest.clone().all(|id| cache.glimpse(id, 0).is_some()));
+    assert!(
+        newest
+            .clone()
+            .all(|id| cache.glimpse(id, Form::Text, 0).is_some())
+    );
 }
 
 #[test]
@@ -211,7 +264,7 @@ fn one_state_takes_no_more_than_a_share() {
 
     cache.keep(id, copy(1, &format!(r#"{{"a":"{}"}}"#, "x".repeat(10_000))));
 
-    assert!(cache.glimpse(&id, 0).is_none());
+    assert!(cache.glimpse(&id, Form::Text, 0).is_none());
     assert_eq!(cache.usage().used_bytes, 0);
     assert!(ReadCache::of_bytes(0).is_none());
 }

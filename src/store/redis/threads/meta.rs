@@ -76,6 +76,11 @@ impl Meta {
 /// [`StoreError::Corrupt`] for another format.
 pub(super) fn owner_tag(packed: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
     Meta::read(packed)?;
+    tag_in(packed)
+}
+
+/// The same for a meta that was read.
+fn tag_in(packed: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
     let tag = &packed[BYTES..];
     let mut bytes = [0; TAG_BYTES / 2];
     match hex::decode_to_slice(tag, &mut bytes) {
@@ -90,12 +95,12 @@ pub(super) fn owner_tag(packed: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
 /// # Errors
 /// [`WriteError::Refused`] if another owner has it; [`StoreError::Corrupt`] for another format.
 pub(super) fn allowed(packed: &[u8], access: Access) -> Result<Meta, WriteError> {
-    match (access, owner_tag(packed)?) {
-        (Access::Unowned, Some(_)) => return Err(Refusal::OwnerRequired.into()),
-        (Access::Of(tag), Some(owner)) if tag != owner => return Err(Refusal::NotTheOwner.into()),
-        _ => {}
+    let meta = Meta::read(packed)?;
+    match (access, tag_in(packed)?) {
+        (Access::Unowned, Some(_)) => Err(Refusal::OwnerRequired.into()),
+        (Access::Of(tag), Some(owner)) if tag != owner => Err(Refusal::NotTheOwner.into()),
+        _ => Ok(meta),
     }
-    Ok(Meta::read(packed)?)
 }
 
 /// The next number of `bytes` bytes, big-endian, which must be there.

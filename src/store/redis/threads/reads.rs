@@ -35,7 +35,7 @@ impl RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
-        let copied = self.from_copy(id, access, Form::Text, ThreadCopy::state);
+        let copied = self.copied(id, access, Form::Text, ThreadCopy::state);
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }
@@ -52,7 +52,7 @@ impl RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        let copied = self.from_copy(id, access, Form::Text, ThreadCopy::whole);
+        let copied = self.copied(id, access, Form::Text, ThreadCopy::whole);
         match copied.await? {
             Copied::Known(found) => Ok(found),
             Copied::Unknown => self.fetch(id, access).await,
@@ -66,7 +66,7 @@ impl RedisStore {
         access: Access,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        let copied = self.from_copy(id, access, Form::Parsed, |copy| copy.values(keys));
+        let copied = self.copied(id, access, Form::Parsed, |copy| copy.values(keys));
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }
@@ -98,8 +98,8 @@ impl RedisStore {
                     .map(|json| Part { json, total: None }),
             }));
         };
-        let read = |copy: &mut ThreadCopy| copy.value(key, Some(slice));
-        if let Copied::Known(found) = self.from_copy(id, access, Form::Parsed, read).await? {
+        let read = |copy: &mut ThreadCopy| copy.part(key, slice);
+        if let Copied::Known(found) = self.copied(id, access, Form::Parsed, read).await? {
             return Ok(found);
         }
         let mut cmd = self.reading(Script::ReadSlice, id, access);
@@ -121,7 +121,7 @@ impl RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        let copied = self.from_copy(id, access, Form::Parsed, ThreadCopy::keys);
+        let copied = self.copied(id, access, Form::Parsed, ThreadCopy::keys);
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }
@@ -137,9 +137,18 @@ impl RedisStore {
         access: Access,
     ) -> Result<Option<Stamp>, WriteError> {
         let cache = self.cache.as_ref();
-        let glimpse = cache.and_then(|cache| cache.glimpse(id, self.ahead()));
-        let is_moved = glimpse.is_some_and(|glimpse| glimpse.is_moved);
-        let looked = self.look(id, access, is_moved).await?;
+        let glimpse = cache.and_then(|cache| cache.glimpse(id, Form::About, self.ahead()));
+        if let Some(Glimpse {
+            mark,
+            is_moved: true,
+        }) = glimpse
+        {
+            let looked = self.look(id, access, true).await?;
+            if looked.is_some_and(|(meta, _)| self.mark(meta) == mark) {
+                return Ok(Some(mark.meta.stamp));
+            }
+        }
+        let looked = self.look(id, access, false).await?;
         Ok(looked.map(|(meta, moved)| {
             if let (Some(cache), Some(moved)) = (cache, moved) {
                 cache.note_moved(id, &self.mark(meta), moved);
@@ -155,11 +164,18 @@ impl RedisStore {
         access: Access,
     ) -> Result<Option<Thread>, WriteError> {
         if let Some(thread) = self.thread_from_copy(id, access).await? {
-            return Ok(thread);
+            return Ok(Some(thread));
         }
         let cmd = self.reading(Script::ReadThread, id, access);
         let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
         Ok(replies::thread(reply)?)
+    }
+
+    /// Drops the copy of a thread that has ended or moved.
+    pub(in crate::store::redis) fn forget_copy(&self, id: &ThreadId) {
+        if let Some(cache) = &self.cache {
+            cache.forget(id);
+        }
     }
 
     /// Does to the copy what a write has done to the thread.
@@ -170,7 +186,7 @@ impl RedisStore {
     }
 
     /// Reads the copy of a thread, once Redis has said that the thread is living, whose it is and which content it has.
-    async fn from_copy<T>(
+    async fn copied<T>(
         &self,
         id: &ThreadId,
         access: Access,
@@ -180,7 +196,7 @@ impl RedisStore {
         let Some(cache) = &self.cache else {
             return Ok(Copied::Unknown);
         };
-        let Some(glimpse) = cache.glimpse(id, self.ahead()) else {
+        let Some(glimpse) = cache.glimpse(id, form, self.ahead()) else {
             cache.count_miss();
             return Ok(Copied::Unknown);
         };
@@ -203,30 +219,35 @@ impl RedisStore {
         &self,
         id: &ThreadId,
         access: Access,
-    ) -> Result<Option<Option<Thread>>, WriteError> {
+    ) -> Result<Option<Thread>, WriteError> {
         let calls = self.link.calls();
         let cache = self.cache.as_ref().filter(|_| !calls.is_of_several());
-        let glimpse = cache.and_then(|cache| cache.glimpse(id, self.ahead()));
-        let (Some(cache), Some(Glimpse { is_moved: true })) = (cache, glimpse) else {
+        let glimpse = cache.and_then(|cache| cache.glimpse(id, Form::About, self.ahead()));
+        let (
+            Some(cache),
+            Some(Glimpse {
+                mark,
+                is_moved: true,
+            }),
+        ) = (cache, glimpse)
+        else {
             return Ok(None);
         };
         let mut left = command("PTTL");
         left.arg(self.names.thread(id));
-        let asked = [self.no_write(id), self.meta_of(id), left, command("TIME")];
-        let [_, packed, left, time] = calls.read_all(asked).await?;
-        let Some(meta) = living(&packed, access)? else {
-            return Ok(Some(None));
-        };
-        let Ok(left_ms) = integer(&left) else {
-            return Ok(None); // it has just ended
+        // the meta last: as it is that of the copy, the times are of the same version
+        let asked = [self.no_write(id), left, command("TIME"), self.meta_of(id)];
+        let [_, left, time, packed] = calls.read_all(asked).await?;
+        let meta = living(&packed, access)?.filter(|meta| self.mark(*meta) == mark);
+        let (Some(meta), Ok(left_ms)) = (meta, integer(&left)) else {
+            return Ok(None);
         };
         let about = |copy: &mut ThreadCopy| Some(copy.about());
-        let read = cache.read(id, &self.mark(meta), None, Form::Text, about);
-        let Some((metadata, owner)) = read else {
+        let Some((metadata, owner)) = cache.read(id, &mark, None, Form::About, about) else {
             return Ok(None);
         };
         let expires_ms = (time_ms(&time)? + left_ms).saturating_sub(meta.grace_ms);
-        Ok(Some(Some(meta.describe(metadata, expires_ms, owner))))
+        Ok(Some(meta.describe(metadata, expires_ms, owner)))
     }
 
     /// The meta of a living thread. Its end is moved unless it was moved already; that is returned if it lasts.

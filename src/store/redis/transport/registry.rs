@@ -28,13 +28,13 @@ impl ConnectionRegistry {
         limiter
     }
 
-    /// Begins an epoch, because a connection was made.
-    pub(super) fn connected(&self) {
+    /// Begins an epoch, because a server has started again or changed its role, or another one answers in its place.
+    pub(super) fn begin_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The number of connections that were made so far. A server that has started again, or another one in its place, is
-    /// asked over a new connection: replies of an earlier epoch may not hold for it.
+    /// The number of the epoch. A server that may have lost something is asked over a new connection, and that begins an
+    /// epoch: replies of an earlier one may not hold for it.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

@@ -4,13 +4,16 @@
 -- Reply: the outcome of one write, or an array with those of several: 0 when it is for write.lua; the new meta and the length; a refusal as write.lua has it; or an error.
 --
 -- Lines `--+ name` are where fast.lua has its parts.
-local try, outcomes, clock = redis.pcall, {}, nil
+-- `heavy`: a large value came into this call, so the writes that are left are for write.lua, each in a call of its own.
+local try, outcomes, clock, heavy = redis.pcall, {}, nil, false
 for i = 1, #KEYS do
   local at, outcome = 4 * (i - 1), 0
   repeat
+    if heavy then break end
 --+ open
     local window = tonumber(ARGV[at + 4])
     local text = call('HGET', key, f)
+    heavy = text and #text > CHUNK_BYTES
     -- the text of the field; names and texts of the last chunk and of the first one where that changes; a name to delete
     local new, length, tail_name, tail, head_name, head, gone
     if text and byte(text) == 65 then

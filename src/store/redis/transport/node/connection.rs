@@ -10,7 +10,7 @@ use futures_util::future::{BoxFuture, Shared};
 use redis::{RedisError, Value};
 use tokio::time::{sleep_until, timeout_at};
 
-use super::server::Server;
+use super::server::{Server, history_questions};
 use crate::store::redis::scripts;
 use crate::store::redis::transport::call::Call;
 use crate::store::redis::transport::fault::Fault;
@@ -134,7 +134,7 @@ async fn connect(server: Arc<Server>, at: Instant) -> Result<Multiplexer, RedisE
 /// Makes a connection to a server that has the scripts.
 async fn connect_ready(server: &Server) -> Result<Multiplexer, RedisError> {
     let connection = server.origin.connect().await?;
-    server.registry.connected();
+    server.connected(&connection.call(&history_questions()).await?);
     for loaded in connection.call(scripts::load_all()).await? {
         loaded.extract_error()?;
     }

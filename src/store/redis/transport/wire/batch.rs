@@ -5,8 +5,8 @@ use crate::store::redis::transport::commands::{OneOfMany, write_count, write_wor
 
 /// Calls that are sent as one at most, so that one call of Redis takes well under a millisecond.
 const MOST_CALLS: usize = 32;
-/// Bytes of their arguments at most, unless one alone has more.
-const MOST_BYTES: usize = 16_384;
+/// Bytes of their arguments at most.
+pub(super) const MOST_BYTES: usize = 16_384;
 
 /// Calls of a script, each with one key, that were not sent yet. Each gets a reply of its own: Redis spends as much on the
 /// call itself as on a small write.

@@ -9,11 +9,12 @@ use bytes::Bytes;
 use redis::RedisError;
 use tokio::sync::oneshot;
 
-use super::batch::Batch;
+use super::batch::{Batch, MOST_BYTES};
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::fault::Fault;
 
-/// Calls that were not sent yet, in their order.
+/// Calls that were not sent yet, in their order. Those that are sent as one go out after all others that are sent at that
+/// moment; each caller waits for its own reply anyway.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
@@ -177,6 +178,7 @@ impl State {
     fn add(&mut self, commands: &[Command], waiter: Waiter) {
         if let [command] = commands
             && let Some(call) = command.one_of_many()
+            && call.arguments.len() <= MOST_BYTES
         {
             let place = self.batches.iter().position(|batch| batch.is_of(&call));
             let place = place.unwrap_or_else(|| {

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, ConnectionInfo, ProtocolVersion, PushInfo, PushKind, RedisError,
+    AsyncConnectionConfig, ConnectionInfo, ProtocolVersion, PushInfo, PushKind, RedisError, Value,
 };
 use tokio::time::{sleep_until, timeout};
 
 use super::PAUSE;
-use crate::store::redis::transport::node::server::Server;
+use crate::store::redis::transport::node::server::{Server, history_questions};
 use crate::store::redis::transport::wire::unechoed;
 
 /// How long after its last use a connection is used again without a PING.
@@ -101,9 +101,14 @@ impl Manager for Connector {
         let info = self.server.origin.locate().await?;
         let has_ended = Arc::default();
         let manager = manager(info, Arc::clone(&has_ended))?;
-        let connection = manager.create().await.map_err(unechoed)?;
+        let mut connection = manager.create().await.map_err(unechoed)?;
+        let mut asked = redis::pipe();
+        for question in &history_questions() {
+            asked.add_command(question.into());
+        }
+        let history: Vec<Value> = asked.query_async(&mut connection).await?;
+        self.server.connected(&history);
         self.server.breaker.reached();
-        self.server.registry.connected();
         Ok(Pooled {
             connection,
             manager,
