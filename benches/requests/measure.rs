@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::floor;
 use super::load::{Load, Outcome};
 use super::process::Process;
-use super::product;
+use super::product::Product;
 use super::redis_server::Redis;
 use super::report::{self, Row};
 use super::scenario::{self, Scenario};
@@ -32,9 +32,9 @@ pub(super) struct Plan {
 pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let floor = floor::start(plan.workers)?;
-    let server = product::start(super::OWN, "tk", Some(&redis), plan.workers)?;
+    let server = plan.product(super::OWN, "tk", &redis).start()?;
     let other = plan.other.as_deref();
-    let other = other.map(|program| product::start(program, "other", Some(&redis), plan.workers));
+    let other = other.map(|program| plan.product(program, "other", &redis).start());
     let other = other.transpose()?;
 
     eprintln!("making threads");
@@ -90,7 +90,10 @@ async fn confirmed(
     floor: &Process,
 ) -> Result<Vec<Row>, Box<dyn Error>> {
     let (redis, _replica) = Redis::start_with_replica()?;
-    let start = |program, prefix| product::start_confirming(program, prefix, &redis, plan.workers);
+    let start = |program, prefix| {
+        let product = plan.product(program, prefix, &redis);
+        product.start_with(prefix, &[("THREADKEEP_WAIT_REPLICAS", "1")])
+    };
     let server = start(super::OWN, "confirming")?;
     let scenario = scenario::confirmed(server.address()).await?;
     let other = plan.other.as_deref();
@@ -108,6 +111,17 @@ async fn confirmed(
         row.push(Subject::asked(scenario, other).await?.of_other());
     }
     Ok(measured(row, &redis, plan.time).await?)
+}
+
+impl Plan {
+    fn product<'a>(&self, program: &'a str, prefix: &'a str, redis: &'a Redis) -> Product<'a> {
+        Product {
+            program,
+            prefix,
+            redis: Some(redis),
+            workers: self.workers,
+        }
+    }
 }
 
 /// One program in one row, and what it took so far.

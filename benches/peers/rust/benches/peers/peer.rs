@@ -11,7 +11,7 @@ use serde_json::json;
 use super::api::Api;
 use super::connection::Connection;
 use super::process::{Process, free_address};
-use super::product;
+use super::product::Product;
 use super::redis_server::Redis;
 use super::webdis::Scripts;
 
@@ -32,10 +32,16 @@ pub(super) struct Programs<'a> {
 
 /// Starts all of them over that Redis, the product first.
 pub(super) async fn start_all(programs: &Programs<'_>, redis: &Redis) -> io::Result<Vec<Peer>> {
+    let product = Product {
+        program: programs.product,
+        prefix: "tk",
+        redis: Some(redis),
+        workers: 1,
+    };
     let product = Peer {
         name: "threadkeep",
         api: Api::Threadkeep,
-        process: product::start(programs.product, "tk", Some(redis), 1)?,
+        process: product.start()?,
     };
     let document = Command::new(env!("CARGO_BIN_EXE_peer-document"));
     let actix_session = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
