@@ -10,6 +10,9 @@ use super::redis_server::Redis;
 /// An API key of started servers.
 pub(super) const API_KEY: &str = "0123456789abcdef0123456789abcdef";
 
+/// The variable that limits the memory for copies of states.
+pub(super) const READ_CACHE: &str = "THREADKEEP_READ_CACHE_BYTES";
+
 /// A program to start, and what it is started over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Product<'a> {
