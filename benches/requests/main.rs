@@ -8,14 +8,17 @@ mod floor;
 mod load;
 mod measure;
 mod memory;
+mod mix;
 mod process;
 mod product;
 mod read_cache;
 mod reads;
 mod redis_server;
+mod replicas;
 mod report;
 mod request;
 mod scenario;
+mod schedule;
 mod socket;
 mod subject;
 
@@ -64,6 +67,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (connections, threads) = (number(1, 10_000)?, number(2, 100_000)?);
             let measuring = memory::measure(connections as usize, threads as usize);
             return System::new().block_on(measuring);
+        }
+        Some(replicas::MODE) => {
+            let plan = replicas::Plan {
+                threads: number(1, 10_000)? as usize,
+                time: Duration::from_secs(number(2, 10)?),
+                cache_bytes: number(3, 64 << 20)?,
+            };
+            return System::new().block_on(replicas::measure(&plan));
         }
         _ => {}
     }

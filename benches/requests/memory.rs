@@ -153,7 +153,7 @@ async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
 }
 
 /// Memory that a process has taken of the machine (`VmRSS`, see `proc_pid_status(5)`).
-fn resident_bytes(process: &Process) -> io::Result<u64> {
+pub(super) fn resident_bytes(process: &Process) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|text| text.trim().strip_suffix(" kB"));
@@ -166,6 +166,6 @@ fn millis(duration: Duration) -> String {
     format!("{:.1}", duration.as_secs_f64() * 1000.0)
 }
 
-fn mib(bytes: u64) -> String {
+pub(super) fn mib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1_048_576.0)
 }
