@@ -3,6 +3,7 @@
 #
 #   benches/run.sh [SECONDS [WORKERS [OTHER PROGRAM]]] [--only PART OF A NAME]
 #                                                        10 s for each row and one worker by default
+#   benches/run.sh replicas [THREADS [SECONDS [BYTES]]]  three replicas, without read caches and with them
 #   benches/run.sh expiry [THREADS]                      many ends at once
 #   benches/run.sh memory [CONNECTIONS [THREADS]]        memory, and time to ready
 #

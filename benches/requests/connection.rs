@@ -24,7 +24,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its answer, whose status has to be of success. Returns the body.
+    /// Sends a request and reads its answer, whose status has to be of success, or 304. Returns the body.
     pub(super) async fn exchange(&mut self, request: &[u8]) -> io::Result<&[u8]> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
@@ -37,11 +37,16 @@ impl Connection {
                 body = self.body()?.unwrap_or(body);
             }
         }
-        if self.buffer.get(9) == Some(&b'2') {
+        if self.buffer.get(9) == Some(&b'2') || self.is_not_modified() {
             return Ok(&self.buffer[body]);
         }
         let answer = String::from_utf8_lossy(&self.buffer);
         Err(io::Error::other(format!("the server answered {answer}")))
+    }
+
+    /// Whether the last answer was 304: the client has the content already.
+    pub(super) fn is_not_modified(&self) -> bool {
+        self.buffer.get(9..12) == Some(b"304")
     }
 
     /// A header of the last answer.
@@ -59,7 +64,12 @@ impl Connection {
         let Some(head) = memmem::find(&self.buffer, b"\r\n\r\n") else {
             return Ok(None);
         };
-        let (start, length) = (head + 4, self.header("content-length"));
+        let start = head + 4;
+        if self.is_not_modified() {
+            // whatever length it names is that of the content (RFC 9110, section 8.6)
+            return Ok(Some(start..start));
+        }
+        let length = self.header("content-length");
         let length: Option<usize> = length.and_then(|n| n.parse().ok());
         length
             .map(|length| Some(start..start + length))

@@ -8,9 +8,10 @@ use futures_util::future::try_join_all;
 use super::connection::Connection;
 use super::load::Load;
 use super::process::Process;
+use super::product::Product;
 use super::redis_server::Redis;
 use super::request::request;
-use super::{product, scenario};
+use super::scenario;
 
 /// The argument that asks for this.
 pub(super) const MODE: &str = "expiry";
@@ -24,7 +25,13 @@ const SLOWEST: u64 = 4_000;
 /// Creates `threads` threads that end in the same second, and waits until all of them have ended.
 pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
-    let server = product::start(super::OWN, "tk", Some(&redis), 1)?;
+    let product = Product {
+        program: super::OWN,
+        prefix: "tk",
+        redis: Some(&redis),
+        workers: 1,
+    };
+    let server = product.start()?;
     let making = Duration::from_secs(threads / SLOWEST + 1);
     let end = now() + making + SHORTEST + Duration::from_secs(1);
     eprintln!("making {threads} threads");
@@ -36,8 +43,7 @@ pub(super) async fn measure(threads: u64) -> Result<(), Box<dyn Error>> {
     if now() + SHORTEST > end {
         return Err("the machine is too slow to make them in time".into());
     }
-    let scenarios = scenario::all(server.address()).await?;
-    let merge = &scenarios[1];
+    let merge = scenario::merges(server.address()).await?;
 
     let left = end
         .saturating_sub(now())

@@ -1,4 +1,4 @@
-//! The floor: an actix handler that answers 200 bytes and does nothing else.
+//! The floor: an actix handler that answers bytes from memory and does nothing else.
 
 use std::env;
 use std::io;
@@ -9,15 +9,50 @@ use actix_web::rt::System;
 use actix_web::{App, HttpResponse, HttpServer, web};
 
 use super::process::{Process, free_address};
+use super::request::request;
 
 /// First argument of a process that is to be the floor.
 pub(super) const MODE: &str = "floor";
 
-static BODY: [u8; 200] = [b'x'; 200];
+static SMALL: [u8; 200] = [b'x'; 200];
+static LARGE: [u8; 256 << 10] = [b'x'; 256 << 10];
+
+/// Its answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// 200 bytes.
+    Small,
+    /// 256 KiB.
+    Large,
+}
+
+impl Answer {
+    /// The request for it.
+    pub(super) fn request(self) -> Vec<u8> {
+        let line = match self {
+            Self::Small => "GET /",
+            Self::Large => "GET /large",
+        };
+        request(line, None, "")
+    }
+
+    /// The floor in tables.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Small => "actix handler, 200 bytes",
+            Self::Large => "actix handler, 256 KiB",
+        }
+    }
+}
 
 /// Serves, with the settings of the product's server.
 pub(super) fn serve(address: &str, workers: usize) -> io::Result<()> {
-    let server = HttpServer::new(|| App::new().route("/", web::get().to(answer)))
+    let app = || {
+        App::new()
+            .route("/", web::get().to(async || answer(&SMALL)))
+            .route("/large", web::get().to(async || answer(&LARGE)))
+    };
+    let server = HttpServer::new(app)
         .keep_alive(Duration::from_secs(75))
         .tcp_nodelay(true)
         .workers(workers)
@@ -25,10 +60,8 @@ pub(super) fn serve(address: &str, workers: usize) -> io::Result<()> {
     System::new().block_on(server.run())
 }
 
-async fn answer() -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("text/plain")
-        .body(&BODY[..])
+fn answer(body: &'static [u8]) -> HttpResponse {
+    HttpResponse::Ok().content_type("text/plain").body(body)
 }
 
 /// Starts this program again, as the floor.

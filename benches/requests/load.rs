@@ -9,13 +9,28 @@ use futures_util::future::try_join_all;
 
 use super::connection::Connection;
 
+/// Connections to each server.
 const CONNECTIONS: usize = 32;
 
-/// Open connections, and the requests that they send in turn.
-pub(super) struct Load<'a> {
-    connections: Vec<Connection>,
-    requests: &'a [Vec<u8>],
-    next: Cell<usize>,
+/// Requests without end.
+pub(super) trait Requests {
+    /// The request of that number.
+    fn nth(&self, n: usize) -> &[u8];
+}
+
+/// All in turn.
+impl Requests for [Vec<u8>] {
+    fn nth(&self, n: usize) -> &[u8] {
+        &self[n % self.len()]
+    }
+}
+
+/// Open connections, and the requests that they send.
+pub(super) struct Load<'a, R: ?Sized = [Vec<u8>]> {
+    pub(super) connections: Vec<Connection>,
+    pub(super) requests: &'a R,
+    /// The number of the next request.
+    pub(super) next: Cell<usize>,
 }
 
 /// The results.
@@ -29,7 +44,16 @@ pub(super) struct Outcome {
 
 impl<'a> Load<'a> {
     pub(super) async fn open(address: SocketAddr, requests: &'a [Vec<u8>]) -> io::Result<Self> {
-        let opening = (0..CONNECTIONS).map(|_| Connection::open(address));
+        Self::to(&[address], requests).await
+    }
+}
+
+impl<'a, R: Requests + ?Sized> Load<'a, R> {
+    /// Load for several servers. Each connection takes the next request.
+    pub(super) async fn to(addresses: &[SocketAddr], requests: &'a R) -> io::Result<Self> {
+        let count = CONNECTIONS * addresses.len();
+        let each = addresses.iter().cycle().take(count);
+        let opening = each.map(|&address| Connection::open(address));
         Ok(Self {
             connections: try_join_all(opening).await?,
             requests,
@@ -48,8 +72,8 @@ impl<'a> Load<'a> {
                 if sent - start >= time {
                     return Ok::<_, io::Error>(latencies);
                 }
-                let place = next.replace(next.get() + 1) % requests.len();
-                connection.exchange(&requests[place]).await?;
+                let n = next.replace(next.get() + 1);
+                connection.exchange(requests.nth(n)).await?;
                 latencies.push(sent.elapsed());
             }
         });

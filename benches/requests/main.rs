@@ -1,19 +1,26 @@
 //! The CPU cost of a request, the server's and Redis', compared with an actix handler that does nothing.
 //! `benches/run.sh` runs it, `benches/README.md` describes it.
 
+mod conditional;
 mod connection;
 mod expiry;
 mod floor;
 mod load;
 mod measure;
 mod memory;
+mod mix;
 mod process;
 mod product;
+mod read_cache;
+mod reads;
 mod redis_server;
+mod replicas;
 mod report;
 mod request;
 mod scenario;
+mod schedule;
 mod socket;
+mod subject;
 
 use std::env;
 use std::error::Error;
@@ -47,20 +54,30 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(flag) => args.drain(flag..).nth(1).unwrap_or_default(),
         None => String::new(),
     };
-    if args.first().is_some_and(|mode| mode == expiry::MODE) {
-        let threads = args.get(1).map_or(Ok(100_000), |text| text.parse())?;
-        return System::new().block_on(expiry::measure(threads));
-    }
-    if args.first().is_some_and(|mode| mode == memory::MODE) {
-        let number =
-            |place: usize, default| args.get(place).map_or(Ok(default), |text| text.parse());
-        let (connections, threads) = (number(1, 10_000)?, number(2, 100_000)?);
-        return System::new().block_on(memory::measure(connections, threads));
-    }
     let number = |place, default| {
         args.get(place)
             .map_or(Ok(default), |arg: &String| arg.parse())
     };
+    match args.first().map(String::as_str) {
+        Some(expiry::MODE) => {
+            let threads = number(1, 100_000)?;
+            return System::new().block_on(expiry::measure(threads));
+        }
+        Some(memory::MODE) => {
+            let (connections, threads) = (number(1, 10_000)?, number(2, 100_000)?);
+            let measuring = memory::measure(connections as usize, threads as usize);
+            return System::new().block_on(measuring);
+        }
+        Some(replicas::MODE) => {
+            let plan = replicas::Plan {
+                threads: number(1, 10_000)? as usize,
+                time: Duration::from_secs(number(2, 10)?),
+                cache_bytes: number(3, 64 << 20)?,
+            };
+            return System::new().block_on(replicas::measure(&plan));
+        }
+        _ => {}
+    }
     let plan = Plan {
         time: Duration::from_secs(number(0, 10)?),
         workers: number(1, 1)?,

@@ -3,19 +3,20 @@
 
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::floor;
-use super::load::{Load, Outcome};
 use super::process::Process;
-use super::product;
+use super::product::{Product, READ_CACHE};
+use super::read_cache::Expected;
 use super::redis_server::Redis;
 use super::report::{self, Row};
-use super::scenario::{self, Scenario};
-use super::socket::Socket;
+use super::subject::{Subject, measured};
+use super::{reads, scenario};
+use scenario::Scenario;
 
-const WARM_UP: Duration = Duration::from_secs(1);
-const SLICE: Duration = Duration::from_millis(500);
+const OF_OTHER: &str = ", the other program";
 
 /// The measurements to make.
 pub(super) struct Plan {
@@ -32,33 +33,39 @@ pub(super) struct Plan {
 pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     let floor = floor::start(plan.workers)?;
-    let server = product::start(super::OWN, "tk", Some(&redis), plan.workers)?;
+    let product = plan.product(super::OWN, "tk", &redis);
+    let server = product.start()?;
+    let uncached = product.start_with("uncached", &[(READ_CACHE, "0")])?;
     let other = plan.other.as_deref();
-    let other = other.map(|program| product::start(program, "other", Some(&redis), plan.workers));
+    let other = other.map(|program| plan.product(program, "other", &redis).start());
     let other = other.transpose()?;
 
     eprintln!("making threads");
     let others = match &other {
-        Some(other) => scenario::all(other.address()).await?,
+        Some(other) => of_states(other.address()).await?,
         None => Vec::new(),
     };
     let mut others = others.into_iter();
-    let mut scenarios = scenario::all(server.address()).await?;
+    let scenarios = of_states(server.address()).await?;
     let owned = scenario::of_owners(server.address()).await?;
-    scenarios.extend(scenario::of_scopes(server.address()).await?);
-    let empty = Scenario::floor();
     let mut rows = Vec::new();
     for scenario in &scenarios {
         let of_other = others.next();
         if !scenario.name.contains(&plan.only) {
             continue;
         }
-        let mut row = vec![
-            Subject::asked(&empty, &floor).await?,
-            Subject::asked(scenario, &server).await?,
-        ];
+        let empty = Scenario::floor(scenario.floor);
+        let mut row = vec![Subject::asked(&empty, &floor).await?];
+        let small = scenario.small_cache.map(|bytes| {
+            // a replica, so it has the same threads
+            product.start_with("small-cache", &[(READ_CACHE, bytes)])
+        });
+        let small = small.transpose()?;
+        row.extend(with_caches(scenario, &server, small.as_ref()).await?);
+        let without = Subject::asked(scenario, &uncached).await?;
+        row.push(without.named(", cache off"));
         if let (Some(scenario), Some(other)) = (&of_other, &other) {
-            row.push(Subject::asked(scenario, other).await?.of_other());
+            row.push(Subject::asked(scenario, other).await?.named(OF_OTHER));
         }
         let mut owned = owned.iter();
         if let Some(owned) = owned.find(|owned| owned.name.starts_with(&scenario.name)) {
@@ -66,38 +73,86 @@ pub(super) async fn all(plan: &Plan) -> Result<(), Box<dyn Error>> {
         }
         rows.push(measured(row, &redis, plan.time).await?);
     }
-    for (name, requests) in scenario::of_socket(server.address()).await? {
-        if name.contains(&plan.only) {
-            let row = vec![
-                Subject::asked(&empty, &floor).await?,
-                Subject::told(name, &requests, &server).await?,
-            ];
-            rows.push(measured(row, &redis, plan.time).await?);
-        }
-    }
+    rows.extend(of_one_program(plan, &redis, &floor, &server).await?);
     if scenario::CONFIRMED.contains(&plan.only) {
-        rows.push(confirmed(plan, &empty, &floor).await?);
+        rows.push(confirmed(plan, &floor).await?);
     }
     print!("{}", report::table(&rows));
     Ok(())
 }
 
+/// The scenarios that every program gets.
+async fn of_states(server: SocketAddr) -> io::Result<Vec<Scenario>> {
+    let mut scenarios = reads::all(server).await?;
+    scenarios.extend(scenario::writes(server).await?);
+    Ok(scenarios)
+}
+
+/// The product with its default cache, and with one in which no read finds a copy, if there is one.
+async fn with_caches<'a>(
+    scenario: &'a Scenario,
+    server: &'a Process,
+    small: Option<&'a Process>,
+) -> io::Result<Vec<Subject<'a>>> {
+    let subject = Subject::asked(scenario, server).await?;
+    let Some(small) = small else {
+        return Ok(vec![subject]);
+    };
+    let missing = Subject::asked(scenario, small).await?;
+    Ok(vec![
+        subject.named(", warm").expecting(Expected::Hits),
+        missing
+            .named(", every read a miss")
+            .expecting(Expected::Misses),
+    ])
+}
+
+/// Rows that have nothing to compare with except the floor.
+async fn of_one_program(
+    plan: &Plan,
+    redis: &Redis,
+    floor: &Process,
+    server: &Process,
+) -> Result<Vec<Vec<Row>>, Box<dyn Error>> {
+    let mut rows = Vec::new();
+    let empty = Scenario::floor(floor::Answer::Small);
+    for scenario in &scenario::of_scopes(server.address()).await? {
+        if scenario.name.contains(&plan.only) {
+            let row = vec![
+                Subject::asked(&empty, floor).await?,
+                Subject::asked(scenario, server).await?,
+            ];
+            rows.push(measured(row, redis, plan.time).await?);
+        }
+    }
+    for (name, requests) in scenario::of_socket(server.address()).await? {
+        if name.contains(&plan.only) {
+            let row = vec![
+                Subject::asked(&empty, floor).await?,
+                Subject::told(name, &requests, server).await?,
+            ];
+            rows.push(measured(row, redis, plan.time).await?);
+        }
+    }
+    Ok(rows)
+}
+
 /// The row of writes that a replica confirms, on a Redis of its own: one that has a replica costs
 /// more in all rows.
-async fn confirmed(
-    plan: &Plan,
-    empty: &Scenario,
-    floor: &Process,
-) -> Result<Vec<Row>, Box<dyn Error>> {
+async fn confirmed(plan: &Plan, floor: &Process) -> Result<Vec<Row>, Box<dyn Error>> {
     let (redis, _replica) = Redis::start_with_replica()?;
-    let start = |program, prefix| product::start_confirming(program, prefix, &redis, plan.workers);
+    let start = |program, prefix| {
+        let product = plan.product(program, prefix, &redis);
+        product.start_with(prefix, &[("THREADKEEP_WAIT_REPLICAS", "1")])
+    };
     let server = start(super::OWN, "confirming")?;
     let scenario = scenario::confirmed(server.address()).await?;
     let other = plan.other.as_deref();
     let other = other.map(|program| start(program, "other-confirming"));
     let other = other.transpose()?;
+    let empty = Scenario::floor(scenario.floor);
     let mut row = vec![
-        Subject::asked(empty, floor).await?,
+        Subject::asked(&empty, floor).await?,
         Subject::asked(&scenario, &server).await?,
     ];
     let of_other = match &other {
@@ -105,96 +160,18 @@ async fn confirmed(
         None => None,
     };
     if let Some((scenario, other)) = &of_other {
-        row.push(Subject::asked(scenario, other).await?.of_other());
+        row.push(Subject::asked(scenario, other).await?.named(OF_OTHER));
     }
     Ok(measured(row, &redis, plan.time).await?)
 }
 
-/// One program in one row, and what it took so far.
-struct Subject<'a> {
-    name: String,
-    load: Source<'a>,
-    process: &'a Process,
-    outcome: Outcome,
-    server_cpu: Duration,
-    redis_cpu: Duration,
-}
-
-/// Where the requests come from.
-enum Source<'a> {
-    Connections(Load<'a>),
-    /// One socket with 64 requests at once.
-    Socket(Socket, &'a [String]),
-}
-
-impl<'a> Subject<'a> {
-    async fn asked(scenario: &'a Scenario, process: &'a Process) -> io::Result<Self> {
-        let load = Load::open(process.address(), &scenario.requests).await?;
-        Ok(Self::new(
-            &scenario.name,
-            Source::Connections(load),
-            process,
-        ))
-    }
-
-    async fn told(name: &str, requests: &'a [String], process: &'a Process) -> io::Result<Self> {
-        let socket = Socket::open(process.address()).await?;
-        Ok(Self::new(name, Source::Socket(socket, requests), process))
-    }
-
-    fn new(name: &str, load: Source<'a>, process: &'a Process) -> Self {
-        Self {
-            name: name.into(),
-            load,
-            process,
-            outcome: Outcome::default(),
-            server_cpu: Duration::ZERO,
-            redis_cpu: Duration::ZERO,
+impl Plan {
+    fn product<'a>(&self, program: &'a str, prefix: &'a str, redis: &'a Redis) -> Product<'a> {
+        Product {
+            program,
+            prefix,
+            redis: Some(redis),
+            workers: self.workers,
         }
     }
-
-    fn of_other(mut self) -> Self {
-        self.name += ", the other program";
-        self
-    }
-
-    async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
-        match &mut self.load {
-            Source::Connections(load) => load.run(time).await,
-            Source::Socket(socket, requests) => socket.run(requests, time).await,
-        }
-    }
-
-    async fn measure(&mut self, redis: &Redis, time: Duration) -> io::Result<()> {
-        let (server_before, redis_before) = (self.process.cpu()?, redis.cpu()?);
-        let outcome = self.run(time).await?;
-        self.server_cpu += self.process.cpu()? - server_before;
-        self.redis_cpu += redis.cpu()? - redis_before;
-        self.outcome.time += outcome.time;
-        self.outcome.latencies.extend(outcome.latencies);
-        Ok(())
-    }
-
-    fn row(self) -> Row {
-        Row::new(self.name, self.outcome, self.server_cpu, self.redis_cpu)
-    }
-}
-
-/// Rows of all these, the floor's first.
-async fn measured(
-    mut subjects: Vec<Subject<'_>>,
-    redis: &Redis,
-    time: Duration,
-) -> io::Result<Vec<Row>> {
-    for subject in &mut subjects {
-        eprintln!("{}", subject.name);
-        subject.run(WARM_UP).await?;
-    }
-    let slices = (time.as_millis() / SLICE.as_millis()).max(1) as u32;
-    for _ in 0..slices {
-        for subject in &mut subjects {
-            subject.measure(redis, time / slices).await?;
-        }
-    }
-    Ok(subjects.into_iter().map(Subject::row).collect())
 }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::OWN;
 use super::connection::Connection;
 use super::process::{Process, free_address};
-use super::product;
+use super::product::Product;
 use super::redis_server::Redis;
 use super::request::request;
 
@@ -38,7 +38,7 @@ pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Bo
         millis(embedded)
     );
 
-    let server = product::start(OWN, "tk", Some(&redis), 1)?;
+    let server = product(Some(&redis)).start()?;
     let before = resident_bytes(&server)?;
     make(server.address(), threads, 100).await?;
     let idle = idle(server.address(), connections).await?;
@@ -54,7 +54,7 @@ pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Bo
     );
     drop((idle, server));
 
-    let server = product::start(OWN, "tk", None, 1)?;
+    let server = product(None).start()?;
     let before = resident_bytes(&server)?;
     let state_bytes = make(server.address(), threads, STATE_BYTES).await?;
     let after = resident_bytes(&server)?;
@@ -68,12 +68,21 @@ pub(super) async fn measure(connections: usize, threads: usize) -> Result<(), Bo
     Ok(())
 }
 
+fn product(redis: Option<&Redis>) -> Product<'_> {
+    Product {
+        program: OWN,
+        prefix: "tk",
+        redis,
+        workers: 1,
+    }
+}
+
 /// The median of the times from the start of the process to its first answer that it is ready.
 async fn ready(redis: Option<&Redis>) -> Result<Duration, Box<dyn Error>> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
         let address = free_address()?;
-        let command = product::command(OWN, "tk", redis, 1, address);
+        let command = product(redis).command(address);
         let start = Instant::now();
         let process = Process::spawn(command, address, "tk")?;
         while !is_ready(address).await {
@@ -144,7 +153,7 @@ async fn idle(server: SocketAddr, count: usize) -> io::Result<Vec<Connection>> {
 }
 
 /// Memory that a process has taken of the machine (`VmRSS`, see `proc_pid_status(5)`).
-fn resident_bytes(process: &Process) -> io::Result<u64> {
+pub(super) fn resident_bytes(process: &Process) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|text| text.trim().strip_suffix(" kB"));
@@ -157,6 +166,6 @@ fn millis(duration: Duration) -> String {
     format!("{:.1}", duration.as_secs_f64() * 1000.0)
 }
 
-fn mib(bytes: u64) -> String {
+pub(super) fn mib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1_048_576.0)
 }

@@ -14,6 +14,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A process that listens. It is killed when the value goes.
+#[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     address: SocketAddr,

@@ -10,54 +10,52 @@ use super::redis_server::Redis;
 /// An API key of started servers.
 pub(super) const API_KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// Starts the program, an executable of the product, over that Redis or its embedded store. Its keys
-/// have that prefix: so two of them do not meet.
-pub(super) fn start(
-    program: &str,
-    prefix: &str,
-    redis: Option<&Redis>,
-    workers: u64,
-) -> io::Result<Process> {
-    let address = free_address()?;
-    let command = command(program, prefix, redis, workers, address);
-    Process::start(command, address, prefix)
+/// The variable that limits the memory for copies of states.
+pub(super) const READ_CACHE: &str = "THREADKEEP_READ_CACHE_BYTES";
+
+/// A program to start, and what it is started over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Product<'a> {
+    /// An executable of the product.
+    pub(super) program: &'a str,
+    /// Prefix of its keys in Redis. Programs with the same prefix are replicas with the same threads.
+    pub(super) prefix: &'a str,
+    /// None for the embedded store.
+    pub(super) redis: Option<&'a Redis>,
+    pub(super) workers: u64,
 }
 
-/// The same, with writes that wait for a replica of that Redis.
-pub(super) fn start_confirming(
-    program: &str,
-    prefix: &str,
-    redis: &Redis,
-    workers: u64,
-) -> io::Result<Process> {
-    let address = free_address()?;
-    let mut command = command(program, prefix, Some(redis), workers, address);
-    command.env("THREADKEEP_WAIT_REPLICAS", "1");
-    Process::start(command, address, prefix)
-}
-
-/// The program with its settings, to listen there.
-pub(super) fn command(
-    program: &str,
-    prefix: &str,
-    redis: Option<&Redis>,
-    workers: u64,
-    address: SocketAddr,
-) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env_clear()
-        .env("THREADKEEP_LISTEN", address.to_string())
-        .env("THREADKEEP_WORKERS", workers.to_string())
-        .env("THREADKEEP_API_KEYS", format!("bench:{API_KEY}"))
-        .env("THREADKEEP_KEY_PREFIX", prefix)
-        .env(
-            "THREADKEEP_SIGNING_KEYS",
-            "bench:0123456789abcdef0123456789abcdef",
-        );
-    if let Some(redis) = redis {
-        let url = format!("redis://{}", redis.address());
-        command.env("THREADKEEP_REDIS_URL", url);
+impl Product<'_> {
+    /// Starts it with its default settings. Its output is in a file that the prefix names.
+    pub(super) fn start(&self) -> io::Result<Process> {
+        self.start_with(self.prefix, &[])
     }
-    command
+
+    /// Starts it with these variables. Its output is in a file of that name.
+    pub(super) fn start_with(&self, name: &str, variables: &[(&str, &str)]) -> io::Result<Process> {
+        let address = free_address()?;
+        let mut command = self.command(address);
+        command.envs(variables.iter().copied());
+        Process::start(command, address, name)
+    }
+
+    /// The program with its settings, to listen there.
+    pub(super) fn command(&self, address: SocketAddr) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .env_clear()
+            .env("THREADKEEP_LISTEN", address.to_string())
+            .env("THREADKEEP_WORKERS", self.workers.to_string())
+            .env("THREADKEEP_API_KEYS", format!("bench:{API_KEY}"))
+            .env("THREADKEEP_KEY_PREFIX", self.prefix)
+            .env(
+                "THREADKEEP_SIGNING_KEYS",
+                "bench:0123456789abcdef0123456789abcdef",
+            );
+        if let Some(redis) = self.redis {
+            let url = format!("redis://{}", redis.address());
+            command.env("THREADKEEP_REDIS_URL", url);
+        }
+        command
+    }
 }

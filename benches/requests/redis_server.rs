@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::process::{PATIENCE, Process, free_address};
 
 /// A `redis-server` from the PATH.
+#[derive(Debug)]
 pub(super) struct Redis(Process);
 
 impl Redis {

@@ -1,16 +1,17 @@
-//! The requests.
+//! The requests: writes to states, and whatever else has a row.
 
 use std::io;
 use std::net::SocketAddr;
 
 use super::connection::Connection;
+use super::floor::Answer;
 use super::product::API_KEY;
 use super::request::{message, request, request_with, value};
 
 /// Threads that the requests go to in turn.
-const THREADS: usize = 1_000;
+pub(super) const THREADS: usize = 1_000;
 
-const MESSAGES: usize = 50;
+pub(super) const MESSAGES: usize = 50;
 const MANY_MESSAGES: usize = 1_000;
 
 /// Threads whose state has nearly the largest size, and its content in addition to messages.
@@ -24,20 +25,30 @@ pub(super) const CONFIRMED: &str = "merge one key, confirmed by a replica";
 pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) requests: Vec<Vec<u8>>,
+    /// The floor that they are compared with.
+    pub(super) floor: Answer,
+    /// The size of a read cache in which none of them finds a copy; none if they read no content.
+    pub(super) small_cache: Option<&'static str>,
 }
 
 impl Scenario {
-    pub(super) fn floor() -> Self {
+    /// Requests that read no content and whose answers are short.
+    fn new(name: &str, requests: Vec<Vec<u8>>) -> Self {
         Self {
-            name: "actix handler, 200 bytes".into(),
-            requests: vec![request("GET /", None, "")],
+            name: name.into(),
+            requests,
+            floor: Answer::Small,
+            small_cache: None,
         }
+    }
+
+    pub(super) fn floor(answer: Answer) -> Self {
+        Self::new(answer.name(), vec![answer.request()])
     }
 }
 
-/// The scenarios, over threads that are made for them.
-pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
-    let of_values = threads(server, THREADS, ten_values).await?;
+/// Writes to states of threads that are made for them.
+pub(super) async fn writes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_messages = threads(server, THREADS, |n| messages(n, MESSAGES)).await?;
     let of_many = threads(server, THREADS, |n| messages(n, MANY_MESSAGES)).await?;
     let large = |n| {
@@ -46,29 +57,25 @@ pub(super) async fn all(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     };
     let of_much = threads(server, LARGE_THREADS, large).await?;
 
-    let read = |(_, id): (usize, &String)| request("GET /v1/threads/current/state", Some(id), "");
     Ok(vec![
-        Scenario {
-            name: "read 10 keys of 100 bytes".into(),
-            requests: of_values.iter().enumerate().map(read).collect(),
-        },
-        Scenario {
-            name: "merge one key of 100 bytes".into(),
-            requests: of_values.iter().enumerate().map(merge).collect(),
-        },
-        Scenario {
-            name: "push 200 bytes, window 50".into(),
-            requests: push(&of_messages, MESSAGES),
-        },
-        Scenario {
-            name: "push 200 bytes, window 1,000".into(),
-            requests: push(&of_many, MANY_MESSAGES),
-        },
-        Scenario {
-            name: "push 200 bytes, window 50, next to 900 KiB".into(),
-            requests: push(&of_much, MESSAGES),
-        },
+        merges(server).await?,
+        Scenario::new("push 200 bytes, window 50", push(&of_messages, MESSAGES)),
+        Scenario::new(
+            "push 200 bytes, window 1,000",
+            push(&of_many, MANY_MESSAGES),
+        ),
+        Scenario::new(
+            "push 200 bytes, window 50, next to 900 KiB",
+            push(&of_much, MESSAGES),
+        ),
     ])
+}
+
+/// Merges into states of ten keys.
+pub(super) async fn merges(server: SocketAddr) -> io::Result<Scenario> {
+    let ids = threads(server, THREADS, ten_values).await?;
+    let requests = ids.iter().enumerate().map(merge).collect();
+    Ok(Scenario::new("merge one key of 100 bytes", requests))
 }
 
 /// The same writes to threads of one owner: each takes turns with the row whose name its own begins with.
@@ -76,27 +83,27 @@ pub(super) async fn of_owners(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     let of_values = owned(server, THREADS, ten_values).await?;
     let of_messages = owned(server, THREADS, |n| messages(n, MESSAGES)).await?;
     Ok(vec![
-        Scenario {
-            name: "merge one key of 100 bytes, a thread with an owner".into(),
-            requests: of_values.iter().enumerate().map(merge).collect(),
-        },
-        Scenario {
-            name: "push 200 bytes, window 50, a thread with an owner".into(),
-            requests: push(&of_messages, MESSAGES),
-        },
+        Scenario::new(
+            "merge one key of 100 bytes, a thread with an owner",
+            of_values.iter().enumerate().map(merge).collect(),
+        ),
+        Scenario::new(
+            "push 200 bytes, window 50, a thread with an owner",
+            push(&of_messages, MESSAGES),
+        ),
     ])
 }
 
 /// Merges whose answer waits for a replica of Redis.
 pub(super) async fn confirmed(server: SocketAddr) -> io::Result<Scenario> {
-    let ids = threads(server, THREADS, ten_values).await?;
     Ok(Scenario {
         name: CONFIRMED.into(),
-        requests: ids.iter().enumerate().map(merge).collect(),
+        ..merges(server).await?
     })
 }
 
-fn push(ids: &[String], window: usize) -> Vec<Vec<u8>> {
+/// Pushes onto messages of these threads.
+pub(super) fn push(ids: &[String], window: usize) -> Vec<Vec<u8>> {
     let line = format!("POST /v1/threads/current/state/messages/push?max_records={window}");
     let ids = ids.iter().enumerate();
     ids.map(|(n, id)| request(&line, Some(id), &message(n)))
@@ -134,18 +141,18 @@ pub(super) async fn of_scopes(server: SocketAddr) -> io::Result<Vec<Scenario>> {
     };
     let append = |n: usize| format!(r#"{{"id":"turn-{n}","value":{}}}"#, message(n));
     Ok(vec![
-        Scenario {
-            name: "tool kv_write, 100 bytes".into(),
-            requests: call("POST /v1/tools/kv_write", &write),
-        },
-        Scenario {
-            name: "tool kv_read, 100 bytes".into(),
-            requests: call("POST /v1/tools/kv_read", &read),
-        },
-        Scenario {
-            name: "an item of a history, a repeat".into(),
-            requests: call("POST /v1/threads/current/history", &append),
-        },
+        Scenario::new(
+            "tool kv_write, 100 bytes",
+            call("POST /v1/tools/kv_write", &write),
+        ),
+        Scenario::new(
+            "tool kv_read, 100 bytes",
+            call("POST /v1/tools/kv_read", &read),
+        ),
+        Scenario::new(
+            "an item of a history, a repeat",
+            call("POST /v1/threads/current/history", &append),
+        ),
     ])
 }
 
@@ -181,20 +188,21 @@ pub(super) async fn of_socket(server: SocketAddr) -> io::Result<[(&'static str, 
 }
 
 /// Ten members of 100 bytes.
-fn ten_values(n: usize) -> String {
+pub(super) fn ten_values(n: usize) -> String {
     let members: Vec<_> = (0..10)
         .map(|key| format!(r#""key{key}":{}"#, value(n + key)))
         .collect();
     members.join(",")
 }
 
-fn messages(n: usize, count: usize) -> String {
+/// A member with that many messages.
+pub(super) fn messages(n: usize, count: usize) -> String {
     let messages: Vec<_> = (0..count).map(|m| message(n + m)).collect();
     format!(r#""messages":[{}]"#, messages.join(","))
 }
 
 /// Creates threads with these members as their states, and returns the signed ids.
-async fn threads(
+pub(super) async fn threads(
     server: SocketAddr,
     count: usize,
     members: impl Fn(usize) -> String,

@@ -47,11 +47,7 @@ impl Api {
 
     /// A request for the whole of a state of that operation.
     pub(super) fn read(&self, operation: Operation, state: &str) -> Vec<u8> {
-        let read = match operation {
-            Operation::ReadKeys | Operation::Merge | Operation::ReadLarge => Operation::ReadKeys,
-            Operation::Push(_) | Operation::ReadMessages => Operation::ReadMessages,
-        };
-        self.request(read, state, 0)
+        self.request(operation.read(), state, 0)
     }
 
     /// The state that an answer to such a request tells.

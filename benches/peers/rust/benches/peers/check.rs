@@ -5,16 +5,17 @@ use std::io;
 use serde_json::Value;
 
 use super::connection::Connection;
+use super::measure::Work;
 use super::operation::Operation;
 use super::peer::Peer;
 use super::request::message;
 
 /// Makes a state, sends the request once, and reads the state.
 pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
-    let mut connection = Connection::open(peer.process.address()).await?;
+    let mut connection = Connection::open(peer.server(operation).address()).await?;
     // of a number that differs from the earlier content
     let (mut content, n) = (operation.start(0), 7_777);
-    let name = format!("check-{operation:?}");
+    let name = format!("check-{}", operation.word());
     let state = peer.api.create(&mut connection, &name, &content).await?;
     let request = peer.api.request(operation, &state, n);
     connection.exchange(&request).await?;
@@ -31,9 +32,16 @@ pub(super) async fn one(peer: &Peer, operation: Operation) -> io::Result<()> {
 }
 
 /// Reads states that have been measured: they have their first content and all writes, and a window is exactly full.
-pub(super) async fn all(peer: &Peer, operation: Operation, states: &[String]) -> io::Result<()> {
-    let mut connection = Connection::open(peer.process.address()).await?;
-    for (n, state) in states.iter().enumerate().step_by(10) {
+/// Conditional reads are still answered 304.
+pub(super) async fn all(peer: &Peer, operation: Operation, work: &Work) -> io::Result<()> {
+    let mut connection = Connection::open(peer.server(operation).address()).await?;
+    for (n, state) in work.states.iter().enumerate().step_by(10) {
+        if operation == Operation::ReadUnchanged {
+            connection.exchange(&work.requests[n]).await?;
+            if !connection.is_not_modified() {
+                return Err(wrong(peer, operation, &Value::Null));
+            }
+        }
         let answer = connection
             .exchange(&peer.api.read(operation, state))
             .await?;

@@ -21,9 +21,7 @@ pub(super) async fn create(connection: &mut Connection, content: &Content) -> io
 
 pub(super) fn request(operation: Operation, cookie: &str, n: usize) -> Vec<u8> {
     let (line, body) = match operation {
-        Operation::ReadKeys | Operation::ReadMessages | Operation::ReadLarge => {
-            ("GET /state".into(), String::new())
-        }
+        Operation::Read(..) | Operation::ReadUnchanged => ("GET /state".into(), String::new()),
         Operation::Merge => {
             let body = format!(r#"{{"{}":{}}}"#, key(n % 10), value(n));
             ("PATCH /state".into(), body)

@@ -3,6 +3,8 @@
 
 mod api;
 mod check;
+#[path = "../../../../requests/conditional.rs"]
+mod conditional;
 #[path = "../../../../requests/connection.rs"]
 mod connection;
 mod content;
@@ -13,9 +15,11 @@ mod floor;
 mod load;
 mod machine;
 mod measure;
+mod meter;
 mod operation;
 mod peer;
 mod picture;
+mod plain_get;
 #[path = "../../../../requests/process.rs"]
 mod process;
 #[path = "../../../../requests/product.rs"]

@@ -5,24 +5,25 @@ use std::io;
 use std::time::Duration;
 
 use super::check;
+use super::conditional::repeated;
 use super::connection::Connection;
 use super::floor;
 use super::load::Load;
-use super::machine;
-use super::operation::Operation;
+use super::meter::Meter;
+use super::operation::{Cache, Operation, Size};
 use super::peer::{Peer, Programs, start_all};
+use super::plain_get::PlainGet;
 use super::process::Process;
 use super::redis_server::Redis;
 use super::report::Row;
-use super::request::request;
 use super::results::{Cell, Section};
 
 const WARM_UP: Duration = Duration::from_secs(1);
 
 /// The requests to one peer for one operation.
-struct Work {
-    states: Vec<String>,
-    requests: Vec<Vec<u8>>,
+pub(super) struct Work {
+    pub(super) states: Vec<String>,
+    pub(super) requests: Vec<Vec<u8>>,
 }
 
 /// Checks every peer, measures, and checks again. In a round, the peers take turns with each operation: other load on
@@ -38,53 +39,107 @@ pub(super) async fn all(
     let mut work = Vec::new();
     for peer in &peers {
         eprintln!("preparing {}", peer.name);
-        work.push(prepare(peer).await?);
+        work.push(prepare_all(peer).await?);
     }
 
-    let mut sections: Vec<_> = Operation::ALL
-        .map(|operation| Section {
-            operation,
-            floor: Cell::new(),
-            peers: peers.iter().map(|peer| (peer.name, Cell::new())).collect(),
+    let mut sections: Vec<_> = (0..Operation::ALL.len())
+        .map(|place| {
+            let peers = peers.iter().zip(&work);
+            let cells =
+                peers.map(|(peer, work)| (peer.name, work[place].as_ref().map(|_| Cell::new())));
+            section(Operation::ALL[place], cells.collect())
         })
-        .into();
-    let empty = [request("GET /", None, "")];
+        .collect();
     for round in 1..=rounds {
         for (place, section) in sections.iter_mut().enumerate() {
-            eprintln!("round {round} of {rounds}: {}", section.operation.name());
-            section.floor.add(row(&empty, &floor, &redis, time).await?);
+            let operation = section.operation;
+            eprintln!("round {round} of {rounds}: {}", operation.name());
+            let request = [operation.floor().request()];
+            section
+                .floor
+                .add(row(&request, &floor, &redis, time).await?);
+            if let Some(cell) = &mut section.plain_get {
+                cell.add(plain_get(&redis, time).await?);
+            }
             for ((peer, work), (_, cell)) in peers.iter().zip(&work).zip(&mut section.peers) {
-                cell.add(row(&work[place].requests, &peer.process, &redis, time).await?);
+                if let (Some(work), Some(cell)) = (&work[place], cell) {
+                    let server = peer.server(operation);
+                    cell.add(row(&work.requests, server, &redis, time).await?);
+                }
             }
         }
     }
 
     for (peer, work) in peers.iter().zip(&work) {
         for (operation, work) in Operation::ALL.into_iter().zip(work) {
-            check::all(peer, operation, &work.states).await?;
+            if let Some(work) = work {
+                check::all(peer, operation, work).await?;
+            }
         }
     }
     Ok(sections)
 }
 
-async fn prepare(peer: &Peer) -> io::Result<Vec<Work>> {
-    let mut connection = Connection::open(peer.process.address()).await?;
-    let mut all = Vec::new();
+fn section(operation: Operation, peers: Vec<(&'static str, Option<Cell>)>) -> Section {
+    let reads_all = operation == Operation::Read(Size::Large, Cache::Cold);
+    Section {
+        operation,
+        floor: Cell::new(),
+        plain_get: reads_all.then(Cell::new),
+        peers,
+    }
+}
+
+/// The work of each operation.
+async fn prepare_all(peer: &Peer) -> io::Result<Vec<Option<Work>>> {
+    let mut all: Vec<Option<Work>> = Vec::new();
     for operation in Operation::ALL {
-        check::one(peer, operation).await?;
-        let mut states = Vec::new();
-        for n in 0..operation.states() {
-            let (name, content) = (format!("{operation:?}-{n}"), operation.start(n));
-            states.push(peer.api.create(&mut connection, &name, &content).await?);
-        }
-        let numbered = states.iter().enumerate();
-        let requests = numbered.map(|(n, state)| peer.api.request(operation, state, n));
-        all.push(Work {
-            requests: requests.collect(),
-            states,
-        });
+        let work = match operation {
+            Operation::ReadUnchanged => {
+                let mut read = Operation::ALL.iter().zip(&all);
+                let read = read.find(|(read, _)| **read == operation.read());
+                match read.and_then(|(_, work)| work.as_ref()) {
+                    Some(work) => prepare_unchanged(peer, work).await?,
+                    None => None,
+                }
+            }
+            _ => prepare(peer, operation).await?,
+        };
+        all.push(work);
     }
     Ok(all)
+}
+
+/// Makes the states and the requests; none if the peer is not measured with them.
+async fn prepare(peer: &Peer, operation: Operation) -> io::Result<Option<Work>> {
+    if !peer.has_row(operation) {
+        return Ok(None);
+    }
+    check::one(peer, operation).await?;
+    let mut connection = Connection::open(peer.server(operation).address()).await?;
+    let (mut states, mut requests) = (Vec::new(), Vec::new());
+    for n in 0..operation.states() {
+        let (name, content) = (format!("{}-{n}", operation.word()), operation.start(n));
+        let state = peer.api.create(&mut connection, &name, &content).await?;
+        requests.push(peer.api.request(operation, &state, n));
+        states.push(state);
+    }
+    Ok(Some(Work { states, requests }))
+}
+
+/// The requests of a client that has read these states; none if the peer does not answer them with 304.
+async fn prepare_unchanged(peer: &Peer, read: &Work) -> io::Result<Option<Work>> {
+    let operation = Operation::ReadUnchanged;
+    let mut connection = Connection::open(peer.server(operation).address()).await?;
+    let mut requests = Vec::new();
+    for request in &read.requests {
+        match repeated(&mut connection, request).await? {
+            Some(request) => requests.push(request),
+            None => return Ok(None),
+        }
+    }
+    let states = read.states.clone();
+    Ok(Some(Work { states, requests }))
 }
 
 async fn row(
@@ -95,12 +150,15 @@ async fn row(
 ) -> io::Result<(Row, f64)> {
     let mut load = Load::open(server.address(), requests).await?;
     load.run(WARM_UP).await?;
-    let (server_before, redis_before) = (server.cpu()?, redis.cpu()?);
-    let (machine_before, load_before) = (machine::times()?, machine::own_cpu()?);
+    let meter = Meter::start(Some(server), redis)?;
     let outcome = load.run(time).await?;
-    let server_cpu = server.cpu()? - server_before;
-    let redis_cpu = redis.cpu()? - redis_before;
-    let ours = server_cpu + redis_cpu + machine::own_cpu()?.saturating_sub(load_before);
-    let others = machine::times()?.others(&machine_before, ours);
-    Ok((Row::new("", outcome, server_cpu, redis_cpu), others))
+    meter.stop(outcome)
+}
+
+async fn plain_get(redis: &Redis, time: Duration) -> io::Result<(Row, f64)> {
+    let mut load = PlainGet::open(redis.address()).await?;
+    load.run(WARM_UP).await?;
+    let meter = Meter::start(None, redis)?;
+    let outcome = load.run(time).await?;
+    meter.stop(outcome)
 }

@@ -1,59 +1,114 @@
 //! The requests to every peer.
 
 use super::content::{Content, key};
+use super::floor::Answer;
 use super::request::{message, value};
 
 /// A kind of request, a row of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    ReadKeys,
+    Read(Size, Cache),
+    /// A read of 256 KiB by a client that has them already, of the same states as the warm read.
+    ReadUnchanged,
     Merge,
     /// Keeps this many messages.
     Push(usize),
-    ReadMessages,
-    ReadLarge,
+}
+
+/// The content of a state that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    /// 10 keys of 100 bytes.
+    Keys,
+    /// 50 messages of 200 bytes.
+    Messages,
+    /// 256 KiB.
+    Large,
+}
+
+/// The product's copy of a state that is read. Peers have no cache of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cache {
+    /// Kept, by its default settings.
+    Warm,
+    /// Not kept: its cache is off.
+    Cold,
 }
 
 /// Messages of a short conversation.
 const FEW: usize = 50;
 
 impl Operation {
-    pub(super) const ALL: [Self; 6] = [
-        Self::ReadKeys,
+    pub(super) const ALL: [Self; 10] = [
+        Self::Read(Size::Keys, Cache::Warm),
+        Self::Read(Size::Keys, Cache::Cold),
+        Self::Read(Size::Messages, Cache::Warm),
+        Self::Read(Size::Messages, Cache::Cold),
+        Self::Read(Size::Large, Cache::Warm),
+        Self::Read(Size::Large, Cache::Cold),
+        Self::ReadUnchanged,
         Self::Merge,
         Self::Push(FEW),
         Self::Push(1_000),
-        Self::ReadMessages,
-        Self::ReadLarge,
     ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::ReadKeys => "Read 10 keys of 100 bytes",
+            Self::Read(Size::Keys, Cache::Warm) => "Read 10 keys of 100 bytes, warm",
+            Self::Read(Size::Keys, Cache::Cold) => "Read 10 keys of 100 bytes, cold",
+            Self::Read(Size::Messages, Cache::Warm) => "Read 50 messages of 200 bytes, warm",
+            Self::Read(Size::Messages, Cache::Cold) => "Read 50 messages of 200 bytes, cold",
+            Self::Read(Size::Large, Cache::Warm) => "Read 256 KiB, warm",
+            Self::Read(Size::Large, Cache::Cold) => "Read 256 KiB, cold",
+            Self::ReadUnchanged => "Read 256 KiB, conditional (304)",
             Self::Merge => "Merge one key of 100 bytes",
             Self::Push(FEW) => "Push 200 bytes, window 50",
             Self::Push(_) => "Push 200 bytes, window 1,000",
-            Self::ReadMessages => "Read 50 messages of 200 bytes",
-            Self::ReadLarge => "Read 256 KiB",
+        }
+    }
+
+    /// A word for the names of its states, which are part of paths.
+    pub(super) fn word(self) -> String {
+        format!("{self:?}").replace(|c: char| !c.is_ascii_alphanumeric(), "")
+    }
+
+    /// Whether it changes nothing.
+    pub(super) fn is_read(self) -> bool {
+        matches!(self, Self::Read(..) | Self::ReadUnchanged)
+    }
+
+    /// Whether the answer is to be 256 KiB.
+    pub(super) fn has_large_answer(self) -> bool {
+        matches!(self, Self::Read(Size::Large, _))
+    }
+
+    /// The floor that it is compared with: as large an answer, from memory.
+    pub(super) fn floor(self) -> Answer {
+        if self.has_large_answer() {
+            Answer::Large
+        } else {
+            Answer::Small
         }
     }
 
     /// States that its requests go to in turn.
     pub(super) fn states(self) -> usize {
         match self {
-            Self::ReadKeys | Self::Merge | Self::Push(FEW) | Self::ReadMessages => 1_000,
-            // as much in Redis for each peer as all others together
-            Self::Push(_) | Self::ReadLarge => 100,
+            Self::Read(Size::Keys | Size::Messages, _) | Self::Merge | Self::Push(FEW) => 1_000,
+            // as much in Redis for each peer as many small ones
+            Self::Push(_) | Self::Read(Size::Large, _) | Self::ReadUnchanged => 100,
         }
     }
 
     /// The content of the state of that number before the first request.
     pub(super) fn start(self, n: usize) -> Content {
         match self {
-            Self::ReadKeys | Self::Merge => Content::keys(10, |place| value(n + place)),
+            Self::Read(Size::Keys, _) | Self::Merge => Content::keys(10, |place| value(n + place)),
+            Self::Read(Size::Messages, _) => Content::messages(FEW, n),
+            Self::Read(Size::Large, _) | Self::ReadUnchanged => {
+                Content::keys(64, |place| format!(r#""{:0>4094}""#, n + place))
+            }
             Self::Push(window) => Content::messages(window, n),
-            Self::ReadMessages => Content::messages(FEW, n),
-            Self::ReadLarge => Content::keys(64, |place| format!(r#""{:0>4094}""#, n + place)),
         }
     }
 
@@ -66,6 +121,16 @@ impl Operation {
                 messages.drain(..messages.len().saturating_sub(window));
             }
             _ => {}
+        }
+    }
+
+    /// A read of the whole of one of its states.
+    pub(super) fn read(self) -> Self {
+        match self {
+            Self::Read(..) => self,
+            Self::ReadUnchanged => Self::Read(Size::Large, Cache::Warm),
+            Self::Merge => Self::Read(Size::Keys, Cache::Warm),
+            Self::Push(_) => Self::Read(Size::Messages, Cache::Warm),
         }
     }
 }

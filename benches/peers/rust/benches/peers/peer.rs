@@ -10,8 +10,9 @@ use serde_json::json;
 
 use super::api::Api;
 use super::connection::Connection;
+use super::operation::{Cache, Operation};
 use super::process::{Process, free_address};
-use super::product;
+use super::product::{Product, READ_CACHE};
 use super::redis_server::Redis;
 use super::webdis::Scripts;
 
@@ -20,6 +21,35 @@ pub(super) struct Peer {
     pub(super) name: &'static str,
     pub(super) api: Api,
     pub(super) process: Process,
+    /// The product without its cache, for cold reads.
+    uncached: Option<Process>,
+    rows: Rows,
+}
+
+/// The rows that a peer is measured in.
+#[derive(Debug, Clone, Copy)]
+enum Rows {
+    All,
+    /// Its writes are those of another peer.
+    Reads,
+}
+
+impl Peer {
+    /// The process that gets the requests of that operation.
+    pub(super) fn server(&self, operation: Operation) -> &Process {
+        match (operation, &self.uncached) {
+            (Operation::Read(_, Cache::Cold), Some(uncached)) => uncached,
+            _ => &self.process,
+        }
+    }
+
+    /// Whether it is to be measured in that row.
+    pub(super) fn has_row(&self, operation: Operation) -> bool {
+        match self.rows {
+            Rows::All => true,
+            Rows::Reads => operation.is_read(),
+        }
+    }
 }
 
 /// Where the programs are.
@@ -32,21 +62,45 @@ pub(super) struct Programs<'a> {
 
 /// Starts all of them over that Redis, the product first.
 pub(super) async fn start_all(programs: &Programs<'_>, redis: &Redis) -> io::Result<Vec<Peer>> {
-    let product = Peer {
-        name: "threadkeep",
-        api: Api::Threadkeep,
-        process: product::start(programs.product, "tk", Some(redis), 1)?,
-    };
     let document = Command::new(env!("CARGO_BIN_EXE_peer-document"));
-    let actix_session = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
+    let sliding = actix_session("sliding");
+    let not_sliding = Peer {
+        rows: Rows::Reads,
+        ..start_actix("actix-session, not sliding", actix_session("fixed"), redis)?
+    };
     Ok(vec![
-        product,
+        start_product(programs, redis)?,
         start_actix("actix + deadpool-redis", document, redis)?,
-        start_actix("actix-session", actix_session, redis)?,
+        start_actix("actix-session", sliding, redis)?,
+        not_sliding,
         start_webdis(programs.installed, redis).await?,
         start_express(programs.installed, redis)?,
         start_fastapi(programs.installed, redis)?,
     ])
+}
+
+fn start_product(programs: &Programs<'_>, redis: &Redis) -> io::Result<Peer> {
+    let product = |prefix| Product {
+        program: programs.product,
+        prefix,
+        redis: Some(redis),
+        workers: 1,
+    };
+    let uncached = product("cold").start_with("cold", &[(READ_CACHE, "0")])?;
+    Ok(Peer {
+        name: "threadkeep",
+        api: Api::Threadkeep,
+        process: product("tk").start()?,
+        uncached: Some(uncached),
+        rows: Rows::All,
+    })
+}
+
+/// Its sessions end a day after the last write, or after the last request if they slide.
+fn actix_session(expiry: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_peer-actix-session"));
+    command.arg(expiry);
+    command
 }
 
 fn start_actix(name: &'static str, mut command: Command, redis: &Redis) -> io::Result<Peer> {
@@ -102,16 +156,22 @@ async fn start_webdis(installed: &Path, redis: &Redis) -> io::Result<Peer> {
     let process = Process::start(command, address, "Webdis")?;
     let mut connection = Connection::open(process.address()).await?;
     let api = Api::Webdis(Scripts::load(&mut connection).await?);
-    Ok(Peer {
-        name: "Webdis",
-        api,
-        process,
-    })
+    Ok(peer("Webdis", process, api))
 }
 
 fn start(name: &'static str, command: Command, address: SocketAddr, api: Api) -> io::Result<Peer> {
     let process = Process::start(command, address, name)?;
-    Ok(Peer { name, api, process })
+    Ok(peer(name, process, api))
+}
+
+fn peer(name: &'static str, process: Process, api: Api) -> Peer {
+    Peer {
+        name,
+        api,
+        process,
+        uncached: None,
+        rows: Rows::All,
+    }
 }
 
 fn url(redis: &Redis) -> String {

@@ -8,9 +8,9 @@ const MARGIN: usize = 24;
 /// Height of the part above the panels.
 const HEAD: usize = 84;
 const PANEL_WIDTH: usize = (WIDTH - 3 * MARGIN) / 2;
-const PANEL_HEIGHT: usize = 204;
+const PANEL_HEIGHT: usize = 230;
 const BAR: usize = 26;
-const NAMES: usize = 158;
+const NAMES: usize = 168;
 /// Place of the text behind the longest bar.
 const TEXTS: usize = 136;
 
@@ -62,12 +62,12 @@ pub(super) fn draw(sections: &[Section], run: &Run) -> String {
 fn panel(section: &Section, x: usize, y: usize) -> String {
     let mut panel = text(x, y + 16, "panel", section.operation.name());
     let whole = |cell: &Cell| cell.server_cpu() + cell.redis_cpu();
-    let longest = section.peers.iter().map(|(_, cell)| whole(cell));
+    let longest = section.measured().map(|(_, cell)| whole(cell));
     let longest = longest.fold(0.0, f64::max);
     let width = (PANEL_WIDTH - NAMES - TEXTS) as f64;
     let length = |micros: f64| (micros / longest * width).round() as usize;
-    let ours = section.peers[0].1.server_cpu();
-    for (place, (name, cell)) in section.peers.iter().enumerate() {
+    let ours = section.product().server_cpu();
+    for (place, (name, cell)) in section.measured().enumerate() {
         let y = y + 28 + place * BAR;
         let class = if place == 0 { "ours" } else { "" };
         panel += &text(x + NAMES - 8, y + 16, &format!("end {class}"), name);

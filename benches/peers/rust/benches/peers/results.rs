@@ -16,8 +16,24 @@ pub(super) struct Cell {
 pub(super) struct Section {
     pub(super) operation: Operation,
     pub(super) floor: Cell,
-    /// Names of the peers with their results, the product first.
-    pub(super) peers: Vec<(&'static str, Cell)>,
+    /// A `GET` of as many bytes from Redis alone, where that says something.
+    pub(super) plain_get: Option<Cell>,
+    /// Names of the peers with their results, the product first. None for those without such requests.
+    pub(super) peers: Vec<(&'static str, Option<Cell>)>,
+}
+
+impl Section {
+    /// The product's results.
+    pub(super) fn product(&self) -> &Cell {
+        let (_, cell) = &self.peers[0];
+        cell.as_ref().expect("the product has every row")
+    }
+
+    /// Those that have results, with their names.
+    pub(super) fn measured(&self) -> impl Iterator<Item = (&'static str, &Cell)> {
+        let peers = self.peers.iter();
+        peers.filter_map(|(name, cell)| Some((*name, cell.as_ref()?)))
+    }
 }
 
 impl Cell {

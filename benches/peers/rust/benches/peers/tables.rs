@@ -22,7 +22,8 @@ pub(super) fn page(sections: &[Section], run: &Run) -> String {
         page += &format!("- {line}\n");
     }
     page += "\n![CPU of a request, server and Redis](peers.svg)\n\n## CPU of the server\n\n\
-             Microseconds for each request, and how many times what threadkeep takes.\n\n";
+             Microseconds for each request, and how many times what threadkeep takes. The floor is an actix handler that \
+             answers 200 bytes from memory; where the answer is 256 KiB, the floor's is too.\n\n";
     page += &summary(sections, Cell::server_cpu);
     page += "\n## CPU of the server and of Redis together\n\n";
     page += &summary(sections, |cell| cell.server_cpu() + cell.redis_cpu());
@@ -46,22 +47,22 @@ pub(super) fn page(sections: &[Section], run: &Run) -> String {
 fn summary(sections: &[Section], value: impl Fn(&Cell) -> f64) -> String {
     let names: Vec<_> = sections[0].peers.iter().map(|(name, _)| *name).collect();
     let mut table = format!(
-        "| request | empty handler | {} |\n|---|---:{}|\n",
+        "| request | floor | {} |\n|---|---:{}|\n",
         names.join(" | "),
         "|---:".repeat(names.len())
     );
     for section in sections {
-        let ours = value(&section.peers[0].1);
+        let ours = value(section.product());
         table += &format!(
             "| {} | {:.1}",
             section.operation.name(),
             value(&section.floor)
         );
         for (place, (_, cell)) in section.peers.iter().enumerate() {
-            let theirs = value(cell);
-            table += &match place {
-                0 => format!(" | **{theirs:.1}**"),
-                _ => format!(" | {theirs:.1} ({:.1}×)", theirs / ours),
+            table += &match (place, cell.as_ref().map(&value)) {
+                (_, None) => " |".into(),
+                (0, Some(ours)) => format!(" | **{ours:.1}**"),
+                (_, Some(theirs)) => format!(" | {theirs:.1} ({:.1}×)", theirs / ours),
             };
         }
         table += " |\n";
@@ -76,8 +77,8 @@ fn table(section: &Section) -> String {
          |---|---:|---:|---:|---:|---:|---:|\n",
     );
     let floor = &section.floor;
-    let peers = section.peers.iter().map(|(name, cell)| (*name, cell));
-    for (name, cell) in [("empty actix handler", floor)].into_iter().chain(peers) {
+    let floors = [(section.operation.floor().name(), floor)];
+    for (name, cell) in floors.into_iter().chain(section.measured()) {
         table += &format!(
             "| {name} | {:.1} | {:.2} | {:.1} | {:.0} | {:.0} | {:.0} |\n",
             cell.server_cpu(),
@@ -88,13 +89,24 @@ fn table(section: &Section) -> String {
             cell.p99(),
         );
     }
+    if let Some(cell) = &section.plain_get {
+        table += &format!(
+            "| Redis alone, `GET` of 256 KiB | | | {:.1} | {:.0} | {:.0} | {:.0} |\n\n\
+             Redis takes {:.2} times as much for threadkeep as for a plain `GET`.\n",
+            cell.redis_cpu(),
+            cell.requests_per_second(),
+            cell.p50(),
+            cell.p99(),
+            section.product().redis_cpu() / cell.redis_cpu(),
+        );
+    }
     table
 }
 
 /// The value that a share of the results stays within: one of two, or one of one.
 fn of(sections: &[Section], value: fn(&Cell) -> f64, share: usize) -> f64 {
     let cells = sections.iter().flat_map(|section| {
-        let peers = section.peers.iter().map(|(_, cell)| cell);
+        let peers = section.measured().map(|(_, cell)| cell);
         peers.chain([&section.floor])
     });
     let mut values: Vec<f64> = cells.map(value).collect();

@@ -17,7 +17,7 @@ pub(super) async fn create(connection: &mut Connection, content: &Content) -> io
 
 pub(super) fn request(operation: Operation, id: &str, n: usize) -> Vec<u8> {
     let (line, body) = match operation {
-        Operation::ReadKeys | Operation::ReadMessages | Operation::ReadLarge => {
+        Operation::Read(..) | Operation::ReadUnchanged => {
             ("GET /v1/threads/current/state".into(), String::new())
         }
         Operation::Merge => {

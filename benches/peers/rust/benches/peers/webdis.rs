@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::connection::Connection;
 use super::content::{Content, key};
-use super::operation::Operation;
+use super::operation::{Operation, Size};
 use super::request::{message, request_with, value};
 
 /// Appends a message and keeps the newest: one request, as the two commands would be two.
@@ -65,10 +65,10 @@ pub(super) async fn create(
 
 pub(super) fn request(scripts: &Scripts, operation: Operation, name: &str, n: usize) -> Vec<u8> {
     let (line, body) = match operation {
-        Operation::ReadKeys | Operation::ReadLarge => {
+        Operation::Read(Size::Messages, _) => (format!("GET /LRANGE/{name}/0/-1"), String::new()),
+        Operation::Read(..) | Operation::ReadUnchanged => {
             (format!("GET /HGETALL/{name}"), String::new())
         }
-        Operation::ReadMessages => (format!("GET /LRANGE/{name}/0/-1"), String::new()),
         Operation::Merge => (format!("PUT /HSET/{name}/{}", key(n % 10)), value(n)),
         Operation::Push(window) => {
             let line = format!("PUT /EVALSHA/{}/1/{name}/{window}", scripts.push);

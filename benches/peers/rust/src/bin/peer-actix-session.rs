@@ -2,13 +2,16 @@
 //! the session.
 //!
 //! ```text
-//! peer-actix-session ADDRESS REDIS_URL
+//! peer-actix-session sliding|fixed ADDRESS REDIS_URL
 //! ```
+//!
+//! With `sliding`, each request moves the end of the session, and with `fixed` only a write does.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
 
+use actix_session::config::{BrowserSession, TtlExtensionPolicy};
 use actix_session::storage::RedisSessionStore;
 use actix_session::{Session, SessionMiddleware};
 use actix_web::cookie::Key;
@@ -36,20 +39,38 @@ struct Push {
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
-    let [address, redis_url] = &args[..] else {
-        return Err("usage: peer-actix-session ADDRESS REDIS_URL".into());
+    let usage = "usage: peer-actix-session sliding|fixed ADDRESS REDIS_URL";
+    let [expiry, address, redis_url] = &args[..] else {
+        return Err(usage.into());
+    };
+    let is_sliding = match expiry.as_str() {
+        "sliding" => true,
+        "fixed" => false,
+        _ => return Err(usage.into()),
     };
     let secret_key = Key::generate();
     let store = RedisSessionStore::new(redis_url).await?;
     let server = HttpServer::new(move || {
+        let sessions = SessionMiddleware::builder(store.clone(), secret_key.clone())
+            .session_lifecycle(
+                BrowserSession::default().state_ttl_extension_policy(policy(is_sliding)),
+            );
         App::new()
-            .wrap(SessionMiddleware::new(store.clone(), secret_key.clone()))
+            .wrap(sessions.build())
             .app_data(JsonConfig::default().limit(2 << 20))
             .service(web::resource("/state").get(read).put(replace).patch(merge))
             .route("/state/messages", web::post().to(push))
     });
     server.workers(1).bind(address)?.run().await?;
     Ok(())
+}
+
+fn policy(is_sliding: bool) -> TtlExtensionPolicy {
+    if is_sliding {
+        TtlExtensionPolicy::OnEveryRequest
+    } else {
+        TtlExtensionPolicy::OnStateChanges
+    }
 }
 
 async fn read(session: Session) -> Result<HttpResponse> {

@@ -1,0 +1,91 @@
+//! Redis without a server before it: `GET` of texts of 256 KiB.
+
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::load::Outcome;
+
+/// As many as to a server.
+const CONNECTIONS: usize = 32;
+/// As many as states of that size.
+const KEYS: usize = 100;
+const BYTES: usize = 256 << 10;
+
+/// Connections that each wait for an answer before they ask again.
+pub(super) struct PlainGet {
+    connections: Vec<TcpStream>,
+}
+
+impl PlainGet {
+    /// Connects, and sets the texts.
+    pub(super) async fn open(redis: SocketAddr) -> io::Result<Self> {
+        let opening = (0..CONNECTIONS).map(|_| TcpStream::connect(redis));
+        let mut connections = try_join_all(opening).await?;
+        for connection in &connections {
+            connection.set_nodelay(true)?;
+        }
+        let text = "x".repeat(BYTES);
+        for n in 0..KEYS {
+            let key = key(n);
+            let length = key.len();
+            let set = format!("*3\r\n$3\r\nSET\r\n${length}\r\n{key}\r\n${BYTES}\r\n{text}\r\n");
+            exchange(&mut connections[0], &set, "+OK\r\n", 0).await?;
+        }
+        Ok(Self { connections })
+    }
+
+    /// Asks for them in turn for that time, and waits for the last answers.
+    pub(super) async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
+        let (start, next) = (Instant::now(), &Cell::new(0));
+        let head = &format!("${BYTES}\r\n");
+        let running = self.connections.iter_mut().map(|connection| async move {
+            let mut latencies = Vec::new();
+            loop {
+                let sent = Instant::now();
+                if sent - start >= time {
+                    return Ok::<_, io::Error>(latencies);
+                }
+                let key = key(next.replace(next.get() + 1) % KEYS);
+                let get = format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len());
+                exchange(connection, &get, head, BYTES + 2).await?;
+                latencies.push(sent.elapsed());
+            }
+        });
+        let latencies = try_join_all(running).await?.concat();
+        let time = start.elapsed();
+        Ok(Outcome { time, latencies })
+    }
+}
+
+fn key(n: usize) -> String {
+    format!("plain-{n}")
+}
+
+/// Sends a command, and reads an answer that has this head and as many more bytes.
+async fn exchange(
+    connection: &mut TcpStream,
+    command: &str,
+    head: &str,
+    rest: usize,
+) -> io::Result<()> {
+    connection.write_all(command.as_bytes()).await?;
+    let length = head.len() + rest;
+    let mut answer = Vec::with_capacity(length);
+    while answer.len() < length {
+        if connection.read_buf(&mut answer).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let is_right = answer.iter().zip(head.as_bytes()).all(|(a, b)| a == b);
+        if !is_right {
+            let answer = String::from_utf8_lossy(&answer);
+            return Err(io::Error::other(format!("Redis answered {answer}")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! Load at a given rate, whether or not the servers keep up with it.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use tokio::sync::Semaphore;
+
+use super::load::{Load, Outcome, Requests};
+
+/// The shortest sleep between requests that are due: to wake more often would take the processor from the servers.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
+
+/// When requests are due: at equal intervals.
+#[derive(Debug, Clone, Copy)]
+struct Schedule {
+    start: Instant,
+    interval: Duration,
+    count: usize,
+}
+
+/// Sends that many requests a second for that time, and waits for the last answers. A request's latency counts from when it
+/// was due, so one that waits for a free connection is as late as its client would find it.
+pub(super) async fn run<R: Requests + ?Sized>(
+    load: &mut Load<'_, R>,
+    per_second: f64,
+    time: Duration,
+) -> io::Result<Outcome> {
+    let schedule = Schedule {
+        start: Instant::now(),
+        interval: Duration::from_secs_f64(1.0 / per_second),
+        count: (per_second * time.as_secs_f64()) as usize,
+    };
+    let due = Arc::new(Semaphore::new(0));
+    // timers of the runtime are a millisecond late, which is longer than most requests take
+    let pacer = thread::spawn({
+        let due = Arc::clone(&due);
+        move || schedule.release(&due)
+    });
+    let (requests, next, due) = (load.requests, &load.next, &due);
+    let first = next.get();
+    let running = load.connections.iter_mut().map(|connection| async move {
+        let mut latencies = Vec::new();
+        loop {
+            let n = next.get();
+            if n - first >= schedule.count {
+                return Ok::<_, io::Error>(latencies);
+            }
+            next.set(n + 1);
+            due.acquire().await.map_err(io::Error::other)?.forget();
+            connection.exchange(requests.nth(n)).await?;
+            latencies.push(schedule.time_of(n - first).elapsed());
+        }
+    });
+    let latencies = try_join_all(running).await?.concat();
+    let time = schedule.start.elapsed();
+    pacer
+        .join()
+        .map_err(|_| io::Error::other("the schedule was not kept"))?;
+    Ok(Outcome { time, latencies })
+}
+
+impl Schedule {
+    /// When the request of that number is due.
+    fn time_of(&self, n: usize) -> Instant {
+        self.start + self.interval * n as u32
+    }
+
+    /// Lets requests go as they become due.
+    fn release(&self, due: &Semaphore) {
+        let mut released = 0;
+        while released < self.count {
+            let passed = self.start.elapsed().as_nanos() / self.interval.as_nanos();
+            let reached = self.count.min(passed as usize + 1);
+            due.add_permits(reached - released);
+            released = reached;
+            let left = self.time_of(released).duration_since(Instant::now());
+            thread::sleep(left.max(SHORTEST_SLEEP));
+        }
+    }
+}

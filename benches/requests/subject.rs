@@ -1,0 +1,146 @@
+//! Programs that take turns within a row.
+
+use std::io;
+use std::time::Duration;
+
+use super::load::{Load, Outcome};
+use super::process::Process;
+use super::read_cache::{Expected, Reads};
+use super::redis_server::Redis;
+use super::report::Row;
+use super::scenario::Scenario;
+use super::socket::Socket;
+
+const WARM_UP: Duration = Duration::from_secs(1);
+const SLICE: Duration = Duration::from_millis(500);
+
+/// One program in one row, and what it took so far.
+pub(super) struct Subject<'a> {
+    name: String,
+    load: Source<'a>,
+    process: &'a Process,
+    /// The answers of its read cache that make the row; none if they do not matter.
+    expected: Option<Expected>,
+    outcome: Outcome,
+    server_cpu: Duration,
+    redis_cpu: Duration,
+}
+
+/// Where the requests come from.
+enum Source<'a> {
+    Connections(Load<'a>),
+    /// One socket with 64 requests at once.
+    Socket(Socket, &'a [String]),
+}
+
+impl<'a> Subject<'a> {
+    pub(super) async fn asked(scenario: &'a Scenario, process: &'a Process) -> io::Result<Self> {
+        let load = Load::open(process.address(), &scenario.requests).await?;
+        Ok(Self::new(
+            &scenario.name,
+            Source::Connections(load),
+            process,
+        ))
+    }
+
+    pub(super) async fn told(
+        name: &str,
+        requests: &'a [String],
+        process: &'a Process,
+    ) -> io::Result<Self> {
+        let socket = Socket::open(process.address()).await?;
+        Ok(Self::new(name, Source::Socket(socket, requests), process))
+    }
+
+    fn new(name: &str, load: Source<'a>, process: &'a Process) -> Self {
+        Self {
+            name: name.into(),
+            load,
+            process,
+            expected: None,
+            outcome: Outcome::default(),
+            server_cpu: Duration::ZERO,
+            redis_cpu: Duration::ZERO,
+        }
+    }
+
+    /// The same with this at the end of its name.
+    pub(super) fn named(mut self, end: &str) -> Self {
+        self.name += end;
+        self
+    }
+
+    /// The same, with a read cache that has to answer like this.
+    pub(super) fn expecting(mut self, expected: Expected) -> Self {
+        self.expected = Some(expected);
+        self
+    }
+
+    async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
+        match &mut self.load {
+            Source::Connections(load) => load.run(time).await,
+            Source::Socket(socket, requests) => socket.run(requests, time).await,
+        }
+    }
+
+    async fn measure(&mut self, redis: &Redis, time: Duration) -> io::Result<()> {
+        let (server_before, redis_before) = (self.process.cpu()?, redis.cpu()?);
+        let outcome = self.run(time).await?;
+        self.server_cpu += self.process.cpu()? - server_before;
+        self.redis_cpu += redis.cpu()? - redis_before;
+        self.outcome.time += outcome.time;
+        self.outcome.latencies.extend(outcome.latencies);
+        Ok(())
+    }
+
+    /// The use of its read cache so far, if that matters.
+    async fn reads(&self) -> io::Result<Reads> {
+        match self.expected {
+            Some(_) => Reads::of(self.process.address()).await,
+            None => Ok(Reads::default()),
+        }
+    }
+
+    async fn check(&self, before: Reads) -> io::Result<()> {
+        let Some(expected) = self.expected else {
+            return Ok(());
+        };
+        let hit_rate = self.reads().await?.since(before).hit_rate();
+        if expected.is_met_by(hit_rate) {
+            return Ok(());
+        }
+        let percent = hit_rate * 100.0;
+        Err(io::Error::other(format!(
+            "{}: copies answered {percent:.1} % of the reads",
+            self.name
+        )))
+    }
+
+    fn row(self) -> Row {
+        Row::new(self.name, self.outcome, self.server_cpu, self.redis_cpu)
+    }
+}
+
+/// Rows of all these, the floor's first.
+pub(super) async fn measured(
+    mut subjects: Vec<Subject<'_>>,
+    redis: &Redis,
+    time: Duration,
+) -> io::Result<Vec<Row>> {
+    let mut before = Vec::new();
+    for subject in &mut subjects {
+        eprintln!("{}", subject.name);
+        subject.run(WARM_UP).await?;
+        before.push(subject.reads().await?);
+    }
+    let slices = (time.as_millis() / SLICE.as_millis()).max(1) as u32;
+    for _ in 0..slices {
+        for subject in &mut subjects {
+            subject.measure(redis, time / slices).await?;
+        }
+    }
+    for (subject, before) in subjects.iter().zip(before) {
+        subject.check(before).await?;
+    }
+    Ok(subjects.into_iter().map(Subject::row).collect())
+}
