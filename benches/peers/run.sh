@@ -72,8 +72,8 @@ install_fastapi
 install_webdis
 
 # the builds may wait for others of this machine, the measurement may not
-nice cargo build --quiet --locked --release
+nice cargo build --quiet --locked --profile dist
 cd benches/peers/rust
 nice cargo bench --quiet --locked --target-dir "$installed/cargo" --bench peers --no-run
 exec cargo bench --quiet --locked --target-dir "$installed/cargo" --bench peers -- \
-    "$installed/../release/threadkeep" "$installed" .. "${1:-3}" "${2:-3}"
+    "$installed/../dist/threadkeep" "$installed" .. "${1:-3}" "${2:-3}"
