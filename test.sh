@@ -234,6 +234,12 @@ check 'Server without Redis' \
 check 'Public API' cargo run --quiet --locked -p threadkeep-public-api
 
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
+# Every suite over one Redis, once more without copies in memory.
+without_copies() (
+    export THREADKEEP_READ_CACHE_BYTES=0
+    tests "$at_once" --test it -- ::redis:: differential::after_any_list_memory
+)
+check 'Tests without the read cache' without_copies
 check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 check 'Benchmarks build' cargo build --locked --benches --examples
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load

@@ -46,7 +46,7 @@ struct Shard {
 /// The facts about a copy before Redis is asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Glimpse {
-    /// What it is a copy of.
+    /// The content that it is a copy of.
     pub(crate) mark: Mark,
     /// Whether the end of the thread was moved so short a time ago that it need not be moved.
     pub(crate) is_moved: bool,
@@ -160,7 +160,7 @@ impl ReadCache {
         if is_old {
             return;
         }
-        // what goes is freed when others can use the shard again
+        // the old copy is freed when others can use the shard again
         let _old = shard.take(&id);
         let bytes = bytes_of(&copy);
         if bytes > self.share {
