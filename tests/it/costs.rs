@@ -260,7 +260,7 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
         let tail = Some(Slice::Tail(1));
         store.get_value(&id, Access::All, &key, tail).await.unwrap();
         store
-            .get_values(&id, Access::All, &[key.clone()])
+            .get_values(&id, Access::All, std::slice::from_ref(&key))
             .await
             .unwrap();
         store.get_stamp(&id, Access::All).await.unwrap().unwrap();
