@@ -3,16 +3,14 @@
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::load::Outcome;
+use super::load::{CONNECTIONS, Outcome, by_all};
 
-/// As many as to a server.
-const CONNECTIONS: usize = 32;
 /// As many as states of that size.
 const KEYS: usize = 100;
 const BYTES: usize = 256 << 10;
@@ -42,24 +40,13 @@ impl PlainGet {
 
     /// Asks for them in turn for that time, and waits for the last answers.
     pub(super) async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
-        let (start, next) = (Instant::now(), &Cell::new(0));
-        let head = &format!("${BYTES}\r\n");
-        let running = self.connections.iter_mut().map(|connection| async move {
-            let mut latencies = Vec::new();
-            loop {
-                let sent = Instant::now();
-                if sent - start >= time {
-                    return Ok::<_, io::Error>(latencies);
-                }
-                let key = key(next.replace(next.get() + 1) % KEYS);
-                let get = format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len());
-                exchange(connection, &get, head, BYTES + 2).await?;
-                latencies.push(sent.elapsed());
-            }
-        });
-        let latencies = try_join_all(running).await?.concat();
-        let time = start.elapsed();
-        Ok(Outcome { time, latencies })
+        let head = format!("${BYTES}\r\n");
+        let ask = async |connection: &mut TcpStream, n| {
+            let key = key(n % KEYS);
+            let get = format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len());
+            exchange(connection, &get, &head, BYTES + 2).await
+        };
+        by_all(&mut self.connections, &Cell::new(0), time, ask).await
     }
 }
 
