@@ -22,12 +22,14 @@ WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
 COPY load/Cargo.toml load/
 COPY tools/public-api/Cargo.toml tools/public-api/
+COPY tools/upstream/Cargo.toml tools/upstream/
 RUN sed -i '/^\[\[/,/^$/d' Cargo.toml \
-    && mkdir src load/src tools/public-api/src \
+    && mkdir src load/src tools/public-api/src tools/upstream/src \
     && echo 'fn main() {}' > src/main.rs \
     && cp src/main.rs load/src/ \
     && cp src/main.rs tools/public-api/src/ \
-    && touch src/lib.rs
+    && cp src/main.rs tools/upstream/src/ \
+    && touch src/lib.rs tools/upstream/src/lib.rs
 
 FROM empty AS build
 RUN cargo build --profile dist --locked && rm -r src

@@ -176,10 +176,10 @@ install
 
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
     deploy/make-keys.sh deploy/run-load.sh examples/web-chat/start.sh scripts/build-pgo.sh scripts/cluster-local.sh \
-    tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/compose.sh tests/docs-page.sh tests/documents.sh \
+    tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/compose.sh tests/console.sh tests/docs-page.sh tests/documents.sh \
     tests/event-stream.sh tests/kubernetes.sh tests/mcp.sh tests/openai.sh tests/python-adapters.sh tests/python.sh \
-    tests/schemathesis.sh tests/tool-definitions.sh \
-    tests/typescript-adapters.sh tests/typescript.sh tests/use-agent.sh tests/webhooks.sh
+    tests/schemathesis.sh tests/tool-definitions.sh tests/typescript-adapters.sh tests/typescript.sh tests/upstream.sh \
+    tests/use-agent.sh tests/webhooks.sh
 check 'Compose file' docker-compose --profile load --profile metrics config --quiet
 check 'Prometheus file' promtool check config deploy/prometheus.yml
 check 'Prose' python3 tests/prose.py
@@ -243,6 +243,7 @@ check 'Tests without the read cache' without_copies
 check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 check 'Benchmarks build' cargo build --locked --benches --examples
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
+check 'The double of a model provider' cargo test --locked -p threadkeep-scripted-upstream
 
 # The program that the tests were run with: one built for itself would have many dependencies built
 # again, with the features that it alone asks for.
@@ -256,11 +257,13 @@ check 'Replicas behind the balancer' tests/balancer.sh
 check 'The load test, while replicas end and are started again' tests/cluster-load.sh
 check 'Shell and Python of the documents' over_each_store tests/documents.sh
 check 'Page of the API in a browser' tests/docs-page.sh
+check 'The console in a browser' tests/console.sh
 check 'Streams of events by a library' over_each_store tests/event-stream.sh
 check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
 check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
 check 'MCP, by its official clients' over_each_store tests/mcp.sh
 check 'Conversations by the clients of OpenAI' over_each_store tests/openai.sh
+check 'The double of a model provider, by the clients of OpenAI and Anthropic' tests/upstream.sh
 check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
 check 'Apps of the runtime of Agentuity' tests/agentuity.sh
 check 'Odd requests' over_each_store tests/schemathesis.sh

@@ -21,6 +21,7 @@
 //! | `redis` (default) | threads in Redis; without it, they are in the memory of the process |
 //! | `tls` (default) | encrypted connections to Redis: `rediss://` |
 //! | `jwt` (part of `server`) | [`identity`] by JSON web tokens |
+//! | `otel` (default) | traces of the program to an OpenTelemetry collector |
 //!
 //! # Where to begin
 //!
@@ -62,6 +63,8 @@
 
 mod actix;
 mod alarm;
+#[cfg(feature = "server")]
+mod egress;
 pub mod events;
 #[cfg(test)]
 mod fuzzing;
@@ -86,14 +89,25 @@ pub mod domain;
 pub mod http;
 #[cfg(feature = "server")]
 #[doc(hidden)]
+pub mod online;
+#[cfg(feature = "server")]
+#[doc(hidden)]
 pub mod protocols;
 #[doc(hidden)]
 pub mod service;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod stats;
 #[doc(hidden)]
 pub mod store;
 #[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod telemetry;
+#[doc(hidden)]
+pub mod trace;
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub mod upstreams;
 #[doc(hidden)]
 pub mod web;
 #[cfg(feature = "server")]

@@ -24,13 +24,29 @@ grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
 
 cluster_up
 
+# A server on the same store that runs turns of a model which counts.
+cargo build --quiet --locked --package threadkeep-scripted-upstream
+echo '[{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}]' \
+    >"$dir/script.json"
+target/debug/scripted-upstream "$dir/script.json" >"$dir/upstream.txt" &
+pids=$!
+until_it grep -q '^http' "$dir/upstream.txt"
+env -i THREADKEEP_LISTEN="127.0.0.5:$replica_port" THREADKEEP_REDIS_URL="unix://$cluster/redis.sock" \
+    THREADKEEP_SIGNING_KEYS_FILE="$cluster/keys/signing" THREADKEEP_API_KEYS_FILE="$cluster/keys/api" \
+    THREADKEEP_UPSTREAMS="main openai-chat $(head -n 1 "$dir/upstream.txt")" \
+    THREADKEEP_UPSTREAM_KEYS="main:$(tail -n 1 "$dir/upstream.txt")" THREADKEEP_MODELS="counting main" \
+    "$THREADKEEP_BIN" >"$dir/models.log" 2>&1 &
+pids="$pids $!"
+models=http://127.0.0.5:$replica_port
+until_it answers 200 "$models/readyz"
+
 # As docker-compose.yml has it, but more often; where the replicas are is said and not looked up, as
 # it asks for names at port 53 alone.
 cp deploy/alerts.yml "$dir"
 sed -e 's/^\(  scrape_[a-z]*:\).*/\1 1s/' -e '/dns_sd_configs:/,$d' deploy/prometheus.yml >"$dir/prometheus.yml"
 cat >>"$dir/prometheus.yml" <<END
     static_configs:
-      - targets: [127.0.0.2:$replica_port, 127.0.0.3:$replica_port, 127.0.0.4:$replica_port]
+      - targets: [127.0.0.2:$replica_port, 127.0.0.3:$replica_port, 127.0.0.4:$replica_port, 127.0.0.5:$replica_port]
 END
 promtool check config "$dir/prometheus.yml" >"$dir/promtool.log" 2>&1 || fail "$(cat "$dir/promtool.log")"
 port=$(python3 -c 'import socket
@@ -39,7 +55,7 @@ with socket.create_server(("127.0.0.1", 0)) as probe:
 prometheus=http://127.0.0.1:$port
 prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/prometheus" \
     --web.listen-address="127.0.0.1:$port" >"$dir/prometheus.log" 2>&1 &
-pids=$!
+pids="$pids $!"
 until_it answers 200 "$prometheus/-/ready"
 
 "$load" --host "$base" --users 20 --seconds "$seconds" --tolerate-outages --report "$dir/report" \
@@ -77,7 +93,26 @@ END
 # The dashboard asks only for existing metrics, and a misspelt one is found.
 cluster_up
 set -- "$prometheus" "http://127.0.0.2:$replica_port" "http://127.0.0.3:$replica_port" \
-    "http://127.0.0.4:$replica_port"
+    "http://127.0.0.4:$replica_port" "$models"
+# turns, and one that is refused, again and again until Prometheus has rates of them
+secret=$(head -n 1 "$cluster/keys/api" | cut -d : -f 2)
+thread=thrd_00000000000000000000000000000001
+to_models() {
+    path=$1
+    shift
+    curl -s -o "$dir/answer.json" -H "Authorization: Bearer $secret" -H 'Content-Type: application/json' \
+        "$models$path" "$@"
+}
+to_models "/v1/threads/$thread/turn" -d '{"ttl_seconds": 300}'
+memory='[{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:state"}]'
+dashboard_answers() {
+    to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"tools\": $memory}"
+    grep -q '"completed"' "$dir/answer.json"
+    to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"conversation\": \"$thread\"}"
+    grep -q conversation_locked "$dir/answer.json"
+    "$venv/bin/python" tests/dashboard.py "$dashboard" "$@"
+}
+until_it dashboard_answers "$@"
 until_it "$venv/bin/python" tests/dashboard.py "$dashboard" "$@"
 "$venv/bin/python" tests/dashboard.py "$dashboard" "$@"
 misspelt() {

@@ -33,7 +33,7 @@ finish() {
     if [ -d "$dir/project" ]; then
         cd "$dir/project"
         [ "$status" = 0 ] || compose logs --no-color --tail 20 >&2 || true
-        compose --profile load down --volumes --timeout 1 >"$dir/down.log" 2>&1 || true
+        compose --profile load --profile models down --volumes --timeout 1 >"$dir/down.log" 2>&1 || true
         cd /
     fi
     if [ -n "$engine" ]; then
@@ -214,10 +214,14 @@ mkdir "$dir/project"
 cp -r .dockerignore Cargo.toml Cargo.lock Dockerfile README.md deploy docker-compose.yml docs load scripts src tools \
     "$dir/project"
 root=$PWD
-port=$(python3 -c 'import socket
+free_port() {
+    python3 -c 'import socket
 with socket.create_server(("127.0.0.1", 0)) as probe:
-    print(probe.getsockname()[1])')
-export THREADKEEP_PORT="$port" THREADKEEP_SUBNET=172.29.71.0/24
+    print(probe.getsockname()[1])'
+}
+port=$(free_port)
+models_port=$(free_port)
+export THREADKEEP_PORT="$port" THREADKEEP_MODELS_PORT="$models_port" THREADKEEP_SUBNET=172.29.71.0/24
 base=http://127.0.0.1:$port
 cd "$dir/project"
 mkdir load-report
@@ -279,4 +283,9 @@ echo THREADKEEP_SIGNING_KEY=second >.env
 quietly sh -e "$dir/rotation"
 until_it 60 curl --silent --fail --header "x-thread-id: $signed" "$threads"
 step "the replicas sign with another key, and know the ids of before"
+
+# which needs its upstream for turns alone
+quietly compose --profile models up --detach models
+until_it 60 curl --silent --fail --header "authorization: Bearer $api_key" "http://127.0.0.1:$models_port/v1/models"
+step "a replica that asks models is up"
 echo "compose: three replicas in containers lost nothing"

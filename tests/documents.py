@@ -11,6 +11,7 @@ import tempfile
 ELSEWHERE = {
     "docs/agentuity.md": "tests/agentuity.sh runs the apps",
     "docs/limits.md": "it takes an hour",
+    "docs/model-loop.md": "tests/openai.sh runs turns of a model",
 }
 # the output that a page promises
 EXPECTED = {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Has the unmodified Python packages openai and openai-agents, and openai for TypeScript, keep their conversations in
 # threadkeep: all routes, pages in both directions, errors, connections that are cut after a request, two processes that
-# add at once, runs of agents, and the published tests of openai-agents. Prints each suite with the number of its checks.
+# add at once, turns of models, runs of agents, and the published tests of openai-agents. Prints each suite with the number of its checks.
 #
 #   tests/openai.sh          over the embedded store
 #   tests/openai.sh redis    over two replicas, on a redis-server that it starts
@@ -15,7 +15,19 @@ cd "$(dirname "$0")/.."
 
 store=${1:-memory}
 agents=0.24.0
-start_server "$store"
+# a provider of a model that counts once for each turn, except in those that say hello or ask for the weather
+cargo build --quiet --locked --package threadkeep-scripted-upstream
+count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}'
+hello='{"text": "hello"}'
+weather='{"calls": [{"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}]}'
+client="$count, $count, $count, $hello, $weather, $hello"
+echo "[$client, $client, $hello, $count, $count, $count]" >"$dir/script.json"
+target/debug/scripted-upstream "$dir/script.json" >"$dir/upstream.txt" &
+servers="$servers $!"
+until_it grep -q '^http' "$dir/upstream.txt"
+upstream=$(head -n 1 "$dir/upstream.txt")
+start_server "$store" THREADKEEP_MODELS="scripted main" THREADKEEP_UPSTREAMS="main openai-chat $upstream" \
+    THREADKEEP_UPSTREAM_KEYS="main:$(tail -n 1 "$dir/upstream.txt")"
 if [ "$store" = redis ]; then
     start_replica
 else
@@ -59,6 +71,7 @@ for version in 3.54.0 3.57.0; do
         drive "$kind" added "$replica_address" "$conversation"
     done
     "$venv/bin/python" tests/openai/agents_session.py "$address"
+    "$venv/bin/python" tests/openai/responses.py "$address"
 done
 
 # fill_tests: the tests of openai-agents, which are only in its source distribution.
@@ -84,6 +97,12 @@ locked fill_tests
         -p published -p no:cacheprovider tests/memory/test_openai_conversations_session.py \
         -k 'not lost-ack'
 )
+
+faults=$(curl -s "${upstream%/v1}/faults")
+[ "$faults" = '[]' ] || {
+    echo "the provider found faults: $faults" >&2
+    exit 1
+}
 
 install_npm openai 7.57.0 @openai/agents-openai@0.20.0 zod@4.6.7
 node tests/openai/typescript.mjs "$address" "$npm"

@@ -10,7 +10,7 @@ use futures_util::future::try_join_all;
 use super::connection::Connection;
 
 /// Connections to each server.
-const CONNECTIONS: usize = 32;
+pub(super) const CONNECTIONS: usize = 32;
 
 /// Requests without end.
 pub(super) trait Requests {
@@ -63,22 +63,35 @@ impl<'a, R: Requests + ?Sized> Load<'a, R> {
 
     /// Sends requests for that time, and waits for the last answers.
     pub(super) async fn run(&mut self, time: Duration) -> io::Result<Outcome> {
-        let start = Instant::now();
-        let (requests, next) = (self.requests, &self.next);
-        let running = self.connections.iter_mut().map(|connection| async move {
-            let mut latencies = Vec::new();
-            loop {
-                let sent = Instant::now();
-                if sent - start >= time {
-                    return Ok::<_, io::Error>(latencies);
-                }
-                let n = next.replace(next.get() + 1);
-                connection.exchange(requests.nth(n)).await?;
-                latencies.push(sent.elapsed());
-            }
-        });
-        let latencies = try_join_all(running).await?.concat();
-        let time = start.elapsed();
-        Ok(Outcome { time, latencies })
+        let requests = self.requests;
+        let ask = async |connection: &mut Connection, n| {
+            connection.exchange(requests.nth(n)).await.map(drop)
+        };
+        by_all(&mut self.connections, &self.next, time, ask).await
     }
+}
+
+/// Lets each connection ask again and again for that time, and waits for the last answers. `ask` gets the number of the
+/// request, counted on from `next`.
+pub(super) async fn by_all<C>(
+    connections: &mut [C],
+    next: &Cell<usize>,
+    time: Duration,
+    ask: impl AsyncFn(&mut C, usize) -> io::Result<()>,
+) -> io::Result<Outcome> {
+    let (start, ask) = (Instant::now(), &ask);
+    let running = connections.iter_mut().map(|connection| async move {
+        let mut latencies = Vec::new();
+        loop {
+            let sent = Instant::now();
+            if sent - start >= time {
+                return Ok::<_, io::Error>(latencies);
+            }
+            ask(connection, next.replace(next.get() + 1)).await?;
+            latencies.push(sent.elapsed());
+        }
+    });
+    let latencies = try_join_all(running).await?.concat();
+    let time = start.elapsed();
+    Ok(Outcome { time, latencies })
 }

@@ -21,6 +21,7 @@ mod scenario;
 mod schedule;
 mod socket;
 mod subject;
+mod turns;
 
 use std::env;
 use std::error::Error;
@@ -75,6 +76,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                 cache_bytes: number(3, 64 << 20)?,
             };
             return System::new().block_on(replicas::measure(&plan));
+        }
+        Some(turns::MODE) => {
+            let (streams, seconds) = (number(1, 256)?, number(2, 10)?);
+            let time = Duration::from_secs(seconds);
+            return System::new().block_on(turns::measure(streams as usize, time));
         }
         _ => {}
     }

@@ -29,7 +29,10 @@ impl ThreadState {
     /// [`ApiError::Service`] when the state cannot be fetched or what is queued does not fit it.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ApiError> {
         let key = to_key(key)?;
-        let json = self.0.read(|document| document.get(&key).map(json)).await?;
+        let json = self
+            .0
+            .read(|document| document.get(&key).map(Value::to_json))
+            .await?;
         json.map(|json| from_json(&json)).transpose()
     }
 
@@ -69,7 +72,7 @@ impl ThreadState {
     /// # Errors
     /// As [`Self::values`].
     pub async fn entries<T: DeserializeOwned>(&self) -> Result<Vec<(String, T)>, ApiError> {
-        let entry = |(key, value): (&Key, &Value)| (key.as_str().to_owned(), json(value));
+        let entry = |(key, value): (&Key, &Value)| (key.as_str().to_owned(), value.to_json());
         let entries = |document: &Document| document.iter().map(entry).collect::<Vec<_>>();
         let entries = self.0.read(entries).await?;
         entries
@@ -192,12 +195,6 @@ fn to_key(text: &str) -> Result<Key, ApiError> {
         error,
         operation: None,
     })
-}
-
-fn json(value: &Value) -> Vec<u8> {
-    let mut out = Vec::with_capacity(value.json_bytes());
-    value.write_json(&mut out);
-    out
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> Result<String, ApiError> {

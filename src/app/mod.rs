@@ -1,13 +1,19 @@
 //! Assembles the server from settings.
 
 mod connections;
+mod console;
 mod cors;
 mod home;
+mod levels;
 mod metrics;
 mod server_info;
+mod settings_list;
 mod store;
+mod traces;
+mod turns;
 mod worker;
 
+use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -19,7 +25,7 @@ use std::{fmt, io};
 use actix_web::App;
 use actix_web::dev::Server;
 use actix_web::middleware::{Condition, from_fn};
-use futures_util::future::join;
+use futures_util::future::join3;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
@@ -30,19 +36,28 @@ use crate::events::{EventSettings, Events};
 use crate::http::{Readiness, count_by_address, envelope};
 use crate::identity::Identity;
 use crate::protocols::agentuity::SocketCounters;
+use crate::service::responses::ModelTurns;
+use crate::stats::Stats;
 use crate::store::{Backend, StoreError};
 use crate::telemetry::{
-    Connections, HttpMetrics, ObservedStore, Observer, register_events, register_jwks,
-    register_links, register_memory, register_process, register_rates, register_read_cache,
-    register_signing, register_sockets, register_unreadable,
+    Connections, HttpMetrics, ObservedStore, Observer, RequestLogs, TurnMetrics, register_events,
+    register_jwks, register_links, register_memory, register_process, register_rates,
+    register_read_cache, register_running_turns, register_signing, register_sockets,
+    register_unreadable,
 };
+use crate::trace::Tracer;
 use crate::webhooks::{WebhookSettings, Webhooks};
 use connections::{ConnectionSettings, Listener};
+pub use console::ConsoleLinks;
+use levels::ServerLevels;
 pub use server_info::ServerInfo;
+use traces::Traces;
 use worker::Shared;
 
 /// The interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How long before the end of its time a stopping server lets other replicas go on with its turns of models.
+const RELEASE: Duration = Duration::from_secs(1);
 
 /// A server that listens but does not answer yet.
 pub struct Application {
@@ -52,7 +67,10 @@ pub struct Application {
     metrics: Option<(SocketAddr, Server)>,
     events: Events,
     sockets: Arc<SocketCounters>,
+    turns: Option<ModelTurns>,
+    console: Option<ConsoleLinks>,
     readiness: Readiness,
+    traces: Traces,
     drain: Duration,
     shutdown: Duration,
 }
@@ -66,6 +84,9 @@ pub enum AppError {
     /// The store does not answer, or rejects these settings.
     #[error("cannot open the store")]
     Store(#[from] StoreError),
+    /// The client of upstreams rejects the settings of that one.
+    #[error("the settings of the upstream {0} cannot be used")]
+    Upstream(String, #[source] Box<dyn Error + Send + Sync>),
     /// A call of the operating system failed.
     #[error("the server failed")]
     Run(#[from] io::Error),
@@ -76,9 +97,14 @@ impl Application {
     ///
     /// # Errors
     /// [`AppError`].
-    pub async fn build(settings: Settings) -> Result<Self, AppError> {
+    pub async fn build(mut settings: Settings) -> Result<Self, AppError> {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
+        }
+        let info = ServerInfo::new(&settings);
+        let console = ConsoleLinks::for_run(&settings);
+        if let Some(links) = &console {
+            settings.api_keys = links.api_keys();
         }
         let mut registry = Registry::default();
         register_process(&mut registry);
@@ -87,8 +113,16 @@ impl Application {
         let connections = Connections::register(own);
 
         let backend = store::open(&settings.store).await?;
-        let backend: Arc<dyn Backend> = Arc::new(ObservedStore::register(backend, own));
+        let stats = Stats::default();
+        let (tracer, traces) = Traces::start(settings.traces.as_ref(), stats.id(), own);
+        let backend: Arc<dyn Backend> = Arc::new(ObservedStore::register(backend, own, &stats));
         let events = Events::start(Arc::clone(&backend), event_settings(&settings));
+        stats.show(ServerLevels {
+            has_redis: settings.store.redis_url.is_some(),
+            store: Arc::clone(&backend) as _,
+            connections: connections.clone(),
+            events: Arc::clone(events.counters()),
+        });
         register_events(own, events.counters());
         register_links(own, Arc::clone(&backend) as _);
         register_memory(own, Arc::clone(&backend) as _);
@@ -117,19 +151,32 @@ impl Application {
         if let Some(jwks) = settings.callers.jwks.clone() {
             events.spawn_until_stopped(jwks.keep_fresh());
         }
+        let turns = settings.models.as_ref().map(|models| {
+            let metrics = TurnMetrics::register(own);
+            turns::start(&backend, &settings, models, metrics)
+        });
+        let turns = turns.transpose()?;
+        if let Some(turns) = turns.clone() {
+            register_running_turns(own, &turns);
+            events.spawn_until_stopped(turns.sweep());
+        }
         let registry = Arc::new(registry);
         let shared = Shared {
-            webhooks: Webhooks::start(events.clone(), webhook_settings(&settings)),
+            webhooks: Webhooks::start(events.clone(), webhook_settings(&settings, tracer.clone())),
             events: events.clone(),
             identity,
             readiness: Readiness::default(),
+            stats: stats.clone(),
             backend,
             waiting: Arc::default(),
             rates,
             sockets: Arc::clone(&sockets),
+            turns,
+            listed_settings: settings_list::of(&settings.provenance),
             settings: settings.clone(),
         };
         let readiness = shared.readiness.clone();
+        let its_turns = shared.turns.clone();
         let listener = Listener::bind(settings.listen);
         let listener = listener.map_err(|error| AppError::Listen(settings.listen, error))?;
         let address = listener.address();
@@ -142,11 +189,15 @@ impl Application {
                 (Some(served), None)
             }
         };
-        let info = ServerInfo::new(&settings);
-        let logs_requests = settings.log.requests;
+        let logs = RequestLogs {
+            all: settings.log.requests,
+            slow: settings.log.slow,
+        };
+        let links = console.clone();
         let app = move || {
             let worker = shared.worker();
-            let observer = Observer::new(http_metrics.clone(), logs_requests);
+            let recorder = stats.route_recorder();
+            let observer = Observer::new(http_metrics.clone(), recorder, logs, tracer.clone());
             let has_cors = origins != CorsOrigins::None;
             // the last one is the outermost: it measures all others, and the envelope makes the
             // answers to preflights ours as well
@@ -157,6 +208,7 @@ impl Application {
                 .wrap(observer.into_middleware())
                 .configure(|config| worker.configure(config))
                 .service(home::resource(&info))
+                .configure(|config| console::configure(config, links.as_ref()))
                 .configure(|config| {
                     if let Some(registry) = &public_metrics {
                         config.service(metrics::resource(Arc::clone(registry)));
@@ -177,7 +229,10 @@ impl Application {
             metrics,
             events,
             sockets,
+            turns: its_turns,
+            console,
             readiness,
+            traces,
             drain: settings.drain,
             shutdown: settings.shutdown,
         })
@@ -188,6 +243,12 @@ impl Application {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The links that open the console without an API key, if this run has any.
+    #[must_use]
+    pub fn console(&self) -> Option<ConsoleLinks> {
+        self.console.clone()
     }
 
     /// Serves until SIGTERM or SIGINT.
@@ -225,6 +286,7 @@ impl Application {
         tokio::select! {
             served = &mut server => {
                 self.events.shutdown().await;
+                self.traces.shutdown().await;
                 return Ok(served?);
             }
             () = stop => {}
@@ -238,8 +300,15 @@ impl Application {
         timeout(self.shutdown, until_none_is_left(&self.sockets))
             .await
             .ok();
-        let (served, ()) = join(server, handle.stop(true)).await;
+        let turns = async {
+            if let Some(turns) = &self.turns {
+                // the rest is released while there are connections to answer its clients
+                turns.shutdown(self.shutdown.saturating_sub(RELEASE)).await;
+            }
+        };
+        let (served, (), ()) = join3(server, handle.stop(true), turns).await;
         self.events.shutdown().await;
+        self.traces.shutdown().await;
         if let Some(metrics) = metrics {
             metrics.stop(false).await;
         }
@@ -272,10 +341,11 @@ fn event_settings(settings: &Settings) -> EventSettings {
     }
 }
 
-fn webhook_settings(settings: &Settings) -> WebhookSettings {
+fn webhook_settings(settings: &Settings, tracer: Option<Tracer>) -> WebhookSettings {
     WebhookSettings {
         endpoints: settings.webhooks.clone(),
         allow_private: settings.webhook_allow_private,
+        tracer,
         ..WebhookSettings::default()
     }
 }

@@ -13,6 +13,7 @@ pub struct ServerInfo {
     store: StoreKind,
     /// Whether back ends can authenticate.
     api_keys: bool,
+    console: &'static str,
     documentation: &'static str,
     openapi: &'static str,
 }
@@ -36,6 +37,7 @@ impl ServerInfo {
                 Some(_) => StoreKind::Redis,
             },
             api_keys: !settings.api_keys.is_empty(),
+            console: "/console",
             documentation: "/docs",
             openapi: "/openapi.json",
         }
@@ -49,7 +51,7 @@ impl ServerInfo {
 
     /// A heading and a sentence for each topic; `base` is the URL of the server, or empty.
     #[must_use]
-    pub fn lines(&self, base: &str) -> [(&'static str, String); 3] {
+    pub fn lines(&self, base: &str) -> [(&'static str, String); 4] {
         let store = match self.store {
             StoreKind::Memory => {
                 "in memory: threads are lost when the server stops (set `redis_url` to keep them)"
@@ -62,6 +64,7 @@ impl ServerInfo {
         };
         [
             ("Store", store.into()),
+            ("Console", format!("{base}{}", self.console)),
             ("Docs", format!("{base}{}", self.documentation)),
             ("API keys", api_keys.into()),
         ]

@@ -6,7 +6,7 @@ use actix_web::web::ServiceConfig;
 
 use crate::config::Settings;
 use crate::events::Events;
-use crate::http::{Api, Readiness};
+use crate::http::{Api, Readiness, SettingObject};
 use crate::identity::Identity;
 use crate::protocols::agentuity::{Agentuity, SocketCounters};
 use crate::protocols::mcp::Mcp;
@@ -14,12 +14,14 @@ use crate::protocols::modelrelay::ModelRelay;
 use crate::protocols::openai::OpenAi;
 use crate::protocols::use_agent::UseAgent;
 use crate::service::rates::{LimitedImages, LimitedScopes, LimitedStore, RateCounters, RateGate};
+use crate::service::responses::ModelTurns;
 use crate::service::tools::Toolbox;
 use crate::service::{
     ArchiveService, CheckpointService, ConversationService, ImageService, NamespaceService,
     OwnerService, RunService, ScopeService, SessionService, StateHandleService, ThreadService,
     TurnService, Waiting,
 };
+use crate::stats::Stats;
 use crate::store::{Backend, Clock, Images, Scopes, Store};
 use crate::webhooks::Webhooks;
 
@@ -27,14 +29,17 @@ use crate::webhooks::Webhooks;
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
+    pub(super) listed_settings: Arc<[SettingObject]>,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) events: Events,
     pub(super) webhooks: Webhooks,
     pub(super) identity: Identity,
     pub(super) readiness: Readiness,
+    pub(super) stats: Stats,
     pub(super) waiting: Arc<Waiting>,
     pub(super) rates: Arc<RateCounters>,
     pub(super) sockets: Arc<SocketCounters>,
+    pub(super) turns: Option<ModelTurns>,
 }
 
 /// The API and the other protocols over one worker's connection to the store.
@@ -60,8 +65,8 @@ impl Shared {
                 ConversationService::new(Arc::clone(&backend) as _, timeout),
             ),
             agentuity: Agentuity::new(&api, Arc::clone(&self.sockets)),
-            relay: relay(&api, &backend),
-            openai: OpenAi::new(&api, self.settings.conversation_ttl),
+            relay: relay(&api, &backend, self.turns.clone()),
+            openai: OpenAi::new(&api, self.settings.conversation_ttl, self.turns.clone()),
             mcp: Mcp::new(&api, mcp.allowed_hosts.clone(), mcp.allowed_origins.clone()),
             api,
         }
@@ -93,6 +98,8 @@ impl Shared {
             identity: self.identity.clone(),
             api_keys: settings.api_keys.clone(),
             readiness: self.readiness.clone(),
+            settings: Arc::clone(&self.listed_settings),
+            stats: self.stats.clone(),
         }
     }
 
@@ -132,14 +139,16 @@ impl Worker {
 }
 
 /// The protocol for `ModelRelay`'s clients, to the same scopes.
-fn relay(api: &Api, backend: &Arc<dyn Backend>) -> ModelRelay {
+fn relay(api: &Api, backend: &Arc<dyn Backend>, turns: Option<ModelTurns>) -> ModelRelay {
     let listings = || Arc::clone(backend) as _;
     let clock = Clock::system;
     ModelRelay {
         handles: StateHandleService::new(api.scopes.clone(), listings(), clock()),
         sessions: SessionService::new(api.scopes.clone(), listings(), clock()),
         runs: RunService::new(api.scopes.clone()),
+        scopes: api.scopes.clone(),
         tools: Toolbox::new(api.scopes.clone()),
+        turns,
         events: api.events.clone(),
         ring: api.identity.ring().clone(),
         api_keys: api.api_keys.clone(),

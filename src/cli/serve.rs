@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use super::error::CliError;
-use crate::app::{Application, ServerInfo};
+use crate::app::{Application, ConsoleLinks, ServerInfo};
 use crate::config::{LogFormat, Settings, local_url};
 use crate::telemetry::{log_json, log_text};
 
@@ -19,14 +19,40 @@ pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
     actix_web::rt::System::new().block_on(async {
         let application = Application::build(settings).await?;
         if let Some(info) = info {
-            // serves even if the terminal is closed
-            drop(io::stderr().write_all(greeting(&application, &info).as_bytes()));
+            tell(&greeting(&application, &info));
+            print_links(&application);
         }
         Ok(application.run_until_signal().await?)
     })
 }
 
-/// Five lines for the person at the terminal.
+/// Prints to the terminal. The server serves even if that is closed.
+fn tell(text: &str) {
+    drop(io::stderr().write_all(text.as_bytes()));
+}
+
+/// Prints the link that opens the console without an API key, and the next one when it is used.
+fn print_links(application: &Application) {
+    let base = local_url(application.address());
+    let Some(links) = application.console() else {
+        return;
+    };
+    let mut tokens = links.tokens();
+    let print = move |token: &str| {
+        let path = ConsoleLinks::path(token);
+        tell(&format!(
+            "  Link to the console, without an API key, once: {base}{path}\n"
+        ));
+    };
+    print(&tokens.borrow_and_update());
+    actix_web::rt::spawn(async move {
+        while tokens.changed().await.is_ok() {
+            print(&tokens.borrow_and_update());
+        }
+    });
+}
+
+/// Six lines for the person at the terminal.
 fn greeting(application: &Application, info: &ServerInfo) -> String {
     let address = application.address();
     let base = local_url(address);

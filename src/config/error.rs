@@ -60,6 +60,14 @@ pub enum Fault {
         /// The broken rule.
         rule: &'static str,
     },
+    /// An item in a list is wrong.
+    #[error("item {number}: {rule}")]
+    Item {
+        /// Its number in the list, from 1. The text is left out, since it may contain a secret.
+        number: usize,
+        /// The broken rule.
+        rule: &'static str,
+    },
     /// A file could not be read.
     #[error("cannot read {}", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),

@@ -7,14 +7,17 @@ const MASK: &str = "***";
 pub(super) fn mask(name: &str, text: &str) -> String {
     if text.is_empty() {
         String::new()
-    } else if name.ends_with("_keys") && name != "max_keys" || name.ends_with("_secrets") {
+    } else if name.ends_with("_keys") && name != "max_keys"
+        || name.ends_with("_secrets")
+        || name.ends_with("_headers")
+    {
         mask_keys(text)
-    } else if name == "webhooks" {
-        mask_webhooks(text)
+    } else if ["webhooks", "upstreams", "web_search"].contains(&name) {
+        mask_urls(text)
     } else if name == "signing_key" && text.contains(':') {
         // a secret in a setting that names a key
         mask_keys(text)
-    } else if name.ends_with("_secret") {
+    } else if name.ends_with("_secret") || name.ends_with("_key") && name != "signing_key" {
         MASK.into()
     } else if name.ends_with("_url") {
         mask_url(text)
@@ -32,20 +35,32 @@ fn mask_keys(text: &str) -> String {
     text.split(',').map(mask).collect::<Vec<_>>().join(",")
 }
 
-/// Endpoints without the paths of their URLs, which some receivers take for a secret.
-fn mask_webhooks(text: &str) -> String {
+/// Lists of words with URLs, without the paths of the URLs, which some receivers take for a secret.
+fn mask_urls(text: &str) -> String {
     let mask = |word: &str| match word.split_once("://") {
         Some((scheme, rest)) => {
             let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-            let host = host.rsplit('@').next().unwrap_or_default();
             let path = if host == rest { "" } else { "/***" };
+            let host = host.rsplit('@').next().unwrap_or_default();
+            let host = if is_host(host) { host } else { MASK };
             format!("{scheme}://{host}{path}")
         }
+        // a URL without its scheme, or the rest of a password with a comma
+        None if word.contains('@') => MASK.into(),
         None => word.into(),
     };
     let mask = |entry: &str| entry.split_whitespace().map(mask).collect::<Vec<_>>();
     let entries = text.split(',').map(|entry| mask(entry).join(" "));
     entries.collect::<Vec<_>>().join(",")
+}
+
+/// Whether a host has a port, if any, rather than the beginning of a password.
+fn is_host(text: &str) -> bool {
+    let port = match text.rsplit_once(':') {
+        Some((_, port)) if !text.ends_with(']') => port,
+        _ => "",
+    };
+    port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A URL without its passwords: the one before the host, where the user name stays, and those in
@@ -96,6 +111,7 @@ mod tests {
         assert_eq!(mask("signing_key", "new"), "new");
         assert_eq!(mask("signing_key", "new:abc"), "new:***");
         assert_eq!(mask("identity_secret", "abc"), "***");
+        assert_eq!(mask("web_search_key", "abc"), "***");
         assert_eq!(mask("identity_secret", ""), "");
         assert_eq!(
             mask("signing_keys_file", "/run/secrets/keys"),
@@ -116,6 +132,24 @@ mod tests {
             ),
             "a https://b.example/*** thread.created,e http://f.example thread.updated"
         );
+    }
+
+    #[test]
+    fn upstreams_show_no_credentials_and_no_path() {
+        for (url, masked) in [
+            ("https://a.example/v1", "https://a.example/***"),
+            ("http://a.example:80", "http://a.example:80"),
+            ("http://[::1]/v1", "http://[::1]/***"),
+            ("http://[::1]:80", "http://[::1]:80"),
+            ("https://user:pass@a.example", "https://a.example"),
+            ("https://user:pa,ss@a.example", "https://***,***"),
+            ("https://user:pa/ss@a.example", "https://***/***"),
+            ("user:pass@a.example", "***"),
+            ("http:user:pass@a.example", "***"),
+        ] {
+            let upstream = |url| format!("a openai-chat {url},b openai-chat http://b");
+            assert_eq!(mask("upstreams", &upstream(url)), upstream(masked));
+        }
     }
 
     #[test]

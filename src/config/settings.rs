@@ -9,8 +9,10 @@ use super::cors::CorsOrigins;
 use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::mcp::{self, McpSettings};
+use super::models::{self, ModelSettings};
+use super::otlp::{self, TraceSettings};
 use super::redis_url::{RedisUrl, RedisUrlError};
-use super::values::Values;
+use super::values::{Provenance, Values};
 use super::warning::Warning;
 use super::{callers, identity, listen, log_filter, machine, public_url, rates, webhooks};
 use crate::domain::scope::{HistoryLimit, ScopePolicies};
@@ -80,10 +82,16 @@ pub struct Settings {
     pub cors: CorsOrigins,
     /// The callers that may use the MCP endpoint.
     pub mcp: McpSettings,
+    /// The models that the server calls, and the limits of turns; `None` without models.
+    pub models: Option<ModelSettings>,
+    /// Where spans go, if they are recorded.
+    pub traces: Option<TraceSettings>,
     /// The filter and form of the log.
     pub log: LogSettings,
     /// Settings that work but should be changed.
     pub warnings: Vec<Warning>,
+    /// Each value with its source, without secrets.
+    pub provenance: Provenance,
 }
 
 /// Where threads are kept.
@@ -118,6 +126,8 @@ pub struct LogSettings {
     pub format: LogFormat,
     /// Whether each request is logged.
     pub requests: bool,
+    /// How long a response takes at least that is logged as slow, if any is.
+    pub slow: Option<Duration>,
 }
 
 /// The form of a line of the log.
@@ -137,10 +147,11 @@ impl Settings {
     /// # Errors
     /// [`SettingsError`] names the setting and where its value came from.
     pub fn parse(mut values: Values) -> Result<Self, SettingsError> {
-        Self::read(&mut values)
+        let provenance = values.provenance();
+        Self::read(&mut values, provenance)
     }
 
-    pub(super) fn read(values: &mut Values) -> Result<Self, SettingsError> {
+    pub(super) fn read(values: &mut Values, provenance: Provenance) -> Result<Self, SettingsError> {
         let mut warnings = Vec::new();
         let listen = listen::read(&values.take("listen"))?;
         let has_proxies = values.is_filled("trusted_proxies");
@@ -161,6 +172,9 @@ impl Settings {
         let public_url = public_url::read(&values.take("public_url"))?;
         let callers = callers::read(values, has_proxies)?;
         let cors = CorsOrigins::read(&values.take("cors_origins"))?;
+        let signing_keys = identity::signing_keys(values, listen, &mut warnings)?;
+        let api_keys = identity::api_keys(values, listen, &mut warnings)?;
+        let models = models::read(values, &api_keys, &mut warnings)?;
         Ok(Self {
             listen,
             metrics_listen: listen::read_optional(&values.take("metrics_listen"))?,
@@ -189,14 +203,17 @@ impl Settings {
             conversation_ttl: conversation_ttl(values)?,
             rates: rates::read(values)?,
             session_events: values.take("session_events").parse("true or false")?,
-            signing_keys: identity::signing_keys(values, listen, &mut warnings)?,
+            signing_keys,
             signing_key_wait: signing_key_wait(values)?,
-            api_keys: identity::api_keys(values, listen, &mut warnings)?,
+            api_keys,
             cookie: identity::cookie(values)?,
             callers,
             proxies: identity::proxies(values)?,
+            models,
+            traces: otlp::read(values)?,
             log: log(values)?,
             warnings,
+            provenance,
         })
     }
 }
@@ -319,7 +336,14 @@ fn log(values: &mut Values) -> Result<LogSettings, SettingsError> {
         filter: checked.map_err(|error| filter.refuse(Fault::Other(error.into())))?,
         format: format.one_of(&formats, "auto, json or text")?,
         requests: values.take("access_log").parse("true or false")?,
+        slow: slow_log(values)?,
     })
+}
+
+fn slow_log(values: &mut Values) -> Result<Option<Duration>, SettingsError> {
+    let rule = "a number of milliseconds, 0 to 3600000";
+    let slow_ms = values.take("slow_log_ms").within(0..=3_600_000, rule)?;
+    Ok((slow_ms > 0).then(|| Duration::from_millis(slow_ms)))
 }
 
 /// About thirty years: the packed TTL of a thread has room for it, and no sum of times overflows.

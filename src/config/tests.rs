@@ -1,5 +1,8 @@
 //! Layers, errors and masks, through the public interface of the module.
 
+mod models;
+mod online;
+
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
@@ -69,7 +72,8 @@ fn refusal(layers: &Layers) -> String {
 fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
     let mut values = Layers::default().merge().unwrap();
 
-    let settings = Settings::read(&mut values).unwrap();
+    let provenance = values.provenance();
+    let settings = Settings::read(&mut values, provenance).unwrap();
 
     assert!(values.names().is_empty(), "{:?}", values.names());
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
@@ -80,6 +84,7 @@ fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
     assert_eq!(settings.store.timeout, Duration::from_secs(2));
     assert_eq!(settings.workers, None);
     assert_eq!(settings.cors, CorsOrigins::None);
+    assert_eq!(settings.models, None);
     assert_eq!(settings.warnings, [Warning::RandomSigningKey]);
 }
 

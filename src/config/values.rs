@@ -67,6 +67,13 @@ impl Values {
     }
 }
 
+impl Provenance {
+    /// Name, value and source of each setting.
+    pub fn rows(&self) -> impl Iterator<Item = &[String; 3]> {
+        self.0.iter()
+    }
+}
+
 impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.provenance().fmt(f)

@@ -1,6 +1,6 @@
 //! Settings that work but should be changed.
 
-/// Settings that may be used on a loopback address, but should not be elsewhere.
+/// Settings that the server accepts, perhaps on a loopback address only, but that should be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
     /// No signing key is configured.
@@ -12,4 +12,7 @@ pub enum Warning {
     /// An api key is short.
     #[error("an API key is shorter than 32 bytes, and opens all threads")]
     ShortApiKey,
+    /// Models are configured, but no API key.
+    #[error("`models` is set, but no API key: all requests for models require one")]
+    ModelsWithoutApiKey,
 }

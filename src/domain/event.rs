@@ -10,6 +10,7 @@ use super::scope::ScopeId;
 use super::threads::image::Origin;
 use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
+use super::trace_parent::TraceParent;
 
 /// Most keys that an event names. A change of more keys names none.
 pub const MOST_KEYS_NAMED: usize = 1_000;
@@ -53,6 +54,9 @@ pub struct Event {
     /// Counts the events of a subject that were logged, from 1; 0 for a request about a thread that
     /// does not exist.
     pub sequence: u64,
+    /// The trace of the request that it is an effect of, if that has one. Ends by time have none. Boxed, since it would make
+    /// all events larger.
+    pub trace: Option<Box<TraceParent>>,
     /// The kind of event.
     pub kind: EventKind,
 }
@@ -241,7 +245,19 @@ impl Heap for Event {
             | EventKind::HistoryAppended { .. } => 0,
             EventKind::Forked { .. } => heap::array::<Origin>(1),
         };
-        self.subject.heap_bytes() + told
+        let trace = self
+            .trace
+            .as_ref()
+            .map_or(0, |_| heap::array::<TraceParent>(1));
+        self.subject.heap_bytes() + told + trace
+    }
+}
+
+impl EventKind {
+    /// Whether it is an effect of time, whichever request notices it.
+    pub(crate) fn is_of_time(&self) -> bool {
+        let reason = EndReason::Expired;
+        matches!(self, Self::Destroyed { reason: of, .. } if *of == reason)
     }
 }
 

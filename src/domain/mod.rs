@@ -13,11 +13,13 @@ mod members;
 mod policy;
 mod rate;
 mod refusal;
+mod response;
 mod retention;
 mod rfc3339;
 pub mod scope;
 pub(crate) mod threads;
 mod three_way;
+mod trace_parent;
 
 pub(crate) use event::subject_digest;
 pub use event::{
@@ -34,6 +36,8 @@ pub use json::members::{KeyedValues, ObjectFault, keyed_values, keyed_values_of_
 pub(crate) use json::members::{elements, has_more_values, is_named, member, members};
 pub use json::merge_patch::{MergePatch, Patched, merge_json};
 pub use json::text::{Json, JsonError, MAX_DEPTH, ObjectError};
+#[cfg(feature = "server")]
+pub(crate) use json::unescaped::unescaped;
 pub use json::value::{Slice, Value};
 pub use kv::content::{ContentEncoding, ContentError, ContentType};
 pub use kv::entry_key::{EntryKey, EntryKeyError};
@@ -42,6 +46,10 @@ pub use kv::namespace::{Namespace, NamespaceError};
 pub use policy::{BODY_MAX_BYTES, KEY_TTL_MAX, Policy, TTL_MAX, TTL_MIN};
 pub use rate::{Rate, RateError, RateLimited, RateLimits, RateName};
 pub use refusal::Refusal;
+pub use response::{
+    Failure, FailureCode, Incomplete, Outcome, PromptItem, ResponseId, ResponseIdError, Status,
+    TurnLimits, Usage, Window, prompt_of,
+};
 pub use retention::{LOG_HARD_FACTOR, Retention};
 pub use rfc3339::{parse_rfc3339, rfc3339};
 pub use threads::checkpoint::{
@@ -68,3 +76,4 @@ pub use threads::write::{
     Conditions, Expected, Guard, MetadataChange, Precondition, Tombstone, Write, Written,
 };
 pub use three_way::{Sent, Snapshot, ThreeWay};
+pub use trace_parent::{TraceParent, TraceParentError};

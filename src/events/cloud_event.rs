@@ -94,10 +94,14 @@ fn head(event: &Event) -> String {
     let quoted = |text: String| serde_json::Value::from(text).to_string();
     let subject = thread.map_or_else(|| quoted(scope.to_string()), |id| format!(r#""{id}""#));
     let mut json = format!(
-        r#"{{"specversion":"1.0","id":"{}","source":"threadkeep","type":"{}","subject":{subject},"time":"{time}","datacontenttype":"application/json","data":{{"#,
+        r#"{{"specversion":"1.0","id":"{}","source":"threadkeep","type":"{}","subject":{subject},"time":"{time}","datacontenttype":"application/json","#,
         event.id,
         event.event_type().as_str(),
     );
+    if let Some(trace) = &event.trace {
+        push(&mut json, format_args!(r#""traceparent":"{trace}","#));
+    }
+    json.push_str(r#""data":{"#);
     if let Some(id) = thread {
         push(&mut json, format_args!(r#""thread_id":"{id}","#));
     }
@@ -265,6 +269,7 @@ mod tests {
             life: Life(10),
             version: 3,
             sequence: 2,
+            trace: None,
             kind,
         }
     }
@@ -303,6 +308,21 @@ mod tests {
                 r#""keys":["a","\ud800"]}}"#,
             )
         );
+    }
+
+    #[tokio::test]
+    async fn an_event_of_a_traced_request_has_the_trace_as_an_attribute() {
+        let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let traced = Event {
+            trace: Some(Box::new(text.parse().unwrap())),
+            ..event(EventKind::TaskListUpdated)
+        };
+
+        let (json, _) = rendered(&Left(None), &traced).await;
+
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["traceparent"], text);
+        assert!(json["data"].is_object());
     }
 
     #[tokio::test]

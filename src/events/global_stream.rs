@@ -38,7 +38,7 @@ pub enum GlobalItem {
     /// Something happened.
     Event {
         /// The event.
-        event: Event,
+        event: Box<Event>,
         /// How far the reader is with it.
         cursor: Watermark,
     },
@@ -262,7 +262,11 @@ impl GlobalStream {
                 .into_iter()
                 .filter(|event| self.types.contains(event.event_type()))
                 .inspect(|event| bytes += bytes_named(event));
-            let items = wanted.map(|event| GlobalItem::Event { event, cursor });
+            let event = |event| GlobalItem::Event {
+                event: Box::new(event),
+                cursor,
+            };
+            let items = wanted.map(event);
             self.ready.extend(items);
         }
         self.reach(&heads);

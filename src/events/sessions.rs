@@ -11,8 +11,9 @@ use tokio_util::task::TaskTracker;
 
 use super::counters::EventCounters;
 use super::outage::Outage;
-use crate::domain::{Completed, ThreadId};
+use crate::domain::{Completed, ThreadId, TraceParent};
 use crate::store::{EventLog, StoreError};
+use crate::trace;
 
 /// The writers. Events of one thread are written in order, those of different threads concurrently.
 const WRITERS: usize = 8;
@@ -21,10 +22,18 @@ const ROOM: usize = 512;
 /// How long the last writes may take at shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// The end of a request.
+#[derive(Debug)]
+struct Ended {
+    id: ThreadId,
+    completed: Completed,
+    trace: Option<TraceParent>,
+}
+
 /// Takes the ends of requests.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    writers: Vec<Sender<(ThreadId, Completed)>>,
+    writers: Vec<Sender<Ended>>,
     counters: Arc<EventCounters>,
 }
 
@@ -58,16 +67,29 @@ impl Sessions {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
         let writer = &self.writers[hasher.finish() as usize % self.writers.len()];
-        if writer.try_send((id, completed)).is_err() {
+        let ended = Ended {
+            id,
+            completed,
+            trace: trace::parent(),
+        };
+        if writer.try_send(ended).is_err() {
             self.counters.sessions_dropped.inc();
         }
+    }
+}
+
+impl Ended {
+    /// Logs it as an effect of its request.
+    async fn log(&self, log: &dyn EventLog) -> Result<(), StoreError> {
+        let logging = log.log_completed(&self.id, &self.completed);
+        trace::continuing(self.trace, logging).await
     }
 }
 
 struct Writer {
     log: Arc<dyn EventLog>,
     counters: Arc<EventCounters>,
-    queue: Receiver<(ThreadId, Completed)>,
+    queue: Receiver<Ended>,
     outage: Outage,
 }
 
@@ -78,15 +100,15 @@ impl Writer {
                 next = self.queue.recv() => next,
                 () = stop.cancelled() => break,
             };
-            let Some((id, completed)) = next else {
+            let Some(ended) = next else {
                 return;
             };
-            self.write(&id, &completed, &stop).await;
+            self.write(&ended, &stop).await;
         }
         self.queue.close();
         let last = async {
-            while let Some((id, completed)) = self.queue.recv().await {
-                if self.log.log_completed(&id, &completed).await.is_err() {
+            while let Some(ended) = self.queue.recv().await {
+                if ended.log(&*self.log).await.is_err() {
                     self.counters.sessions_dropped.inc();
                 }
             }
@@ -97,9 +119,9 @@ impl Writer {
 
     /// Waits while the store is unavailable; the queue fills meanwhile. An event that may have been written is not
     /// written again: it would count twice.
-    async fn write(&mut self, id: &ThreadId, completed: &Completed, stop: &CancellationToken) {
+    async fn write(&mut self, ended: &Ended, stop: &CancellationToken) {
         loop {
-            match self.log.log_completed(id, completed).await {
+            match ended.log(&*self.log).await {
                 Ok(()) => {
                     self.outage.is_over();
                     return;

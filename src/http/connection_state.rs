@@ -19,6 +19,7 @@ struct State {
     requests: u64,
     phase: Phase,
     is_abandoned: bool,
+    is_gone: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,6 +60,20 @@ impl ConnectionState {
         self.0.get().is_abandoned
     }
 
+    /// Notes that the client has closed or broken the connection while its request was in progress.
+    pub fn note_gone(&self) {
+        self.0.set(State {
+            is_gone: true,
+            ..self.0.get()
+        });
+    }
+
+    /// Whether the client has closed or broken the connection while its request was in progress.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.0.get().is_gone
+    }
+
     /// A request has begun.
     pub(super) fn take(request: &ServiceRequest) -> Taken {
         let connection = request.conn_data::<Self>().cloned();
@@ -69,6 +84,7 @@ impl ConnectionState {
                 phase: Phase::Answer,
                 // unless it is answered
                 is_abandoned: true,
+                ..state.get()
             });
         }
         Taken(connection)

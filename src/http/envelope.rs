@@ -19,6 +19,7 @@ use super::request::context::{About, RequestContext, Streaming, Successor};
 use super::request::{early, head};
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
+use crate::trace::{self, Phase};
 use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
 
 /// The policy of the pages at `/` and `/docs` allows: its own files, calls of this server, and the styles and
@@ -59,7 +60,9 @@ pub async fn envelope<B: MessageBody + 'static>(
         None
     };
     if let Some(limit_bytes) = limit_bytes {
+        let spending = trace::spend(Phase::Body);
         let body = Body::read(&mut request, limit_bytes).await;
+        drop(spending);
         if let Some(context) = request.extensions_mut().get_mut::<RequestContext>() {
             context.body = body;
         }
@@ -142,8 +145,8 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
         if is_page(path) {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
         }
-        // the same for all clients, except for the headers of CORS
-        headers.insert(VARY, HeaderValue::from_static("origin"));
+        // the same for all clients, except for the headers of CORS and the encoding
+        headers.append(VARY, HeaderValue::from_static("origin"));
         return;
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
@@ -184,7 +187,15 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
 
 /// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.
 fn is_ours(path: &str) -> bool {
-    path == "/v1" || path.starts_with("/v1/")
+    (path == "/v1" || path.starts_with("/v1/")) && !is_of_openai(path)
+}
+
+/// Whether it is a path of `OpenAI`'s protocol, whose clients take `/v1` for their base URL.
+pub(crate) fn is_of_openai(path: &str) -> bool {
+    ["/v1/responses", "/v1/models"].iter().any(|root| {
+        let rest = path.strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 /// Whether it is the front page, the page that shows the API, or a file of it.

@@ -45,6 +45,18 @@ where
         .default_service(not_allowed("GET, HEAD"))
 }
 
+/// A path that supports only POST.
+pub(crate) fn post_only<A, F>(path: &str, answer: F) -> Resource
+where
+    A: FromRequest + 'static,
+    F: Handler<A>,
+    F::Output: Responder + 'static,
+{
+    web::resource(path)
+        .route(post().to(answer))
+        .default_service(not_allowed("POST"))
+}
+
 fn on(method: Method) -> Route {
     web::route().guard(guard::fn_guard(move |request| {
         request.head().method == method

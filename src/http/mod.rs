@@ -19,6 +19,7 @@ mod threads;
 mod tools;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::domain::ReservedKeys;
 use crate::events::Events;
@@ -28,15 +29,20 @@ use crate::service::{
     ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
     ThreadService, TurnService,
 };
+use crate::stats::Stats;
 use crate::webhooks::Webhooks;
 
 pub use admin::readiness::Readiness;
+pub use admin::settings::SettingObject;
 pub use answer::memory::AnswerMemory;
+pub(crate) use answer::negotiation::EVENT_STREAM;
 pub(crate) use answer::receipt::mark_replay;
+pub(crate) use answer::streamed::{cut_at_error, streamed};
 pub use connection_state::ConnectionState;
 pub use envelope::envelope;
+pub(crate) use envelope::is_of_openai;
 pub(crate) use kv::content::{EntryContent, entry_body, entry_head};
-pub(crate) use methods::read_only;
+pub(crate) use methods::{post_only, read_only};
 pub use openapi::openapi_json;
 pub(crate) use request::back_end::{Audited, key_for, no_key, own};
 pub(crate) use request::body::Body;
@@ -85,6 +91,10 @@ pub struct Api {
     pub api_keys: ApiKeys,
     /// Whether a load balancer may send requests to this replica.
     pub readiness: Readiness,
+    /// The settings that the server started with, without secrets.
+    pub settings: Arc<[SettingObject]>,
+    /// Figures about this replica.
+    pub stats: Stats,
 }
 
 impl Api {

@@ -321,6 +321,18 @@ fn back_end_routes(config: &mut ServiceConfig) {
                 .default_service(not_allowed_for_back_end("GET, HEAD")),
         )
         .service(
+            web::resource("/v1/settings")
+                .route(get().to(admin::settings::get_settings))
+                .route(head().to(admin::settings::get_settings))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
+            web::resource("/v1/stats")
+                .route(get().to(admin::stats::get_stats))
+                .route(head().to(admin::stats::get_stats))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
+        )
+        .service(
             web::resource("/v1/mcp-urls")
                 .route(post().to(tools::mcp_urls::create_mcp_url))
                 .default_service(not_allowed_for_back_end("POST")),

@@ -7,4 +7,5 @@ pub mod mcp;
 pub mod modelrelay;
 mod object;
 pub mod openai;
+mod prefer;
 pub mod use_agent;

@@ -12,6 +12,8 @@ mod owner_limit;
 mod owners;
 pub mod rates;
 mod relay;
+#[cfg(feature = "server")]
+pub mod responses;
 mod scopes;
 mod threads;
 pub mod tools;

@@ -61,6 +61,10 @@ pub use traits::owners::{
 };
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
+pub use traits::responses::{
+    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, Journaled, ResponseView,
+    Responses, Told,
+};
 pub use traits::scopes::{
     HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
 };
@@ -74,6 +78,16 @@ pub struct Found<T> {
     pub stamp: Stamp,
     /// The requested content.
     pub content: T,
+}
+
+impl<T> Found<T> {
+    /// The same with a content that is made of this one.
+    pub fn map<U>(self, made: impl FnOnce(T) -> U) -> Found<U> {
+        Found {
+            stamp: self.stamp,
+            content: made(self.content),
+        }
+    }
 }
 
 /// A value, or the part of an array that was asked for.

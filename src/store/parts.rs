@@ -7,9 +7,7 @@ use crate::domain::{Slice, Value};
 
 /// A value as compact JSON.
 pub(super) fn json(value: &Value) -> Bytes {
-    let mut out = Vec::with_capacity(value.json_bytes());
-    value.write_json(&mut out);
-    out.into()
+    value.to_json().into()
 }
 
 /// A value, or the part of it that is asked for if it is an array.

@@ -21,6 +21,12 @@ impl Connections {
         Self(open)
     }
 
+    /// The number now.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.get().try_into().unwrap_or(0)
+    }
+
     /// Counts one more.
     #[must_use]
     pub fn open(&self) -> OpenConnection {

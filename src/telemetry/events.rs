@@ -3,56 +3,45 @@
 use std::fmt;
 use std::sync::Arc;
 
-use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::labelled::{gauge, total};
+use super::current::{counter, gauge, register};
+use super::labelled::{level, total};
 use super::labels::{Consumer, Delivery, Outcome, Stream};
-use crate::events::{Count, DeliveryCounters, EventCounters};
+use crate::events::{DeliveryCounters, EventCounters};
 use crate::store::Clock;
-
-/// Exports the counters of the events module.
-#[derive(Debug)]
-struct EventMetrics(Arc<EventCounters>);
 
 /// Adds the metrics of events to a registry.
 pub fn register_events(registry: &mut Registry, counters: &Arc<EventCounters>) {
-    let metrics = EventMetrics(Arc::clone(counters));
-    registry.register_collector(Box::new(metrics));
+    let counters = Arc::clone(counters);
+    register(registry, move |encoder| show(&counters, encoder));
 }
 
-impl Collector for EventMetrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let counters = &*self.0;
-        let mut counter = |name, help, count: &Count| {
-            let counter = ConstCounter::new(count.get());
-            let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            counter.encode(encoder)
-        };
-        let help = "Events read from the log, counted once per reader";
-        counter("events_read", help, &counters.events_read)?;
-        let help = "Event streams closed because their reader was too slow";
-        counter("event_streams_cut_off", help, &counters.streams_cut_off)?;
-        let help = "Resets sent to readers that missed events";
-        counter("event_resets", help, &counters.resets)?;
-        let help = "Session events that were dropped";
-        counter("sessions_dropped", help, &counters.sessions_dropped)?;
-        reaper(counters, &mut encoder)?;
-        let (name, help) = ("event_streams", "Open event streams");
-        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for (of, count) in [
-            ("thread", &counters.thread_streams),
-            ("all", &counters.global_streams),
-        ] {
-            gauge(&mut family, &Stream { of }, count)?;
-        }
-        deliveries(counters, &mut encoder)?;
-        delivery_lag(counters, &mut encoder)
+fn show(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    let help = "Events read from the log, counted once per reader";
+    counter(encoder, "events_read", help, counters.events_read.get())?;
+    let help = "Event streams closed because their reader was too slow";
+    let cut_off = counters.streams_cut_off.get();
+    counter(encoder, "event_streams_cut_off", help, cut_off)?;
+    let help = "Resets sent to readers that missed events";
+    counter(encoder, "event_resets", help, counters.resets.get())?;
+    let help = "Session events that were dropped";
+    let dropped = counters.sessions_dropped.get();
+    counter(encoder, "sessions_dropped", help, dropped)?;
+    reaper(counters, encoder)?;
+    let (name, help) = ("event_streams", "Open event streams");
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (of, count) in [
+        ("thread", &counters.thread_streams),
+        ("all", &counters.global_streams),
+    ] {
+        level(&mut family, &Stream { of }, count.get())?;
     }
+    deliveries(counters, encoder)?;
+    delivery_lag(counters, encoder)
 }
 
 fn reaper(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
@@ -63,7 +52,7 @@ fn reaper(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Resu
         ("lost", &counters.threads_lost),
         ("moved", &counters.threads_moved),
     ] {
-        total(&mut family, &Outcome { outcome }, count)?;
+        total(&mut family, &Outcome { outcome }, count.get())?;
     }
     let lag = counters.reaper_lag_ms.get() as f64 / 1000.0;
     let (name, help) = (
@@ -74,9 +63,8 @@ fn reaper(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Resu
     let family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
     ConstGauge::new(lag).encode(family)?;
     let help = "1 while the reaper ends no threads because the clocks of server and store differ";
-    let stopped = ConstGauge::new(counters.reaper_stopped.get());
-    let family = encoder.encode_descriptor("reaper_stopped", help, None, MetricType::Gauge)?;
-    stopped.encode(family)
+    let stopped = counters.reaper_stopped.get();
+    gauge(encoder, "reaper_stopped", help, None, stopped)
 }
 
 fn deliveries(
@@ -100,7 +88,7 @@ fn deliveries(
             ("failed", failed),
             ("parked", parked),
         ] {
-            total(&mut family, &Delivery { consumer, outcome }, count)?;
+            total(&mut family, &Delivery { consumer, outcome }, count.get())?;
         }
     }
     Ok(())

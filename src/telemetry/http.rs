@@ -9,6 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::{ErrorCode, Identity, Limit, Request, Route, method_label};
+use crate::stats::RouteRecorder;
 
 const BUCKETS: [f64; 12] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5,
@@ -74,7 +75,17 @@ impl HttpMetrics {
 pub(super) struct RouteSeries {
     pub(super) route: Arc<str>,
     pub(super) duration: Histogram,
-    requests: Vec<(&'static str, StatusCode, Counter)>,
+    requests: Vec<AnswerSeries>,
+}
+
+/// The answers of one method and status.
+#[derive(Debug)]
+pub(super) struct AnswerSeries {
+    method: &'static str,
+    status: StatusCode,
+    pub(super) count: Counter,
+    /// The number of route and method in the figures of the last minute.
+    pub(super) number: usize,
 }
 
 impl RouteSeries {
@@ -90,28 +101,33 @@ impl RouteSeries {
         }
     }
 
-    pub(super) fn requests(
+    pub(super) fn answers(
         &mut self,
         metrics: &HttpMetrics,
+        recorder: &RouteRecorder,
         method: &Method,
         status: StatusCode,
-    ) -> &Counter {
+    ) -> &AnswerSeries {
         let method = method_label(method);
         let known = self
             .requests
             .iter()
-            .position(|(known, code, _)| *known == method && *code == status);
+            .position(|known| known.method == method && known.status == status);
         let index = known.unwrap_or_else(|| {
             let labels = Request {
                 route: Arc::clone(&self.route),
                 method,
                 status: status.as_u16(),
             };
-            let counter = metrics.requests.get_or_create_owned(&labels);
-            self.requests.push((method, status, counter));
+            self.requests.push(AnswerSeries {
+                method,
+                status,
+                count: metrics.requests.get_or_create_owned(&labels),
+                number: recorder.number(&self.route, method),
+            });
             self.requests.len() - 1
         });
-        &self.requests[index].2
+        &self.requests[index]
     }
 }
 

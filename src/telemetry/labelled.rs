@@ -6,24 +6,22 @@ use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use crate::events::Count;
-
 /// Shows a number that only grows, with these labels.
 pub(super) fn total(
     family: &mut MetricEncoder<'_>,
     labels: &impl EncodeLabelSet,
-    count: &Count,
+    number: u64,
 ) -> Result<(), fmt::Error> {
     let family = family.encode_family(labels)?;
-    ConstCounter::new(count.get()).encode(family)
+    ConstCounter::new(number).encode(family)
 }
 
 /// Shows a number that goes up and down, with these labels.
-pub(super) fn gauge(
+pub(super) fn level(
     family: &mut MetricEncoder<'_>,
     labels: &impl EncodeLabelSet,
-    count: &Count,
+    number: u64,
 ) -> Result<(), fmt::Error> {
     let family = family.encode_family(labels)?;
-    ConstGauge::new(count.get()).encode(family)
+    ConstGauge::new(number).encode(family)
 }

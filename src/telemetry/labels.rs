@@ -94,6 +94,36 @@ pub(super) struct Basis {
     pub(super) basis: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct End {
+    /// The protocol that the turn came by.
+    pub(super) door: &'static str,
+    pub(super) end: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ToolCall {
+    pub(super) tool: &'static str,
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Upstream {
+    pub(super) upstream: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Answer {
+    pub(super) upstream: String,
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Tokens {
+    pub(super) upstream: String,
+    pub(super) kind: &'static str,
+}
+
 /// A method's name; those that no route takes share one.
 pub(super) fn method_label(method: &Method) -> &'static str {
     match *method {

@@ -3,58 +3,46 @@
 use std::fmt;
 use std::sync::Arc;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::current::{gauge, register};
+use super::labelled::total;
 use super::labels::Kind;
 use crate::store::{MemoryUse, Store};
-
-/// Exports the memory use of the store.
-struct MemoryMetrics<C>(C);
 
 /// Adds the metrics of the store's memory to a registry. They are 0 if the store is another process, so
 /// that every replica exports them.
 pub fn register_memory(registry: &mut Registry, store: Arc<dyn Store>) {
-    let memory_use = move || store.memory_use().unwrap_or_default();
-    registry.register_collector(Box::new(MemoryMetrics(memory_use)));
+    register(registry, move |encoder| {
+        show(&store.memory_use().unwrap_or_default(), encoder)
+    });
 }
 
-impl<C: Fn() -> MemoryUse + Send + Sync + 'static> Collector for MemoryMetrics<C> {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let memory_use = (self.0)();
-        let mut gauge = |name, help, unit: Option<&Unit>, number: u64| {
-            let gauge = ConstGauge::new(number);
-            gauge.encode(encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?)
-        };
-        let bytes = Some(&Unit::Bytes);
-        let help = "Memory used by the embedded store, by its own account";
-        gauge("store_memory", help, bytes, memory_use.used_bytes)?;
-        let help = "Memory limit of the embedded store";
-        gauge("store_memory_limit", help, bytes, memory_use.limit_bytes)?;
-        let help = "1 while the embedded store is full and rejects writes";
-        gauge("store_full", help, None, memory_use.is_full.into())?;
-        let help = "Archives and events that the embedded store evicted before their time";
-        let mut family =
-            encoder.encode_descriptor("store_evicted", help, None, MetricType::Counter)?;
-        for (kind, count) in [
-            ("archive", memory_use.evicted_archives),
-            ("event", memory_use.evicted_events),
-        ] {
-            let counter = ConstCounter::new(count);
-            counter.encode(family.encode_family(&Kind { kind })?)?;
-        }
-        Ok(())
+fn show(memory_use: &MemoryUse, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    let bytes = Some(&Unit::Bytes);
+    let help = "Memory used by the embedded store, by its own account";
+    gauge(encoder, "store_memory", help, bytes, memory_use.used_bytes)?;
+    let help = "Memory limit of the embedded store";
+    gauge(
+        encoder,
+        "store_memory_limit",
+        help,
+        bytes,
+        memory_use.limit_bytes,
+    )?;
+    let help = "1 while the embedded store is full and rejects writes";
+    gauge(encoder, "store_full", help, None, memory_use.is_full.into())?;
+    let help = "Archives and events that the embedded store evicted before their time";
+    let mut family = encoder.encode_descriptor("store_evicted", help, None, MetricType::Counter)?;
+    for (kind, count) in [
+        ("archive", memory_use.evicted_archives),
+        ("event", memory_use.evicted_events),
+    ] {
+        total(&mut family, &Kind { kind }, count)?;
     }
-}
-
-impl<C> fmt::Debug for MemoryMetrics<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryMetrics").finish_non_exhaustive()
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -74,7 +62,7 @@ mod tests {
             is_full: true,
         };
         let own = registry.sub_registry_with_prefix("threadkeep");
-        own.register_collector(Box::new(MemoryMetrics(memory_use)));
+        register(own, move |encoder| show(&memory_use(), encoder));
 
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();

@@ -1,7 +1,8 @@
-//! Logs and metrics.
+//! Logs, metrics and traces.
 
 mod chain;
 mod connections;
+mod current;
 mod events;
 mod http;
 mod jwks;
@@ -11,6 +12,8 @@ mod links;
 mod logs;
 mod memory;
 mod observer;
+#[cfg(feature = "otel")]
+mod otlp;
 mod process;
 mod rates;
 mod read_cache;
@@ -18,6 +21,7 @@ mod signing;
 mod sockets;
 mod store;
 mod threads;
+mod turns;
 mod unreadable;
 
 pub use chain::Chain;
@@ -28,11 +32,14 @@ pub use jwks::register_jwks;
 pub use links::register_links;
 pub use logs::{LogError, log_json, log_text};
 pub use memory::register_memory;
-pub use observer::Observer;
+pub use observer::{Observer, RequestLogs};
+#[cfg(feature = "otel")]
+pub use otlp::{Collector, Exporter, SpanCounts, register_spans};
 pub use process::register_process;
 pub use rates::register_rates;
 pub use read_cache::register_read_cache;
 pub use signing::register_signing;
 pub use sockets::register_sockets;
 pub use store::ObservedStore;
+pub use turns::{TurnMetrics, register_running_turns};
 pub use unreadable::register_unreadable;

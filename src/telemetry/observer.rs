@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
+use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
@@ -17,18 +18,22 @@ use tracing::field::{debug, display};
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
 use super::labels::{ErrorCode, Identity, Limit, method_label};
-use crate::domain::short_hash;
+use crate::domain::{TraceParent, short_hash};
 use crate::http::{Audited, session_of};
 use crate::identity::{Caller, Source};
 use crate::protocols::agentuity::AgentuityError;
 use crate::protocols::modelrelay::RelayError;
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::use_agent::UseAgentError;
+use crate::stats::RouteRecorder;
 use crate::store::NotAsked;
+use crate::trace::{self, AttributeValue, Context, Ended, SpanKind, Times, Tracer};
 use crate::web::ApiError;
 
 /// The code of errors in the format of another protocol, without a code of this API.
 const NO_CODE: &str = "other";
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The route of requests that match none.
 const UNMATCHED: &str = "unmatched";
@@ -38,8 +43,10 @@ const UNMATCHED: &str = "unmatched";
 #[derive(Debug)]
 pub struct Observer {
     metrics: HttpMetrics,
-    /// Whether each request is logged, and not only those that fail.
-    logs_all: bool,
+    recorder: Arc<RouteRecorder>,
+    logs: RequestLogs,
+    /// Records spans, if they go anywhere.
+    tracer: Option<Tracer>,
     routes: RefCell<BTreeMap<String, RouteSeries>>,
     callers: RefCell<Vec<CallerSeries>>,
 }
@@ -52,13 +59,29 @@ struct CallerSeries {
     counter: Counter,
 }
 
+/// The requests that are logged besides those that fail.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RequestLogs {
+    /// Whether each is, at the level `info`.
+    pub all: bool,
+    /// How long the response of a slow one takes at least; `None` logs none for that.
+    pub slow: Option<Duration>,
+}
+
 impl Observer {
-    /// An observer for a worker, which logs each request at the level `info` if `logs_all` is set.
+    /// An observer for a worker.
     #[must_use]
-    pub fn new(metrics: HttpMetrics, logs_all: bool) -> Self {
+    pub fn new(
+        metrics: HttpMetrics,
+        recorder: Arc<RouteRecorder>,
+        logs: RequestLogs,
+        tracer: Option<Tracer>,
+    ) -> Self {
         Self {
+            tracer,
             metrics,
-            logs_all,
+            recorder,
+            logs,
             routes: RefCell::default(),
             callers: RefCell::default(),
         }
@@ -77,14 +100,38 @@ impl Observer {
             let this = Rc::clone(&this);
             async move {
                 let start = Instant::now();
-                let response = next.call(request).await?;
-                this.observe(&response, start.elapsed());
+                let context = this.context(&request, start);
+                let answering = next.call(request);
+                let response = match &context {
+                    None => answering.await?,
+                    Some(context) => trace::within(Arc::clone(context), answering).await?,
+                };
+                this.observe(&response, start, Instant::now(), context.as_deref());
                 Ok(response)
             }
         })
     }
 
-    fn observe<B>(&self, response: &ServiceResponse<B>, duration: Duration) {
+    /// The context of a request, if its trace or its times are of interest.
+    fn context(&self, request: &ServiceRequest, start: Instant) -> Option<Arc<Context>> {
+        let parent = trace_parent(request.headers());
+        if let Some(tracer) = &self.tracer
+            && let Some(recording) = tracer.begin(parent, start)
+        {
+            return Some(Context::recorded(recording, start));
+        }
+        let is_wanted = parent.is_some() || self.logs.slow.is_some();
+        is_wanted.then(|| Context::new(parent, start))
+    }
+
+    fn observe<B>(
+        &self,
+        response: &ServiceResponse<B>,
+        start: Instant,
+        ended: Instant,
+        context: Option<&Context>,
+    ) {
+        let duration = ended - start;
         let request = response.request();
         let status = response.status();
         let error = response.response().error();
@@ -93,7 +140,7 @@ impl Observer {
             .map(ApiError::problem);
         let pattern = request.match_pattern();
         let pattern = pattern.as_deref().unwrap_or(UNMATCHED);
-        let route = self.count(pattern, request.method(), status, duration);
+        let route = self.count(pattern, request.method(), status, (ended, duration));
         if status.as_u16() >= 400 {
             let code = problem.as_ref().map_or(NO_CODE, |problem| problem.code);
             self.metrics.errors.get_or_create(&ErrorCode { code }).inc();
@@ -106,11 +153,26 @@ impl Observer {
         if let Some(caller) = request.extensions().get::<Caller>() {
             self.count_caller(caller);
         }
+        let parent = context.and_then(Context::parent);
         if let Some(Audited(key)) = request.extensions().get::<Audited>() {
-            audit(request, &route, key, status, problem_code);
+            audit(request, &route, key, status, problem_code, parent);
         }
-        let cause = error.and_then(cause);
-        log(request, &route, status, duration, cause, self.logs_all);
+        let line = Line {
+            request,
+            route: &route,
+            status,
+            duration,
+            parent,
+        };
+        line.log(error.and_then(cause), self.logs.all);
+        if let Some(recording) = context.and_then(Context::recording) {
+            recording.end(ended, line.span(problem_code));
+        }
+        if let (Some(context), Some(slow)) = (context, self.logs.slow)
+            && duration >= slow
+        {
+            line.log_slow(&context.times(ended));
+        }
     }
 
     /// Counts a request, and returns the label of its route.
@@ -119,7 +181,7 @@ impl Observer {
         pattern: &str,
         method: &Method,
         status: StatusCode,
-        duration: Duration,
+        (ended, duration): (Instant, Duration),
     ) -> Arc<str> {
         let mut routes = self.routes.borrow_mut();
         // not the entry API, which needs a string of its own for each request
@@ -131,7 +193,10 @@ impl Observer {
             }
         };
         series.duration.observe(duration.as_secs_f64());
-        series.requests(&self.metrics, method, status).inc();
+        let answers = series.answers(&self.metrics, &self.recorder, method, status);
+        answers.count.inc();
+        let (number, status) = (answers.number, status.as_u16());
+        self.recorder.record(number, status, ended, duration);
         Arc::clone(&series.route)
     }
 
@@ -177,6 +242,7 @@ fn audit(
     key: &str,
     status: StatusCode,
     code: Option<&'static str>,
+    parent: Option<TraceParent>,
 ) {
     let hashes: Vec<_> = request
         .match_info()
@@ -191,6 +257,7 @@ fn audit(
         status = status.as_u16(),
         code,
         parts = hashes.join(" "),
+        traceparent = parent.map(display),
         "audit"
     );
 }
@@ -215,50 +282,121 @@ fn is_of_a_call_that_was_not_sent(error: &(dyn std::error::Error + 'static)) -> 
     errors.any(<dyn std::error::Error>::is::<NotAsked>)
 }
 
-/// A line for the request. The path is left out, since it may hold a whole id and keys.
-fn log(
-    request: &HttpRequest,
-    route: &str,
+/// The trace that a request is a part of. If it names several, it is part of none, as the specification wants.
+fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
+    let mut given = headers.get_all(TRACEPARENT);
+    let parent = given.next()?.to_str().ok()?.parse().ok()?;
+    given.next().is_none().then_some(parent)
+}
+
+/// A line for a request. The path is left out, since it may hold a whole id and keys.
+struct Line<'a> {
+    request: &'a HttpRequest,
+    route: &'a str,
     status: StatusCode,
     duration: Duration,
-    error: Option<&(dyn std::error::Error + 'static)>,
-    logs_all: bool,
-) {
-    let extensions = request.extensions();
-    let request_id = session_of(request).map(display);
-    let caller = extensions.get::<Caller>();
-    let thread_id = caller.map(|caller| debug(&caller.id));
-    let method = method_label(request.method());
-    let status = status.as_u16();
-    let duration_ms = duration.as_secs_f64() * 1000.0;
-    if caller.is_some_and(|caller| caller.ignored_cookie) {
-        tracing::info!(
-            request.id = request_id,
-            "cookie ignored: its signature is wrong"
+    parent: Option<TraceParent>,
+}
+
+impl Line<'_> {
+    fn log(&self, error: Option<&(dyn std::error::Error + 'static)>, logs_all: bool) {
+        let extensions = self.request.extensions();
+        let request_id = session_of(self.request).map(display);
+        let caller = extensions.get::<Caller>();
+        let thread_id = caller.map(|caller| debug(&caller.id));
+        let status = self.status.as_u16();
+        if caller.is_some_and(|caller| caller.ignored_cookie) {
+            tracing::info!(
+                request.id = request_id,
+                "cookie ignored: its signature is wrong"
+            );
+        }
+        // an unavailable store has been logged once already
+        let is_told = error.is_some_and(is_of_a_call_that_was_not_sent);
+        let error = error.map(|error| display(Chain(error)));
+        macro_rules! line {
+            ($level:ident, $message:literal) => {
+                tracing::$level!(
+                    request.id = request_id,
+                    route = self.route,
+                    method = method_label(self.request.method()),
+                    status,
+                    duration_ms = milliseconds(self.duration),
+                    thread.id = thread_id,
+                    traceparent = self.parent.map(display),
+                    error,
+                    $message
+                )
+            };
+        }
+        match (status >= 500 && !is_told, logs_all) {
+            (true, _) => line!(warn, "failed"),
+            (false, true) => line!(info, "answered"),
+            (false, false) => line!(debug, "answered"),
+        }
+    }
+
+    /// A span, by the [conventions for HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server), without
+    /// the path, which may hold a whole id and keys.
+    fn span(&self, code: Option<&'static str>) -> Ended {
+        let method = match method_label(self.request.method()) {
+            "other" => "_OTHER",
+            method => method,
+        };
+        let mut attributes = vec![
+            ("http.request.method", method.into()),
+            ("http.response.status_code", self.status.as_u16().into()),
+        ];
+        let is_known = self.route != UNMATCHED;
+        if is_known {
+            attributes.push(("http.route", self.route.to_owned().into()));
+        }
+        if let Some(session) = session_of(self.request) {
+            attributes.push(("threadkeep.request.id", session.to_string().into()));
+        }
+        if let Some(caller) = self.request.extensions().get::<Caller>() {
+            attributes.push(("threadkeep.thread.hash", format!("{:?}", caller.id).into()));
+        }
+        // a refusal is the caller's error
+        let has_failed = self.status.is_server_error();
+        if has_failed {
+            let status = || self.status.as_u16().to_string().into();
+            let error_type = code.map_or_else(status, AttributeValue::from);
+            attributes.push(("error.type", error_type));
+        }
+        Ended {
+            name: match is_known {
+                true => format!("{method} {}", self.route).into(),
+                false => method.into(),
+            },
+            kind: SpanKind::Server,
+            attributes,
+            has_failed,
+        }
+    }
+
+    fn log_slow(&self, times: &Times) {
+        let extensions = self.request.extensions();
+        let caller = extensions.get::<Caller>();
+        tracing::warn!(
+            request.id = session_of(self.request).map(display),
+            route = self.route,
+            method = method_label(self.request.method()),
+            status = self.status.as_u16(),
+            duration_ms = milliseconds(self.duration),
+            body_ms = milliseconds(times.body),
+            store_ms = milliseconds(times.store),
+            waiting_ms = milliseconds(times.waiting),
+            rest_ms = milliseconds(times.rest),
+            thread.id = caller.map(|caller| debug(&caller.id)),
+            traceparent = self.parent.map(display),
+            "slow"
         );
     }
-    // an unavailable store has been logged once already
-    let is_told = error.is_some_and(is_of_a_call_that_was_not_sent);
-    let error = error.map(|error| display(Chain(error)));
-    macro_rules! line {
-        ($level:ident, $message:literal) => {
-            tracing::$level!(
-                request.id = request_id,
-                route,
-                method,
-                status,
-                duration_ms,
-                thread.id = thread_id,
-                error,
-                $message
-            )
-        };
-    }
-    match (status >= 500 && !is_told, logs_all) {
-        (true, _) => line!(warn, "failed"),
-        (false, true) => line!(info, "answered"),
-        (false, false) => line!(debug, "answered"),
-    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
 }
 
 #[cfg(test)]
@@ -270,11 +408,18 @@ mod tests {
 
     use super::*;
     use crate::domain::ThreadId;
+    use crate::stats::Stats;
 
     #[actix_web::test]
     async fn requests_are_counted_by_pattern_and_callers_by_source() {
         let mut registry = Registry::default();
-        let observer = Observer::new(HttpMetrics::register(&mut registry), false);
+        let metrics = HttpMetrics::register(&mut registry);
+        let observer = Observer::new(
+            metrics,
+            Stats::default().route_recorder(),
+            RequestLogs::default(),
+            None,
+        );
         let handler = |request: HttpRequest| async move {
             let mut caller = Caller::of(ThreadId::random(), Source::Cookie);
             caller.key_name = Some("main".into());

@@ -3,46 +3,32 @@
 use std::fmt;
 use std::sync::Arc;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::current::{counter, gauge, register};
 use super::labelled::total;
 use super::labels::{Basis, SocketRequest};
-use crate::events::Count;
 use crate::protocols::agentuity::{BasisCounters, RequestCounters, SocketCounters};
-
-/// Exports the counters of the sockets.
-#[derive(Debug)]
-struct SocketMetrics(Arc<SocketCounters>);
 
 /// Adds the metrics of sockets to a registry.
 pub fn register_sockets(registry: &mut Registry, counters: &Arc<SocketCounters>) {
-    let metrics = SocketMetrics(Arc::clone(counters));
-    registry.register_collector(Box::new(metrics));
+    let counters = Arc::clone(counters);
+    register(registry, move |encoder| show(&counters, encoder));
 }
 
-impl Collector for SocketMetrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let counters = &*self.0;
-        let open = ConstGauge::new(counters.open.get());
-        let (name, help) = ("sockets", "Open sockets on /thread/ws");
-        open.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
-        let mut counter = |name, help, count: &Count| {
-            let counter = ConstCounter::new(count.get());
-            let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            counter.encode(encoder)
-        };
-        let help = "Sockets rejected because of their API key";
-        counter("sockets_turned_away", help, &counters.turned_away)?;
-        let help = "Saves recomputed because of a concurrent write";
-        counter("socket_save_conflicts", help, &counters.conflicts)?;
-        saves(&counters.bases, &mut encoder)?;
-        requests(counters, &mut encoder)
-    }
+fn show(counters: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    let help = "Open sockets on /thread/ws";
+    gauge(encoder, "sockets", help, None, counters.open.get())?;
+    let help = "Sockets rejected because of their API key";
+    let turned_away = counters.turned_away.get();
+    counter(encoder, "sockets_turned_away", help, turned_away)?;
+    let help = "Saves recomputed because of a concurrent write";
+    let conflicts = counters.conflicts.get();
+    counter(encoder, "socket_save_conflicts", help, conflicts)?;
+    saves(&counters.bases, encoder)?;
+    requests(counters, encoder)
 }
 
 fn saves(of: &BasisCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
@@ -53,7 +39,7 @@ fn saves(of: &BasisCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), 
         ("earlier", &of.earlier),
         ("nothing", &of.nothing),
     ] {
-        total(&mut family, &Basis { basis }, count)?;
+        total(&mut family, &Basis { basis }, count.get())?;
     }
     Ok(())
 }
@@ -73,12 +59,12 @@ fn requests(of: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<
             failed,
         } = of;
         for (outcome, count) in [("done", done), ("refused", refused), ("failed", failed)] {
-            total(&mut family, &SocketRequest { action, outcome }, count)?;
+            total(&mut family, &SocketRequest { action, outcome }, count.get())?;
         }
     }
     let (action, outcome) = ("unreadable", "refused");
     let labels = SocketRequest { action, outcome };
-    total(&mut family, &labels, &of.unreadable)
+    total(&mut family, &labels, of.unreadable.get())
 }
 
 #[cfg(test)]

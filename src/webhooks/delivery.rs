@@ -1,20 +1,22 @@
 //! The delivery of events to one endpoint.
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::endpoint::Endpoint;
-use super::sender::Sender;
-use crate::domain::{Event, EventTypes};
+use super::sender::{SendError, Sender};
+use crate::domain::{Event, EventTypes, TraceParent};
 use crate::events::{Failure, Handler, cloud_event};
 use crate::store::{Backend, millis};
+use crate::trace::{self, Context, Ended, SpanKind, Tracer};
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Delivers to an endpoint, which may change meanwhile.
 #[derive(Debug)]
@@ -23,6 +25,7 @@ pub(super) struct Delivery {
     sender: Sender,
     backend: Arc<dyn Backend>,
     public_url: Arc<str>,
+    tracer: Option<Tracer>,
 }
 
 impl Delivery {
@@ -31,12 +34,14 @@ impl Delivery {
         sender: Sender,
         backend: Arc<dyn Backend>,
         public_url: Arc<str>,
+        tracer: Option<Tracer>,
     ) -> Self {
         Self {
             endpoint: RwLock::new(Arc::new(endpoint)),
             sender,
             backend,
             public_url,
+            tracer,
         }
     }
 
@@ -64,24 +69,81 @@ impl Handler for Delivery {
     }
 
     async fn deliver(&self, event: &Event) -> Result<(), Failure> {
+        let parent = event.trace.as_deref().copied();
+        let started = Instant::now();
+        let recording = parent.and_then(|_| self.tracer.as_ref()?.begin(parent, started));
+        let Some(recording) = recording else {
+            let sent = self.send(event, parent).await?;
+            return sent.map(drop).map_err(Failure::new);
+        };
+        // reading the final state is a part of it
+        let context = Context::recorded(recording.clone(), started);
+        let sent = trace::within(context, self.send(event, Some(recording.place()))).await?;
+        recording.end(Instant::now(), span(&self.endpoint(), event, sent));
+        sent.map(drop).map_err(Failure::new)
+    }
+}
+
+impl Delivery {
+    /// Sends an event. The endpoint gets this parent for its own part of the trace.
+    async fn send(
+        &self,
+        event: &Event,
+        parent: Option<TraceParent>,
+    ) -> Result<Result<u16, SendError>, Failure> {
         let rendered = cloud_event(&*self.backend, &self.public_url, event).await;
         let body = rendered.map_err(|_| Failure::new("the final state could not be read"))?;
         let endpoint = self.endpoint();
-        let headers = headers(&endpoint, &event.id.to_string(), now_ms(), body.as_bytes());
-        let sent = self.sender.send(&endpoint.url, headers, body.into()).await;
-        sent.map_err(Failure::new)
+        let mut headers = headers(&endpoint, &event.id.to_string(), now_ms(), body.as_bytes());
+        if let Some(parent) = parent {
+            headers.insert(TRACEPARENT, visible(parent.to_string()));
+        }
+        Ok(self.sender.send(&endpoint.url, headers, body.into()).await)
+    }
+}
+
+/// A span, by the [conventions for HTTP](https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-client) and for
+/// [CloudEvents](https://opentelemetry.io/docs/specs/semconv/cloudevents/), without the URL, which may hold a secret, and
+/// without the subject, which is the whole id of a thread.
+fn span(endpoint: &Endpoint, event: &Event, sent: Result<u16, SendError>) -> Ended {
+    let (host, port) = endpoint.url.host();
+    let status = sent.map_or_else(SendError::status, Some);
+    let mut attributes = vec![
+        ("http.request.method", "POST".into()),
+        ("server.address", host.to_owned().into()),
+        ("threadkeep.webhook.id", endpoint.id.to_string().into()),
+        ("cloudevents.event_id", event.id.to_string().into()),
+        ("cloudevents.event_source", "threadkeep".into()),
+        ("cloudevents.event_spec_version", "1.0".into()),
+        ("cloudevents.event_type", event.event_type().as_str().into()),
+    ];
+    attributes.extend(port.map(|port| ("server.port", port.into())));
+    attributes.extend(status.map(|status| ("http.response.status_code", status.into())));
+    let error = sent.err();
+    attributes.extend(error.map(|error| {
+        let status = error.status().map(|status| status.to_string().into());
+        ("error.type", status.unwrap_or_else(|| error.kind().into()))
+    }));
+    Ended {
+        name: "POST".into(),
+        kind: SpanKind::Client,
+        attributes,
+        has_failed: error.is_some(),
     }
 }
 
 /// The headers that Standard Webhooks requires.
 fn headers(endpoint: &Endpoint, id: &str, now_ms: u64, body: &[u8]) -> HeaderMap {
     let signatures = endpoint.secrets.signatures(id, now_ms, body);
-    let value = |text: String| HeaderValue::try_from(text).expect("it is visible ASCII");
     HeaderMap::from_iter([
-        (ID, value(id.to_owned())),
-        (TIMESTAMP, value((now_ms / 1000).to_string())),
-        (SIGNATURE, value(signatures)),
+        (ID, visible(id.to_owned())),
+        (TIMESTAMP, visible((now_ms / 1000).to_string())),
+        (SIGNATURE, visible(signatures)),
     ])
+}
+
+fn visible(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).expect("it is visible ASCII")
 }
 
 /// The time of day, which receivers compare with their own: not a clock that never jumps.

@@ -81,6 +81,7 @@ fn reconcile(inner: &Inner, mut wanted: HashMap<WebhookId, Endpoint>) {
             inner.sender.clone(),
             Arc::clone(inner.events.backend()),
             inner.events.public_url().into(),
+            inner.settings.tracer.clone(),
         ));
         let handler = Arc::clone(&delivery) as _;
         let consumer = id.consumer();

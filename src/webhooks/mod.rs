@@ -5,14 +5,12 @@
 //! other. Endpoints come from the settings and from the API; the store keeps the latter, and each
 //! replica looks there every two seconds.
 
-mod address;
 mod delivery;
 mod dispatcher;
 mod endpoint;
 mod endpoints;
 mod error;
 mod id;
-mod resolver;
 mod secret;
 mod secrets;
 mod sender;

@@ -1,19 +1,16 @@
 //! Requests to endpoints.
 
-use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
+use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
-use reqwest::{Client, ClientBuilder, redirect};
 
-use super::resolver::{PrivateAddress, PublicResolver};
 use super::url::EndpointUrl;
-use crate::tls::install_tls_provider;
+use crate::egress::{AGENT, PrivateAddress, PublicResolver, has_source, http_client};
 
 /// How long an endpoint may take to answer, including name resolution, connection and handshake.
 const TIMEOUT: Duration = Duration::from_secs(15);
-const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
 /// Sends deliveries: follows no redirect, uses no proxy, reads no body.
 #[derive(Debug, Clone)]
@@ -51,34 +48,26 @@ impl Sender {
     }
 
     fn with(allow_private: bool, resolver: Option<PublicResolver>, timeout: Duration) -> Self {
-        install_tls_provider();
-        let builder = || {
-            let builder = Client::builder()
-                .redirect(redirect::Policy::none())
-                .no_proxy()
-                .referer(false)
-                .timeout(timeout);
+        let client = http_client("webhooks cannot be delivered by https", |builder| {
+            let builder = builder.timeout(timeout);
             match &resolver {
                 Some(resolver) => builder.dns_resolver(resolver.clone()),
                 None => builder,
             }
-        };
-        let client = builder()
-            .build()
-            .unwrap_or_else(|error| without_certificates(builder(), &error));
+        });
         Self {
             client,
             allow_private,
         }
     }
 
-    /// Sends a JSON body. Only a status of 2xx is a success.
+    /// Sends a JSON body. Only a status of 2xx is a success, and the answer.
     pub(super) async fn send(
         &self,
         url: &EndpointUrl,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<(), SendError> {
+    ) -> Result<u16, SendError> {
         // an address in the URL never reaches the resolver
         if !self.allow_private && url.is_private() {
             return Err(SendError::Private);
@@ -93,26 +82,35 @@ impl Sender {
         // the body of the answer is never read: it is dropped with the response
         let status = request.send().await.map_err(SendError::of)?.status();
         match status.as_u16() {
-            200..=299 => Ok(()),
+            code @ 200..=299 => Ok(code),
             code @ 300..=399 => Err(SendError::Redirect(code)),
             code => Err(SendError::Status(code)),
         }
     }
 }
 
-/// On a machine without certificate authorities, http still works.
-fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
-    tracing::warn!(
-        error = error as &dyn Error,
-        "no certificate authorities: webhooks cannot be delivered by https"
-    );
-    builder
-        .tls_certs_only([])
-        .build()
-        .expect("a client that reads no certificates is built from constants")
-}
-
 impl SendError {
+    /// The status of the answer, if there was one.
+    pub(super) fn status(self) -> Option<u16> {
+        match self {
+            Self::Status(status) | Self::Redirect(status) => Some(status),
+            Self::Private | Self::Timeout | Self::Name | Self::Connect | Self::Broken => None,
+        }
+    }
+
+    /// A short name, for traces.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Self::Private => "private_address",
+            Self::Status(_) => "status",
+            Self::Redirect(_) => "redirect",
+            Self::Timeout => "timeout",
+            Self::Name => "name_resolution",
+            Self::Connect => "connect",
+            Self::Broken => "connection_ended",
+        }
+    }
+
     fn of(error: reqwest::Error) -> Self {
         if has_source::<PrivateAddress>(&error) {
             Self::Private
@@ -126,17 +124,6 @@ impl SendError {
             Self::Broken
         }
     }
-}
-
-fn has_source<E: Error + 'static>(error: &dyn Error) -> bool {
-    let mut source = error.source();
-    while let Some(error) = source {
-        if error.is::<E>() {
-            return true;
-        }
-        source = error.source();
-    }
-    false
 }
 
 #[cfg(test)]
@@ -167,7 +154,8 @@ mod tests {
 
     async fn send(sender: &Sender, url: &str) -> Result<(), SendError> {
         let url = url.parse().unwrap();
-        sender.send(&url, HeaderMap::new(), Bytes::new()).await
+        let sent = sender.send(&url, HeaderMap::new(), Bytes::new()).await;
+        sent.map(drop)
     }
 
     #[tokio::test]

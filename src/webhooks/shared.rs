@@ -11,6 +11,7 @@ use super::endpoint::Endpoint;
 use super::id::WebhookId;
 use super::sender::Sender;
 use crate::events::Events;
+use crate::trace::Tracer;
 
 /// The kind of the store's records of endpoints.
 pub(super) const KIND: &str = "webhooks";
@@ -22,6 +23,8 @@ pub struct WebhookSettings {
     pub endpoints: Vec<Endpoint>,
     /// Whether deliveries may go to private addresses.
     pub allow_private: bool,
+    /// Records deliveries of traced events, if spans go anywhere.
+    pub tracer: Option<Tracer>,
     /// How often the store is asked for endpoints that others have changed.
     #[doc(hidden)]
     pub poll_every: Duration,
@@ -52,6 +55,7 @@ impl Default for WebhookSettings {
         Self {
             endpoints: Vec::new(),
             allow_private: false,
+            tracer: None,
             poll_every: Duration::from_secs(2),
         }
     }

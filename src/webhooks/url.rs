@@ -1,12 +1,11 @@
 //! Where deliveries go.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 use reqwest::Url;
 
-use super::address::is_public;
+use crate::egress::{address_of, is_public};
 
 const MAX_BYTES: usize = 2_048;
 
@@ -47,21 +46,18 @@ impl EndpointUrl {
     /// Whether its host is a private or reserved address. A name counts only when it is resolved.
     #[must_use]
     pub fn is_private(&self) -> bool {
-        self.address().is_some_and(|address| !is_public(address))
+        address_of(&self.url).is_some_and(|address| !is_public(address))
+    }
+
+    /// The host, and the port that is used.
+    pub(super) fn host(&self) -> (&str, Option<u16>) {
+        let host = self.url.host_str().unwrap_or_default();
+        (host, self.url.port_or_known_default())
     }
 
     /// The URL.
     pub(super) fn url(&self) -> &Url {
         &self.url
-    }
-
-    /// The address of its host, if that is an address.
-    fn address(&self) -> Option<IpAddr> {
-        let host = self.url.host_str()?;
-        let inner = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'));
-        inner.unwrap_or(host).parse().ok()
     }
 }
 
@@ -139,23 +135,5 @@ mod tests {
         ] {
             assert_eq!(text.parse::<EndpointUrl>().unwrap_err(), error, "{text}");
         }
-    }
-
-    #[test]
-    fn an_address_is_seen_in_every_form() {
-        for text in [
-            "http://127.0.0.1",
-            "http://2130706433/",
-            "http://0x7f.1",
-            "http://0177.0.0.1:80/a",
-            "http://127.0.0.1./",
-        ] {
-            let address = text.parse::<EndpointUrl>().unwrap().address();
-            assert_eq!(address, Some([127, 0, 0, 1].into()), "{text}");
-        }
-        let mapped: EndpointUrl = "http://[::ffff:127.0.0.1]".parse().unwrap();
-        assert_eq!(mapped.address(), "::ffff:127.0.0.1".parse().ok());
-        let named: EndpointUrl = "http://localhost".parse().unwrap();
-        assert_eq!(named.address(), None);
     }
 }

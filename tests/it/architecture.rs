@@ -5,14 +5,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("tls", &[]),
     ("alarm", &[]),
+    ("egress", &["tls"]),
     ("domain", &[]),
-    ("store", &["domain", "alarm", "tls"]),
-    ("service", &["domain", "store"]),
-    ("events", &["domain", "store"]),
-    ("webhooks", &["domain", "store", "events", "tls"]),
+    ("stats", &["domain"]),
+    ("trace", &["domain"]),
+    ("store", &["domain", "alarm", "trace", "tls"]),
+    ("service", &["domain", "trace", "store"]),
+    ("events", &["domain", "trace", "store"]),
+    (
+        "webhooks",
+        &["domain", "trace", "store", "events", "egress"],
+    ),
+    ("upstreams", &["domain", "service", "egress"]),
+    ("online", &["domain", "service", "egress", "upstreams"]),
     ("identity", &["domain", "tls"]),
     (
         "web",
@@ -21,7 +29,8 @@ const ARROWS: [(&str, &[&str]); 16] = [
     (
         "http",
         &[
-            "domain", "alarm", "store", "service", "events", "webhooks", "identity", "web",
+            "domain", "alarm", "stats", "trace", "store", "service", "events", "webhooks",
+            "identity", "web",
         ],
     ),
     (
@@ -37,7 +46,10 @@ const ARROWS: [(&str, &[&str]); 16] = [
     (
         "telemetry",
         &[
+            "tls",
             "domain",
+            "stats",
+            "trace",
             "store",
             "service",
             "events",
@@ -49,17 +61,29 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ),
     (
         "config",
-        &["domain", "store", "events", "webhooks", "identity"],
+        &[
+            "domain",
+            "store",
+            "events",
+            "webhooks",
+            "upstreams",
+            "online",
+            "identity",
+        ],
     ),
     (
         "app",
         &[
             "alarm",
             "domain",
+            "stats",
+            "trace",
             "store",
             "service",
             "events",
             "webhooks",
+            "upstreams",
+            "online",
             "identity",
             "web",
             "http",
@@ -99,7 +123,18 @@ const NAMES: [(&str, &[&str]); 11] = [
     ("dyn Store", &["store", "service", "telemetry", "app"]),
     ("redis::", &["store"]),
     // HTTP clients
-    ("reqwest::", &["webhooks", "identity", "cli"]),
+    (
+        "reqwest::",
+        &[
+            "egress",
+            "webhooks",
+            "upstreams",
+            "online",
+            "identity",
+            "telemetry",
+            "cli",
+        ],
+    ),
     // no HTTP below the rooms that speak it
     (
         "actix_web::",
@@ -122,10 +157,14 @@ const NAMES: [(&str, &[&str]); 11] = [
         "tokio::",
         &[
             "alarm",
+            "egress",
+            "trace",
             "store",
             "service",
             "events",
             "webhooks",
+            "upstreams",
+            "online",
             // for keys that an issuer of tokens publishes
             "identity",
             "http",
@@ -140,7 +179,9 @@ const NAMES: [(&str, &[&str]); 11] = [
     (
         "std::net",
         &[
+            "egress",
             "webhooks",
+            "online",
             "identity",
             "web",
             "http",

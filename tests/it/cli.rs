@@ -161,7 +161,7 @@ fn the_help_of_settings_lists_each_with_its_flag_and_variable() {
 }
 
 #[test]
-fn a_terminal_gets_text_and_five_lines_that_say_what_runs() {
+fn a_terminal_gets_text_and_lines_that_say_what_runs() {
     let program = env!("CARGO_BIN_EXE_threadkeep");
     let command = format!("{program} --listen localhost:0");
     let mut script = Command::new("script");
@@ -172,7 +172,7 @@ fn a_terminal_gets_text_and_five_lines_that_say_what_runs() {
 
     let lines = lines.map(|line| line.unwrap().trim_end().to_owned());
     let mut lines = lines.skip_while(|line| !line.starts_with("threadkeep "));
-    let said: Vec<_> = lines.by_ref().take(6).collect();
+    let said: Vec<_> = lines.by_ref().take(8).collect();
     drop(child.kill());
     drop(child.wait());
 
@@ -180,15 +180,17 @@ fn a_terminal_gets_text_and_five_lines_that_say_what_runs() {
         "threadkeep ",
         "  Address",
         "  Store",
+        "  Console",
         "  Docs",
         "  API keys",
+        "  Link to the console",
     ];
     for (line, topic) in said.iter().zip(topics) {
         assert!(line.starts_with(topic), "{said:?}");
     }
     assert!(said[1].contains("http://127.0.0.1:"), "{said:?}");
     assert!(said[2].contains("threads are lost"), "{said:?}");
-    assert!(said[5].contains(" INFO "), "{said:?}");
+    assert!(said[7].contains(" INFO "), "{said:?}");
 }
 
 #[test]

@@ -42,5 +42,7 @@ mod rotation;
 mod scope_lists;
 #[cfg(feature = "redis")]
 mod slots;
+#[cfg(feature = "otel")]
+mod spans;
 mod support;
 mod webhooks;

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use redis::Connection;
 use threadkeep::domain::scope::{
     HistoryItem, KeyRule, KvOperation, RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopeValue,
@@ -12,11 +13,11 @@ use threadkeep::domain::scope::{
 };
 use threadkeep::domain::{
     Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
-    OwnerChange, OwnerTag, Position, Precondition, RateName, Slice, Write,
+    OwnerChange, OwnerTag, Position, Precondition, RateName, ResponseId, Slice, TurnToken, Write,
 };
 use threadkeep::store::{
-    Clock, Counted, Destroy, HistoryFrom, Holding, LedgerChange, Listing, Reading, Rotate,
-    ScopeEnd, ScopeParts, ThreadOrder, WriteError,
+    BeginResponse, Clock, Counted, Destroy, EndResponse, Floor, HistoryFrom, Holding, JournalEntry,
+    LedgerChange, Listing, Reading, Rotate, ScopeEnd, ScopeParts, ThreadOrder, WriteError,
 };
 
 use crate::conformance::room::{
@@ -182,8 +183,8 @@ async fn logged(room: &Room, thread: &Subject) -> Vec<Event> {
 /// Whether a key is declared, or is named by a declared one: the archive of an earlier life by that
 /// of the last life and the life, which only the script sees; what a thread's scope is kept in, by
 /// the thread or its archive; its checkpoints and whether it is watched, by the thread; the parts of a list, by the list;
-/// the lists of a bucket's threads, the archives that one of them names, and the ids of a life, by any key of it; and a
-/// thread with all that is next to it, by a list that it is in.
+/// the lists of a bucket's threads, the archives that one of them names, and the ids of a life, by any key of it; a
+/// thread with all that is next to it, by a list that it is in; and events and lists of responses, by one of these.
 fn is_declared(key: &str, declared: &[String]) -> bool {
     let is_life = |rest: &str| rest.len() == 17 && rest.starts_with(':');
     let is_checkpoint = |rest: &str| {
@@ -208,7 +209,14 @@ fn is_declared(key: &str, declared: &[String]) -> bool {
         let starts_with = |kinds: &[&str]| kinds.iter().any(|kind| rest.starts_with(kind));
         let is_listed = known.contains("}:c:")
             && starts_with(&[":t:", ":i:", ":j:", ":k:", ":y:", ":z:", ":p:"]);
-        rest == ":n" || is_listed || starts_with(&[":o:", ":c:", ":oa:", ":a:", ":v:"])
+        let is_of_response = ["}:c:", "}:u:", "}:ud"]
+            .iter()
+            .any(|kind| known.contains(kind))
+            && starts_with(&[":u:", ":ue:", ":ud", ":ul:"]);
+        rest == ":n"
+            || is_listed
+            || is_of_response
+            || starts_with(&[":o:", ":c:", ":oa:", ":a:", ":v:"])
     };
     declared.iter().any(|known| {
         if is_list(known) {
@@ -341,6 +349,8 @@ async fn save_and_move(room: &Room, is_erased: bool) {
     };
     thread.write(&own).await.unwrap();
     keep_in_scopes(room, &thread, 10).await;
+    respond(room, &ScopeId::Thread(thread.id), true).await;
+    respond(room, &"tool:a".parse().unwrap(), false).await;
     let lasts = Duration::from_secs(60);
     backend.watch(&[thread.id], lasts).await.unwrap();
     let conditions = Conditions {
@@ -382,6 +392,77 @@ async fn save_and_move(room: &Room, is_erased: bool) {
     };
     moved.store.rotate(&moved.id, &again).await.unwrap();
     erase(room, ann.tag()).await;
+}
+
+/// Begins responses in a scope and goes on with them; one ends, one is deleted, and one stays open.
+async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
+    let backend = &room.backend;
+    let policy = ScopePolicies::DEFAULT.of(scope);
+    let operations = [KvOperation::Increment {
+        key: ScopeKey::new("n", KeyRule::Namespaced).unwrap(),
+        by: 1,
+    }];
+    let write = ScopeWrite {
+        operations: &operations,
+        ..ScopeWrite::new(&policy)
+    };
+    let text = Bytes::from_static(b"text");
+    let bucket = backend.bucket_of_scope(scope);
+    for (is_open, write) in [(false, None), (false, Some(&write)), (true, None)] {
+        let id = ResponseId::in_bucket(bucket, rand::random());
+        let token = TurnToken::random();
+        let begin = BeginResponse {
+            scope,
+            access: Access::All,
+            token,
+            lease: Duration::from_secs(15),
+            kept: Duration::from_secs(600),
+            due: Duration::from_secs(600),
+            floor: match has_turn {
+                true => Floor::Taken,
+                false => Floor::None,
+            },
+            request: &text,
+            fingerprint: Fingerprint::of(&[b"request"]),
+        };
+        for _ in 0..2 {
+            backend.begin_response(&id, &begin).await.unwrap();
+        }
+        let events = [text.clone()];
+        backend.tell(&id, token, 0, &events).await.unwrap();
+        let entry = JournalEntry {
+            token,
+            number: 1,
+            entry: &text,
+            events: (1, &events),
+        };
+        backend.journal(&id, scope, &entry, write).await.unwrap();
+        backend.told(&id, 0, 10).await.unwrap().unwrap();
+        let lease = Duration::from_secs(15);
+        backend
+            .keep_response(&id, scope, token, lease)
+            .await
+            .unwrap();
+        backend.due_responses(&[bucket.into()], 10).await.unwrap();
+        backend.get_response(&id).await.unwrap().unwrap();
+        if is_open {
+            continue;
+        }
+        let end = EndResponse {
+            token: Some(token),
+            entries: 1,
+            events: (2, &events),
+            answer: &text,
+            kept: Duration::from_secs(600),
+            events_kept: Duration::from_secs(600),
+        };
+        for _ in 0..2 {
+            backend.end_response(&id, scope, &end, write).await.unwrap();
+        }
+        if write.is_none() {
+            assert!(backend.delete_response(&id).await.unwrap());
+        }
+    }
 }
 
 /// Ends and restores a thread outside of requests.

@@ -159,8 +159,8 @@ def check_errors():
         (None, None, lambda: items.retrieve("i", conversation_id=conversation)),
         (None, None, lambda: items.delete("i", conversation_id=conversation)),
         (None, "after", lambda: items.list(conversation, after="i")),
-        ("unknown_url", None, lambda: client.models.list()),
-        ("unknown_url", None, lambda: client.responses.create(model="m", input="hi")),
+        ("unknown_url", None, lambda: client.files.list()),
+        ("model_not_found", "model", lambda: client.responses.create(model="m", input="hi")),
     ]:
         refused(openai.NotFoundError, code, param, call)
     stranger = make_client(base_url=BASE_URL, api_key="wrong").conversations

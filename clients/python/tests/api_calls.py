@@ -73,6 +73,8 @@ OF_CLIENT: dict[str, Callable[[Threadkeep], object]] = {
     "events(types)": lambda tk: first(tk.events()),
     "namespaces()": lambda tk: first(tk.namespaces()),
     "api_key()": lambda tk: tk.api_key(),
+    "settings()": lambda tk: tk.settings(),
+    "stats()": lambda tk: tk.stats(),
     "archives.list()": lambda tk: first(tk.archives.list()),
     "archives.get(id)": lambda tk: tk.archives.get("a"),
     "archives.history(id)": lambda tk: first(tk.archives.history("a")),

@@ -33,6 +33,14 @@ def test_settings_come_from_the_environment(server: Server, monkeypatch: pytest.
     assert (key.name, key.rights) == ("ops", ["all"])
 
 
+def test_figures_of_the_server_name_busy_threads(tk: Threadkeep) -> None:
+    thread = tk.threads.create()
+    for _ in range(50):
+        thread.state.set("k", 1)
+    busiest = tk.stats()["threads"]["by_writes"]
+    assert thread.id in [busy["thread_id"] for busy in busiest]
+
+
 def test_secrets_are_never_shown(connect: Any, tk: Threadkeep, server: Server) -> None:
     thread = tk.threads.create()
     signed = thread.signed_id

@@ -100,6 +100,7 @@ export const ofAdmin: Example<Admin> = {
   "exportAll()": (admin) => drain(admin.exportAll()),
   "import(document)": (admin) => admin.import("{}"),
   "stats()": (admin) => admin.stats(),
+  "settings()": (admin) => admin.settings(),
   "apiKey()": (admin) => admin.apiKey(),
 };
 

@@ -222,9 +222,12 @@ describe("useThread", () => {
 
 describe("rendering", () => {
   test("with suspense, the first read suspends", async () => {
-    site.proxy.fault = () => ({ delayMs: 200 });
+    let goOn = () => {};
+    const after = new Promise<void>((resolve) => (goOn = resolve));
+    site.proxy.fault = () => ({ after });
     const page = await open({ suspense: true, strict: true });
     await page.waitForSelector("em");
+    goOn();
     await page.waitForSelector("pre");
     assert.ok((await inPage<object[]>(page, "page.views")).length > 0);
     await until("it is live", async () => (await view(page)).status === "live");

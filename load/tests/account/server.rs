@@ -20,6 +20,7 @@ use threadkeep::service::{
     ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
     ThreadService, TurnService,
 };
+use threadkeep::stats::Stats;
 use threadkeep::store::{Backend, Clock, MemoryStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
 
@@ -113,5 +114,7 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
         identity: Identity::new(ring, CookieSettings::default()),
         api_keys: ApiKeys::new([(ApiKey::named("ops"), API_KEY)]),
         readiness: Readiness::default(),
+        settings: Arc::default(),
+        stats: Stats::default(),
     }
 }

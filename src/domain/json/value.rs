@@ -68,6 +68,14 @@ impl Value {
         }
     }
 
+    /// The compact JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.json_bytes());
+        self.write_json(&mut out);
+        out
+    }
+
     /// Appends the compact JSON text.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match self {

@@ -67,6 +67,14 @@ impl<'a> ScopeWrite<'a> {
         }
     }
 
+    /// The same without the identity of a repeat.
+    pub(crate) fn without_idempotency(&self) -> Self {
+        Self {
+            idempotency: None,
+            ..*self
+        }
+    }
+
     /// Whether it does nothing but delete keys and items of the history, so that it makes room in a
     /// store that is full.
     #[must_use]
@@ -115,7 +123,7 @@ pub struct TasksChange {
 }
 
 /// A new record, and the record that it is based on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordChange {
     /// The data that the creator of the scope keeps with it, at most 64 KiB.
     pub new: Bytes,

@@ -76,6 +76,14 @@ impl Document {
         self.members.iter()
     }
 
+    /// The state as a JSON object, its keys sorted by their bytes.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.size_bytes() as usize);
+        self.write_json(&mut out);
+        out
+    }
+
     /// Appends the state as a JSON object, its keys sorted by their bytes.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
@@ -265,9 +273,7 @@ mod tests {
     }
 
     fn json(document: &Document) -> String {
-        let mut out = Vec::new();
-        document.write_json(&mut out);
-        String::from_utf8(out).unwrap()
+        String::from_utf8(document.to_json()).unwrap()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Thread ids: `thrd_` and 16 random bytes in lower hex, or any legal id made elsewhere.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use crate::domain::heap::Heap;
@@ -12,7 +13,7 @@ const MAX_BYTES: usize = 64;
 /// The plain id of a thread: 32 to 64 bytes, `thrd_` and then only `[a-zA-Z0-9]`.
 ///
 /// Kept inline, so that passing one on costs no allocation.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId {
     bytes: [u8; MAX_BYTES],
     len: u8,
@@ -22,6 +23,13 @@ pub struct ThreadId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a thread id is `thrd_` and then letters and digits, 32 to 64 characters in all")]
 pub struct ThreadIdError;
+
+/// Only the bytes of the text: the others are all zero.
+impl Hash for ThreadId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
+    }
+}
 
 /// It lies inline.
 impl Heap for ThreadId {

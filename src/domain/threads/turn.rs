@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::domain::{IdempotencyKey, Refusal};
+use crate::domain::{IdempotencyKey, Refusal, ResponseId};
 
 const PREFIX: &str = "turn_";
 /// Bytes of a token.
@@ -94,6 +94,8 @@ pub(crate) struct LastTurn {
     ends_ms: u64,
     exclusive: bool,
     awaited: bool,
+    /// The response that worked under it or an earlier one last.
+    response: Option<ResponseId>,
 }
 
 impl LastTurn {
@@ -103,6 +105,45 @@ impl LastTurn {
             exclusive: self.exclusive,
         })
     }
+
+    pub(crate) fn token(&self) -> TurnToken {
+        self.token
+    }
+
+    pub(crate) fn response(&self) -> Option<ResponseId> {
+        self.response
+    }
+
+    /// Notes that another caller waits for its end.
+    pub(crate) fn await_end(&mut self) {
+        self.awaited = true;
+    }
+
+    /// Has it last until then.
+    pub(crate) fn last_until(&mut self, ends_ms: u64) {
+        self.ends_ms = ends_ms;
+    }
+
+    /// Notes the response that works under it.
+    pub(crate) fn lend_to(&mut self, response: ResponseId) {
+        self.response = Some(response);
+    }
+}
+
+/// Grants the turn to a response, instead of any other holder.
+pub(crate) fn give_turn(
+    last: &mut Option<Box<LastTurn>>,
+    response: ResponseId,
+    token: TurnToken,
+    ends_ms: u64,
+) {
+    *last = Some(Box::new(LastTurn {
+        token,
+        ends_ms,
+        exclusive: false,
+        awaited: false,
+        response: Some(response),
+    }));
 }
 
 /// Whether a write may be done, given the last turn of the thread's life.
@@ -147,6 +188,7 @@ pub(crate) fn take_turn(
         ends_ms,
         exclusive: take.exclusive,
         awaited: false,
+        response: last.as_ref().and_then(|last| last.response),
     }));
     Ok(TurnGranted {
         token: take.token,

@@ -120,6 +120,7 @@ mod tests {
             life: Life(u64::MAX),
             version: u64::MAX,
             sequence: 4,
+            trace: None,
             kind,
         }
     }
@@ -185,6 +186,22 @@ mod tests {
 
             assert_eq!(Record::read(&record.to_bytes()), Some(record));
         }
+    }
+
+    #[test]
+    fn the_trace_of_an_event_is_kept_and_one_of_a_later_format_is_left_out() {
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let record = Record::untried(Event {
+            trace: Some(Box::new(trace.parse().unwrap())),
+            ..event(EventKind::TaskListUpdated)
+        });
+        let bytes = record.to_bytes();
+
+        assert_eq!(Record::read(&bytes), Some(record));
+        let text = std::str::from_utf8(&bytes).unwrap();
+        let later = text.replace("-00f067aa0ba902b7-01", "-more");
+        let read = Record::read(later.as_bytes()).unwrap();
+        assert_eq!(read.event.trace, None);
     }
 
     #[test]

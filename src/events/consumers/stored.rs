@@ -45,6 +45,8 @@ pub(super) struct StoredEvent<'a> {
     appended: Option<(u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<StoredOrigin<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -81,6 +83,7 @@ impl<'a> From<&'a Event> for StoredEvent<'a> {
             session: None,
             appended: None,
             origin: None,
+            trace: event.trace.as_ref().map(ToString::to_string),
         };
         match &event.kind {
             EventKind::Created { keys, restored } => Self {
@@ -198,6 +201,10 @@ impl StoredEvent<'_> {
             life: Life(self.life),
             version: self.version,
             sequence: self.sequence,
+            trace: self
+                .trace
+                .and_then(|trace| trace.parse().ok())
+                .map(Box::new),
             kind,
         })
     }

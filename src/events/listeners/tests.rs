@@ -19,6 +19,7 @@ fn event(thread: ThreadId, ms: u64) -> Event {
         life: Life(1),
         version: 1,
         sequence: 1,
+        trace: None,
         kind: EventKind::Created {
             keys: None,
             restored: false,

@@ -14,6 +14,8 @@ use actix_web::web::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
+use crate::trace::{self, Phase};
+
 /// Answers are passed on in parts of this size. actix copies about two of them into its write buffer at a
 /// time, so a smaller answer does not count: it is part of what a connection costs.
 const PART_BYTES: usize = 16_384;
@@ -122,6 +124,7 @@ impl AnswerMemory {
 
     async fn wait(&self, wanted: u32) -> Result<OwnedSemaphorePermit, NoRoom> {
         let _place = Place::take(&self.0, wanted as usize)?;
+        let _spending = trace::spend(Phase::Waiting);
         let mut acquiring = pin!(Arc::clone(&self.0.room).acquire_many_owned(wanted));
         let end = Instant::now() + self.0.timeout;
         loop {

@@ -4,6 +4,7 @@ pub(super) mod json;
 pub(super) mod memory;
 pub(super) mod negotiation;
 pub(super) mod receipt;
+pub(super) mod streamed;
 
 use actix_web::http::header::HeaderName;
 

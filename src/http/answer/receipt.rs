@@ -23,23 +23,24 @@ pub(crate) fn content(
     stamp: Stamp,
     json: impl Into<Bytes>,
 ) -> Result<Content, ApiError> {
-    let is_known = conditions.check(stamp)?;
-    let status = if is_known {
-        StatusCode::NOT_MODIFIED
-    } else {
-        StatusCode::OK
+    let (status, body) = match conditions.check(stamp)? {
+        true => (StatusCode::NOT_MODIFIED, None),
+        false => (StatusCode::OK, Some(json.into())),
     };
-    let mut builder = HttpResponse::build(status);
-    builder.insert_header((ETAG, etag(stamp)));
-    let body = if is_known { None } else { Some(json.into()) };
+    let builder = tagged(status, stamp);
     Ok(Content { builder, body })
 }
 
 /// The answer to a client that has that version.
 pub(crate) fn not_modified(stamp: Stamp) -> HttpResponse {
-    HttpResponse::NotModified()
-        .insert_header((ETAG, etag(stamp)))
-        .finish()
+    tagged(StatusCode::NOT_MODIFIED, stamp).finish()
+}
+
+/// A response with the tag of that version.
+fn tagged(status: StatusCode, stamp: Stamp) -> HttpResponseBuilder {
+    let mut builder = HttpResponse::build(status);
+    builder.insert_header((ETAG, etag(stamp)));
+    builder
 }
 
 /// A response to which headers may be added before it gets its body.
@@ -82,8 +83,7 @@ pub(crate) fn merge_receipt(written: &Written) -> HttpResponse {
 
 /// An answer to a write with its tag, marked if it is a replay.
 pub(crate) fn respond(status: StatusCode, written: &Written, json: String) -> HttpResponse {
-    let mut builder = HttpResponse::build(status);
-    builder.insert_header((ETAG, etag(written.stamp)));
+    let mut builder = tagged(status, written.stamp);
     mark_replay(&mut builder, written.replayed);
     builder.insert_header(is_json()).body(json)
 }

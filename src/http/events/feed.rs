@@ -5,18 +5,16 @@ use std::convert::Infallible;
 use std::fmt::Write;
 use std::future::Future;
 
-use actix_web::http::header::{CONTENT_TYPE, HeaderName};
-use actix_web::{HttpResponse, HttpResponseBuilder};
+use actix_web::HttpResponse;
 use bytes::Bytes;
 use futures_util::stream;
 use tokio::time::{Instant, sleep_until};
 
 use crate::events::Events;
 use crate::http::answer::negotiation::EVENT_STREAM;
+use crate::http::answer::streamed::streamed;
 use crate::store::StoreError;
 
-/// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
-const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Milliseconds after which a client reconnects.
 const RETRY_MS: u32 = 2_000;
 
@@ -46,18 +44,9 @@ pub(crate) trait Source: 'static {
     fn frame(&self, item: Self::Item) -> impl Future<Output = Result<Frame, StoreError>>;
 }
 
-/// The headers of a stream.
-pub(crate) fn headers() -> HttpResponseBuilder {
-    let mut builder = HttpResponse::Ok();
-    builder
-        .insert_header((CONTENT_TYPE, EVENT_STREAM))
-        .insert_header((ACCEL_BUFFERING, "no"));
-    builder
-}
-
 /// The answer to HEAD: the headers alone.
 pub(crate) fn head() -> HttpResponse {
-    headers().streaming(stream::empty::<Result<Bytes, Infallible>>())
+    streamed(EVENT_STREAM).streaming(stream::empty::<Result<Bytes, Infallible>>())
 }
 
 /// A stream that lasts until its source ends or fails. Then the client reconnects and resumes from
@@ -75,7 +64,7 @@ pub(crate) fn respond(source: impl Source, events: &Events) -> HttpResponse {
             Some((Ok::<_, Infallible>(Bytes::from(text)), (source, None)))
         },
     );
-    headers().streaming(frames)
+    streamed(EVENT_STREAM).streaming(frames)
 }
 
 /// The next frame, or a comment if no frame comes within the interval.

@@ -31,6 +31,9 @@ struct Event {
     time: String,
     /// `application/json`.
     datacontenttype: String,
+    /// The trace of the request that caused it, as [W3C Trace Context](https://www.w3.org/TR/trace-context/) has it, if that
+    /// request had one.
+    traceparent: Option<String>,
     data: EventData,
 }
 

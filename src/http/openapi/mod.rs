@@ -110,6 +110,8 @@ use problems::Problems;
         admin::webhooks::get_failed,
         admin::webhooks::replay_webhook,
         admin::api_keys::get_api_key,
+        admin::settings::get_settings,
+        admin::stats::get_stats,
         admin::probes::healthz,
         admin::probes::readyz,
     ),
@@ -129,7 +131,7 @@ use problems::Problems;
         (name = "owners", description = "Users, with all their threads"),
         (name = "archives", description = "Ended threads, readable and restorable for seven days"),
         (name = "webhooks", description = "Endpoints that the server delivers events to"),
-        (name = "operations", description = "Probes and metrics"),
+        (name = "operations", description = "Probes, metrics and figures of the last minute"),
     ),
 )]
 struct Document;

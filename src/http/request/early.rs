@@ -20,15 +20,17 @@ const SMALL_BYTES: u64 = 16_384;
 /// The part of the path that names a thread: `/v1/threads/{id}`.
 const THREAD_PART: usize = 3;
 /// Paths that are for back ends alone.
-const FOR_BACK_ENDS: [&str; 9] = [
+const FOR_BACK_ENDS: [&str; 11] = [
     "/v1/api-keys/current",
     "/v1/kv",
     "/v1/owners",
     "/v1/webhooks",
+    "/v1/settings",
     "/v1/mcp-urls",
     "/v1/archives",
     "/v1/events",
     "/v1/export",
+    "/v1/stats",
     IMPORT,
 ];
 /// The path that takes a whole thread.

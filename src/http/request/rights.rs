@@ -10,8 +10,8 @@ use crate::identity::{ApiKey, Right};
 /// A path with everything below it, the right to read there, and the right to write.
 type Row = (&'static str, Right, Right);
 
-/// Calls that are not listed need no right. The last nine rows are other protocols.
-static TABLE: [Row; 21] = [
+/// Calls that are not listed need no right. The last twelve rows are other protocols.
+static TABLE: [Row; 26] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),
     ("/v1/archives", Right::ThreadsRead, Right::Threads),
@@ -23,6 +23,10 @@ static TABLE: [Row; 21] = [
     ("/v1/events", Right::Events, Right::Events),
     ("/v1/owners", Right::Owners, Right::Owners),
     ("/v1/webhooks", Right::Webhooks, Right::Webhooks),
+    ("/v1/settings", Right::Admin, Right::Admin),
+    ("/v1/stats", Right::Admin, Right::Admin),
+    ("/v1/responses", Right::ThreadsRead, Right::Threads),
+    ("/v1/models", Right::ThreadsRead, Right::Threads),
     ("/mcp", Right::Scopes, Right::Scopes),
     ("/openai/v1", Right::ThreadsRead, Right::Threads),
     ("/api/threads", Right::ThreadsRead, Right::Threads),
@@ -31,6 +35,7 @@ static TABLE: [Row; 21] = [
     ("/sessions", Right::Scopes, Right::Scopes),
     ("/runs", Right::Scopes, Right::Scopes),
     ("/tool-calls", Right::Scopes, Right::Scopes),
+    ("/responses", Right::Scopes, Right::Scopes),
     ("/kv", Right::Kv, Right::Kv),
     ("/thread/ws", Right::Threads, Right::Threads),
 ];

@@ -239,9 +239,7 @@ pub(super) fn write(id: &ThreadId, image: &Image, policy: &Policy) -> Vec<u8> {
 
 /// A state as text.
 fn text_of(state: &Document) -> String {
-    let mut text = Vec::with_capacity(state.size_bytes() as usize);
-    state.write_json(&mut text);
-    String::from_utf8(text).unwrap_or_default()
+    String::from_utf8(state.to_json()).unwrap_or_default()
 }
 
 /// Reads a state.

@@ -1,13 +1,16 @@
 //! The one table that maps errors to answers of the protocol: `{"error","code","message"}`.
 
+use std::sync::Arc;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
-use crate::domain::Refusal;
+use crate::domain::{Failure, FailureCode, Refusal};
 use crate::identity::Right;
 use crate::service::ServiceError;
+use crate::service::responses::TurnError;
 use crate::store::StoreError;
 
 /// Errors of requests.
@@ -43,9 +46,27 @@ pub enum RelayError {
     /// The bodies of other requests use all the memory for bodies.
     #[error("the server has no memory left for the body")]
     Overloaded,
+    /// A turn of a model has no answer.
+    #[error("{0}")]
+    Turn(#[source] Arc<TurnError>),
+    /// A turn of a model has failed.
+    #[error("{}", .0.message)]
+    Failed(Failure),
     /// The service rejected the request, or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
+}
+
+impl From<Arc<TurnError>> for RelayError {
+    fn from(error: Arc<TurnError>) -> Self {
+        Self::Turn(error)
+    }
+}
+
+impl From<TurnError> for RelayError {
+    fn from(error: TurnError) -> Self {
+        Self::Turn(Arc::new(error))
+    }
 }
 
 type Row = (StatusCode, &'static str);
@@ -57,6 +78,9 @@ const NOT_FOUND: Row = (StatusCode::NOT_FOUND, "NOT_FOUND");
 const CONFLICT: Row = (StatusCode::CONFLICT, "CONFLICT");
 const RATE_LIMIT: Row = (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMIT");
 const UNAVAILABLE: Row = (StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE");
+const BAD_GATEWAY: Row = (StatusCode::BAD_GATEWAY, "SERVICE_UNAVAILABLE");
+const GATEWAY_TIMEOUT: Row = (StatusCode::GATEWAY_TIMEOUT, "SERVICE_UNAVAILABLE");
+const INTERNAL: Row = (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR");
 
 impl RelayError {
     fn row(&self) -> Row {
@@ -69,16 +93,47 @@ impl RelayError {
             Self::Validation(_) => WRONG,
             Self::BodyTooLarge { .. } => TOO_LARGE,
             Self::Overloaded => UNAVAILABLE,
+            Self::Turn(error) => turn_row(error),
+            Self::Failed(failure) => failure_row(failure),
             Self::Service(error) => service_row(error),
+        }
+    }
+
+    /// The status, code and text of an error, for a line of a stream.
+    pub(super) fn shown(&self) -> (StatusCode, &'static str, String) {
+        let (status, code) = self.row();
+        (status, code, self.message())
+    }
+
+    /// When the client should come back, if it should.
+    fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::Service(error) => error.problem().retry_after_seconds,
+            Self::Failed(failure) => failure.retry_after_seconds,
+            Self::Turn(error) => match &**error {
+                TurnError::Failed(failure) => failure.retry_after_seconds,
+                TurnError::Service(error) => error.problem().retry_after_seconds,
+                TurnError::Locked { .. } | TurnError::TooMany | TurnError::Stopping => Some(1),
+                _ => None,
+            },
+            _ => (self.row() == UNAVAILABLE).then_some(1),
         }
     }
 
     /// The text for people. The cause of a fault is only in the log.
     fn message(&self) -> String {
-        match self {
-            Self::Service(ServiceError::Store(StoreError::Full)) => "the store is full".into(),
-            Self::Service(ServiceError::Store(_)) => "the store is not available".into(),
-            Self::Service(ServiceError::Refused(Refusal::ScopeNotFound)) => "not found".into(),
+        let service = match self {
+            Self::Service(error) => Some(error),
+            Self::Turn(error) => match &**error {
+                TurnError::Service(error) => Some(error),
+                _ => None,
+            },
+            _ => None,
+        };
+        match service {
+            Some(ServiceError::Store(StoreError::Full)) => "the store is full".into(),
+            Some(ServiceError::Store(_)) => "the store is not available".into(),
+            Some(ServiceError::Refused(Refusal::ScopeNotFound)) => "not found".into(),
             _ => self.to_string(),
         }
     }
@@ -93,6 +148,31 @@ fn service_row(error: &ServiceError) -> Row {
         StatusCode::TOO_MANY_REQUESTS => RATE_LIMIT,
         StatusCode::SERVICE_UNAVAILABLE => UNAVAILABLE,
         _ => CONFLICT,
+    }
+}
+
+/// The row of a turn without an answer.
+fn turn_row(error: &TurnError) -> Row {
+    match error {
+        TurnError::NoModel | TurnError::NoResponse | TurnError::NoConversation => NOT_FOUND,
+        TurnError::StreamExpired | TurnError::NoSuchEvent => INVALID,
+        TurnError::Locked { .. } => CONFLICT,
+        TurnError::TooMany | TurnError::Stopping => UNAVAILABLE,
+        TurnError::Failed(failure) => failure_row(failure),
+        TurnError::Service(error) => service_row(error),
+    }
+}
+
+/// The row of a turn that failed.
+fn failure_row(failure: &Failure) -> Row {
+    match failure.code {
+        FailureCode::UpstreamRefused => WRONG,
+        FailureCode::RateLimitExceeded => RATE_LIMIT,
+        FailureCode::UpstreamError | FailureCode::UpstreamMalformed => BAD_GATEWAY,
+        FailureCode::UpstreamTimeout => GATEWAY_TIMEOUT,
+        FailureCode::ConversationDestroyed => CONFLICT,
+        FailureCode::ConversationTooLarge => TOO_LARGE,
+        FailureCode::Abandoned => INTERNAL,
     }
 }
 
@@ -115,11 +195,7 @@ impl ResponseError for RelayError {
             }
             _ => {}
         }
-        let retry_after_seconds = match self {
-            Self::Service(error) => error.problem().retry_after_seconds,
-            _ => (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
-        };
-        if let Some(seconds) = retry_after_seconds {
+        if let Some(seconds) = self.retry_after_seconds() {
             response.insert_header((RETRY_AFTER, HeaderValue::from(seconds)));
         }
         let message = self.message();

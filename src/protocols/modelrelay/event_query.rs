@@ -5,9 +5,9 @@ use serde::Deserialize;
 
 use super::RelayError;
 use super::request::RelayRequest;
+use crate::http::EVENT_STREAM;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const EVENT_STREAM: &str = "text/event-stream";
 const LIMIT_MAX: u32 = 10_000;
 
 /// The requested part of the stream.

@@ -7,10 +7,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use actix_web::http::header::{CONTENT_TYPE, HeaderName};
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;
-use futures_util::stream;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -22,10 +20,9 @@ use super::request::RelayRequest;
 use super::{ModelRelay, RelayError};
 use crate::domain::Refusal;
 use crate::domain::scope::Kept;
+use crate::http::{EVENT_STREAM, cut_at_error, streamed};
 use crate::service::{Run, RunStatus, ServiceError};
 
-/// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
-const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The interval of reads of a run while a stream waits for it.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 /// Events of the state that are held at once; each may have a whole task list.
@@ -65,7 +62,7 @@ pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, Re
     let wanted = Wanted::of(&request)?;
     let run = request.relay.runs.get(id).await?;
     let media_type = if wanted.as_sse {
-        "text/event-stream"
+        EVENT_STREAM
     } else {
         "application/x-ndjson"
     };
@@ -80,18 +77,7 @@ pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, Re
         failing_since: None,
         silent_since: Instant::now(),
     };
-    let parts = stream::unfold(Some(feed), async |feed| {
-        let mut feed = feed?;
-        match feed.next().await {
-            Ok(Some(part)) => Some((Ok(part), Some(feed))),
-            Ok(None) => None,
-            Err(cut) => Some((Err(cut), None)),
-        }
-    });
-    Ok(HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, media_type))
-        .insert_header((ACCEL_BUFFERING, "no"))
-        .streaming(parts))
+    Ok(cut_at_error(streamed(media_type), feed, Feed::next))
 }
 
 impl Feed {
@@ -261,7 +247,9 @@ mod tests {
             handles: StateHandleService::new(scopes.clone(), listings(), Clock::system()),
             sessions: SessionService::new(scopes.clone(), listings(), Clock::system()),
             runs: RunService::new(scopes.clone()),
-            tools: Toolbox::new(scopes),
+            tools: Toolbox::new(scopes.clone()),
+            scopes,
+            turns: None,
             events: Events::start(Arc::clone(&store) as Arc<dyn Backend>, settings),
             ring: KeyRing::new(vec![key]).unwrap(),
             api_keys: ApiKeys::default(),

@@ -132,7 +132,7 @@ fn line(run_id: Uuid, seq: u64, at_ms: u64, event: &str, members: Value) -> Stri
 }
 
 /// JSON whose characters past ASCII, which stand in strings alone, are escapes.
-fn ascii(json: &str) -> String {
+pub(super) fn ascii(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     for char in json.chars() {
         if char.is_ascii() {

@@ -21,6 +21,7 @@ mod events;
 mod lines;
 mod messages;
 mod request;
+mod responses;
 mod routes;
 mod run_objects;
 mod runs;
@@ -32,8 +33,9 @@ mod tool_calls;
 use crate::domain::KeyRing;
 use crate::events::Events;
 use crate::identity::ApiKeys;
+use crate::service::responses::ModelTurns;
 use crate::service::tools::Toolbox;
-use crate::service::{RunService, SessionService, StateHandleService};
+use crate::service::{RunService, ScopeService, SessionService, StateHandleService};
 
 pub use error::RelayError;
 
@@ -49,8 +51,12 @@ pub struct ModelRelay {
     pub sessions: SessionService,
     /// Runs.
     pub runs: RunService,
+    /// The scopes of all these.
+    pub scopes: ScopeService,
     /// The tools of models.
     pub tools: Toolbox,
+    /// The turns of models; none without models.
+    pub turns: Option<ModelTurns>,
     /// When streams end.
     pub events: Events,
     /// The keys that derive ids, so that a repeat gets the same id.

@@ -8,7 +8,8 @@ use actix_web::{Resource, Route};
 
 use super::envelope::envelope;
 use super::{
-    ModelRelay, RelayError, artifacts, events, messages, runs, sessions, state_handles, tool_calls,
+    ModelRelay, RelayError, artifacts, events, messages, responses, runs, sessions, state_handles,
+    tool_calls,
 };
 
 /// The prefixes of paths. The root is for clients whose base URL has no path.
@@ -19,7 +20,9 @@ impl ModelRelay {
     pub fn configure(&self, config: &mut ServiceConfig) {
         config.app_data(web::Data::new(self.clone()));
         for root in ROOTS {
-            for (below, routes) in FAMILIES {
+            let families = FAMILIES.into_iter();
+            let turns = self.turns.is_some().then_some(TURNS);
+            for (below, routes) in families.chain(turns) {
                 config.service(
                     web::scope(&format!("{root}{below}"))
                         .wrap(from_fn(envelope))
@@ -44,6 +47,9 @@ const FAMILIES: [(&str, Routes); 4] = [
     ("/runs", run_routes),
     ("/tool-calls", tool_routes),
 ];
+
+/// These are served where there are models.
+const TURNS: (&str, Routes) = ("/responses", response_routes);
 
 fn handle_routes(config: &mut ServiceConfig) {
     config
@@ -96,6 +102,10 @@ fn run_routes(config: &mut ServiceConfig) {
 
 fn tool_routes(config: &mut ServiceConfig) {
     config.service(at("", "POST").route(web::post().to(tool_calls::call_tools)));
+}
+
+fn response_routes(config: &mut ServiceConfig) {
+    config.service(at("", "POST").route(web::post().to(responses::create_response)));
 }
 
 /// A path that takes these methods.

@@ -15,6 +15,11 @@ const AROUND: usize = 2;
 pub(super) struct ObjectBody(Json);
 
 impl ObjectBody {
+    /// The text of the object.
+    pub(super) fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
     /// # Errors
     /// [`ApiError::InvalidJson`] or [`OpenAiError::NotAnObject`].
     pub(super) fn read(text: &str) -> Result<Self, OpenAiError> {
@@ -71,9 +76,25 @@ impl ObjectBody {
         }
     }
 
-    fn given(&self, name: &str) -> Option<&str> {
-        member(self.0.as_str(), name).filter(|value| *value != "null")
+    /// A member, unless it is null.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        given(self.0.as_str(), name)
     }
+}
+
+/// A member of an object, unless it is null.
+pub(super) fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    member(object, name).filter(|value| *value != "null")
+}
+
+/// A text that an object at that place has to have.
+///
+/// # Errors
+/// [`Fault`] if it has none.
+pub(super) fn required(object: &str, name: &str, at: &str) -> Result<String, Fault> {
+    let place = format!("{at}.{name}");
+    let value = given(object, name).ok_or_else(|| Fault::missing(&place))?;
+    string(value, &place)
 }
 
 /// The text that a JSON value is.

@@ -25,6 +25,9 @@ pub(super) struct RequestContext {
     pub(super) key: Arc<str>,
 }
 
+/// Put into the extensions of a request whose repeats are recognized without a key.
+pub(super) struct Recognized;
+
 /// Reads the body to its end, and admits back ends.
 ///
 /// # Errors
@@ -75,13 +78,20 @@ fn mark<B>(response: &mut ServiceResponse<B>) {
 /// Whether the client should send a request again that met an unavailable store: not if the write may have taken
 /// effect, unless an idempotency key lets the server recognize the repeat.
 fn should_retry<B>(response: &ServiceResponse<B>) -> Option<bool> {
+    let error = response.response().error();
+    let error = error.and_then(|error| error.as_error::<OpenAiError>());
+    if error.is_some_and(OpenAiError::passes) {
+        return Some(true);
+    }
+    let request = response.request();
+    let has_key = request.headers().contains_key(IDEMPOTENCY_KEY)
+        || request.extensions().get::<Recognized>().is_some();
+    if !has_key && error.is_some_and(OpenAiError::has_run) {
+        return Some(false);
+    }
     if response.status() != StatusCode::SERVICE_UNAVAILABLE {
         return None;
     }
-    let request = response.request();
-    let error = response.response().error();
-    let error = error.and_then(|error| error.as_error::<OpenAiError>());
     let is_ambiguous = error.is_none_or(OpenAiError::is_ambiguous);
-    let has_key = request.headers().contains_key(IDEMPOTENCY_KEY);
     Some(request.method().is_safe() || has_key || !is_ambiguous)
 }

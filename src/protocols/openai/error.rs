@@ -1,15 +1,18 @@
 //! Errors as the clients show them: `{"error":{"message","type","param","code"}}`. Never 409, which the clients take
 //! for transient.
 
+use std::sync::Arc;
+
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
 use super::fault::Fault;
-use crate::domain::Refusal;
+use crate::domain::{Failure, FailureCode, Refusal, ResponseId};
 use crate::service::ServiceError;
+use crate::service::responses::TurnError;
 use crate::web::ApiError;
 
 const INVALID: &str = "invalid_request_error";
@@ -38,6 +41,12 @@ pub enum OpenAiError {
     /// A page begins after an item that was never in the conversation.
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
+    /// A turn of a model has no answer.
+    #[error("{}", turn_message(.0))]
+    Turn(Arc<TurnError>),
+    /// A turn of a model has failed.
+    #[error("{}", .0.message)]
+    Failed(Failure),
     /// An unknown path.
     #[error("Unknown request URL. Check the path and the method.")]
     UnknownUrl,
@@ -55,6 +64,18 @@ struct Row {
     code: Option<&'static str>,
     param: Option<String>,
     message: String,
+}
+
+impl From<Arc<TurnError>> for OpenAiError {
+    fn from(error: Arc<TurnError>) -> Self {
+        Self::Turn(error)
+    }
+}
+
+impl From<TurnError> for OpenAiError {
+    fn from(error: TurnError) -> Self {
+        Self::Turn(Arc::new(error))
+    }
 }
 
 impl<E: Into<ApiError>> From<E> for OpenAiError {
@@ -83,6 +104,58 @@ impl OpenAiError {
         }
     }
 
+    /// Its code and its text, for an event.
+    pub(super) fn code_and_message(&self) -> (&'static str, String) {
+        let row = self.row();
+        (row.code.unwrap_or("server_error"), row.message)
+    }
+
+    /// Whether the request can succeed later, though its status says that it cannot.
+    pub(super) fn passes(&self) -> bool {
+        matches!(self, Self::Turn(error) if matches!(**error, TurnError::Locked { .. }))
+    }
+
+    /// Whether a turn may have run its first calls, which another request would run again.
+    pub(super) fn has_run(&self) -> bool {
+        match self {
+            Self::Failed(_) => true,
+            Self::Turn(error) => matches!(
+                **error,
+                TurnError::Failed(_)
+                    | TurnError::Stopping
+                    | TurnError::Service(ServiceError::Store(_))
+            ),
+            _ => false,
+        }
+    }
+
+    /// When the client should come back, unless the API says so.
+    fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::Failed(failure) => failure.retry_after_seconds,
+            Self::Turn(error) => match &**error {
+                TurnError::Failed(failure) => failure.retry_after_seconds,
+                TurnError::Locked { .. }
+                | TurnError::TooMany
+                | TurnError::Stopping
+                | TurnError::Service(ServiceError::Store(_)) => Some(1),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The response whose turn keeps the request out.
+    fn running_response(&self) -> Option<ResponseId> {
+        match self {
+            Self::Turn(error) => match **error {
+                TurnError::Locked { by, .. } => by,
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn row(&self) -> Row {
         let row = |status, code| Row {
             status,
@@ -103,8 +176,88 @@ impl OpenAiError {
                 param: Some("after".into()),
                 ..row(StatusCode::NOT_FOUND, None)
             },
+            Self::Turn(error) => row_of_turn(error, row),
+            Self::Failed(failure) => row_of_failure(failure, row),
             Self::UnknownUrl => row(StatusCode::NOT_FOUND, Some("unknown_url")),
         }
+    }
+}
+
+/// The row of a turn without an answer.
+fn row_of_turn(error: &TurnError, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
+    let unavailable = |code| Row {
+        kind: "server_error",
+        ..row(StatusCode::SERVICE_UNAVAILABLE, Some(code))
+    };
+    match error {
+        TurnError::NoModel => Row {
+            param: Some("model".into()),
+            ..row(StatusCode::NOT_FOUND, Some("model_not_found"))
+        },
+        TurnError::NoResponse => row(StatusCode::NOT_FOUND, Some("response_not_found")),
+        TurnError::StreamExpired => Row {
+            param: Some("stream".into()),
+            ..row(StatusCode::BAD_REQUEST, Some("stream_expired"))
+        },
+        TurnError::NoSuchEvent => Row {
+            param: Some("starting_after".into()),
+            ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
+        },
+        TurnError::NoConversation => row(StatusCode::NOT_FOUND, None),
+        TurnError::Locked { .. } => row(StatusCode::BAD_REQUEST, Some("conversation_locked")),
+        TurnError::TooMany => unavailable("too_many_turns"),
+        TurnError::Failed(failure) => row_of_failure(failure, row),
+        TurnError::Service(ServiceError::Refused(Refusal::Destroyed)) => {
+            row(StatusCode::GONE, Some("conversation_destroyed"))
+        }
+        TurnError::Service(ServiceError::Refused(refusal)) => {
+            let problem = ApiError::from(ServiceError::from(*refusal));
+            row_of(&problem)
+        }
+        TurnError::Stopping | TurnError::Service(_) => unavailable("store_unavailable"),
+    }
+}
+
+/// The text of a turn without an answer.
+fn turn_message(error: &TurnError) -> String {
+    match error {
+        TurnError::NoModel => "The model does not exist or is not configured.".into(),
+        TurnError::NoResponse => "Response not found.".into(),
+        TurnError::StreamExpired => {
+            "The events of this response are no longer kept. The response itself may be.".into()
+        }
+        TurnError::NoSuchEvent => {
+            "Invalid value for 'starting_after': the response has no event of that number.".into()
+        }
+        TurnError::NoConversation => OpenAiError::NoSuchConversation.to_string(),
+        TurnError::Locked { .. } => "Another turn of this conversation is running.".into(),
+        TurnError::TooMany => "The server runs as many turns as it may. Try again later.".into(),
+        TurnError::Stopping => "The server is stopping. Send the request again.".into(),
+        TurnError::Service(ServiceError::Store(_)) => "The store is unavailable.".into(),
+        error => error.to_string(),
+    }
+}
+
+/// The row of a turn that failed.
+fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
+    let code = Some(failure.code.as_str());
+    let of_server = |status| Row {
+        kind: "server_error",
+        ..row(status, code)
+    };
+    match failure.code {
+        FailureCode::UpstreamRefused => row(StatusCode::BAD_REQUEST, code),
+        FailureCode::RateLimitExceeded => Row {
+            kind: "requests",
+            ..row(StatusCode::TOO_MANY_REQUESTS, code)
+        },
+        FailureCode::UpstreamError | FailureCode::UpstreamMalformed => {
+            of_server(StatusCode::BAD_GATEWAY)
+        }
+        FailureCode::UpstreamTimeout => of_server(StatusCode::GATEWAY_TIMEOUT),
+        FailureCode::ConversationDestroyed => row(StatusCode::GONE, code),
+        FailureCode::ConversationTooLarge => row(StatusCode::PAYLOAD_TOO_LARGE, code),
+        FailureCode::Abandoned => of_server(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 
@@ -194,12 +347,18 @@ impl ResponseError for OpenAiError {
         *response.status_mut() = row.status;
         let is_json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, is_json);
-        let body = json!({"error": {
+        if let Some(seconds) = self.retry_after_seconds() {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        let mut body = json!({"error": {
             "message": row.message,
             "type": row.kind,
             "param": row.param,
             "code": row.code,
         }});
+        if let Some(id) = self.running_response() {
+            body["error"]["response_id"] = id.to_string().into();
+        }
         response.set_body(BoxBody::new(body.to_string()))
     }
 }

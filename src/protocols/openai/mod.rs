@@ -1,7 +1,7 @@
 //! The protocol of `OpenAI`'s clients to their conversations, at `/openai/v1`.
 //!
 //! A conversation `conv_<x>` is the thread `thrd_<x>`, its metadata are the thread's, and its items are the thread's
-//! history. Items are edited as text, so that numbers, unknown members and their order survive.
+//! history. Its responses, which exist if models are configured, are turns of the model loop. Items are edited as text, so that numbers, unknown members and their order survive.
 
 mod body;
 mod conversations;
@@ -17,12 +17,14 @@ mod metadata;
 mod new_items;
 mod objects;
 mod request;
+mod responses;
 mod routes;
 
 use std::time::Duration;
 
 use crate::domain::Policy;
 use crate::http::Api;
+use crate::service::responses::ModelTurns;
 use crate::service::{ScopeService, ThreadService};
 
 pub use error::OpenAiError;
@@ -36,12 +38,14 @@ pub struct OpenAi {
     scopes: ScopeService,
     /// How long a new conversation lives after its last use.
     ttl: Duration,
+    /// Turns of models, if models are configured.
+    turns: Option<ModelTurns>,
 }
 
 impl OpenAi {
     /// The protocol over the API's services. New conversations live for `ttl` after their last use.
     #[must_use]
-    pub fn new(api: &Api, ttl: Duration) -> Self {
+    pub fn new(api: &Api, ttl: Duration, turns: Option<ModelTurns>) -> Self {
         let policy = api.service.policy();
         let max_metadata_bytes = policy.max_metadata_bytes.max(metadata::MAX_BYTES);
         let threads = api.service.under(Policy {
@@ -53,6 +57,7 @@ impl OpenAi {
             threads,
             api: api.clone(),
             ttl,
+            turns,
         }
     }
 }

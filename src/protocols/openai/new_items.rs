@@ -51,7 +51,21 @@ fn read_item(
     request: Option<IdempotencyKey>,
     index: usize,
 ) -> Result<HistoryItem, Fault> {
-    let place = |name: &str| format!("items[{index}]{name}");
+    complete_item(item, &format!("items[{index}]"), |kind| {
+        item_id(kind, request, index).to_string()
+    })
+}
+
+/// Reads an item at a place of a request; it gets what it lacks, also an id for its kind.
+///
+/// # Errors
+/// [`Fault`].
+pub(super) fn complete_item(
+    item: &str,
+    at: &str,
+    make_id: impl FnOnce(&str) -> String,
+) -> Result<HistoryItem, Fault> {
+    let place = |name: &str| format!("{at}{name}");
     if !item.starts_with('{') {
         return Err(Fault::wrong_type(
             place(""),
@@ -77,7 +91,9 @@ fn read_item(
         Some(id) => id
             .parse()
             .map_err(|_| Fault::wrong_value(place(".id"), "1 to 128 visible ASCII characters"))?,
-        None => item_id(&kind, request, index),
+        None => make_id(&kind)
+            .parse()
+            .expect("prefixes and digits are visible"),
     };
     let made_id = format!("\"{id}\"");
     let mut edits = Vec::with_capacity(4);

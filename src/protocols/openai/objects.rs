@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::edit::{Edit, edited};
 use super::ids::conversation_of;
-use crate::domain::scope::{HistoryItem, ItemId, Kept};
+use crate::domain::scope::{HistoryItem, Kept};
 use crate::domain::{Thread, ThreadId, member};
 use crate::http::mark_replay;
 
@@ -63,7 +63,7 @@ fn is_text(json: &str, text: &str) -> bool {
 pub(super) fn added(items: &[HistoryItem]) -> String {
     let texts = items
         .iter()
-        .map(|item| (&item.id, Cow::Borrowed(item.value.as_str())));
+        .map(|item| (item.id.as_str(), Cow::Borrowed(item.value.as_str())));
     list(texts.collect(), false)
 }
 
@@ -77,16 +77,15 @@ pub(super) fn page(items: &[Kept], limit: usize) -> String {
         if bytes > PAGE_MAX_BYTES && !shown.is_empty() {
             break;
         }
-        shown.push((&kept.id, text));
+        shown.push((kept.id.as_str(), text));
     }
     let has_more = shown.len() < items.len();
     list(shown, has_more)
 }
 
-fn list(items: Vec<(&ItemId, Cow<'_, str>)>, has_more: bool) -> String {
-    let id = |item: Option<&(&ItemId, Cow<'_, str>)>| {
-        Value::from(item.map(|(id, _)| id.as_str())).to_string()
-    };
+/// A list of items with their ids.
+pub(super) fn list(items: Vec<(&str, Cow<'_, str>)>, has_more: bool) -> String {
+    let id = |item: Option<&(&str, Cow<'_, str>)>| Value::from(item.map(|(id, _)| *id)).to_string();
     let (first, last) = (id(items.first()), id(items.last()));
     let bytes: usize = items.iter().map(|(_, text)| text.len() + 1).sum();
     let mut json = String::with_capacity(bytes + 400);

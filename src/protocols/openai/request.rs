@@ -2,46 +2,57 @@
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
+use std::time::Duration;
 
-use actix_web::web::Bytes;
+use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 
-use super::envelope::RequestContext;
+use super::envelope::{Recognized, RequestContext};
 use super::ids::thread_of;
 use super::{OpenAi, OpenAiError};
-use crate::domain::ThreadId;
 use crate::domain::scope::ItemId;
-use crate::http::{About, Repeatable, idempotency, path_part, text_of};
+use crate::domain::{ThreadId, TurnToken};
+use crate::http::{
+    About, Body, ConnectionState, Repeatable, idempotency, path_part, text_of, turn,
+};
+use crate::protocols::prefer::wait;
 use crate::service::WriteOptions;
+use crate::service::responses::ModelTurns;
 use crate::web::ApiError;
 
 /// The parts of `/openai/v1/conversations/{conversation}/items/{item}` that name something.
 const CONVERSATION_PLACE: usize = 4;
 const ITEM_PLACE: usize = 6;
+/// The base URL of the protocol, below which paths have one part more than below `/v1`.
+const BASE: &str = "/openai/";
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// The clients of OpenAI say how often they have sent a request before.
+const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// A request.
-#[derive(Debug)]
 pub(super) struct OpenAiRequest {
     pub(super) protocol: web::Data<OpenAi>,
     request: HttpRequest,
     key: Arc<str>,
-    body: Bytes,
+    body: Body,
 }
 
 impl OpenAiRequest {
     fn of(request: &HttpRequest) -> Result<Self, OpenAiError> {
         let protocol = request.app_data::<web::Data<OpenAi>>();
-        let extensions = request.extensions();
-        let context = extensions.get::<RequestContext>();
+        // taken out, so that a handler that drops its request drops the body
+        let context = request.extensions_mut().remove::<RequestContext>();
         // the envelope has admitted the caller
         let (Some(protocol), Some(context)) = (protocol, context) else {
             return Err(ApiError::NotFound.into());
         };
+        context.body.bytes()?;
         Ok(Self {
             protocol: protocol.clone(),
             request: request.clone(),
-            key: Arc::clone(&context.key),
-            body: context.body.bytes()?.clone(),
+            key: context.key,
+            body: context.body,
         })
     }
 
@@ -62,6 +73,79 @@ impl OpenAiRequest {
         path_part(&self.request, ITEM_PLACE)?.parse().ok()
     }
 
+    /// The name in `/responses/{response}` or `/models/{model}`, below either base URL.
+    pub(super) fn named(&self) -> Option<String> {
+        let place = 3 + usize::from(self.request.path().starts_with(BASE));
+        path_part(&self.request, place).map(|name| name.into_owned())
+    }
+
+    /// The turns of models.
+    ///
+    /// # Errors
+    /// [`OpenAiError::UnknownUrl`] without models.
+    pub(super) fn turns(&self) -> Result<&ModelTurns, OpenAiError> {
+        self.protocol.turns.as_ref().ok_or(OpenAiError::UnknownUrl)
+    }
+
+    /// A keyed hash of the caller and its idempotency key, if it has sent one: the same for a repeat.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
+        let Some((key, _)) = idempotency(&self.request, self.body.bytes()?)? else {
+            return Ok(None);
+        };
+        let ring = self.protocol.api.identity.ring();
+        Ok(Some(
+            ring.digest(purpose, &[self.key.as_bytes(), key.as_bytes()]),
+        ))
+    }
+
+    /// The name of the caller's API key.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Notes that a repeat is recognized without a key.
+    pub(super) fn note_recognized(&self) {
+        self.request.extensions_mut().insert(Recognized);
+    }
+
+    /// The connection that it came by.
+    pub(super) fn connection(&self) -> Option<ConnectionState> {
+        self.request.conn_data().cloned()
+    }
+
+    /// Whether the client sends the request again by itself.
+    pub(super) fn is_retry(&self) -> bool {
+        let count = self.request.headers().get(RETRY_COUNT);
+        let count = count.and_then(|count| count.to_str().ok()?.parse::<u32>().ok());
+        count.is_some_and(|count| count > 0)
+    }
+
+    /// The turn of the thread that the caller holds.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn turn(&self) -> Result<Option<TurnToken>, OpenAiError> {
+        Ok(turn(&self.request)?)
+    }
+
+    /// How long the caller waits for the turn of another: `Prefer: wait=N`, 1 to 60 s.
+    pub(super) fn wait(&self) -> Duration {
+        wait(self.request.headers())
+    }
+
+    /// Notes the thread that the request is about.
+    pub(super) fn note_about(&self, id: ThreadId) {
+        self.request.extensions_mut().insert(About(id));
+    }
+
+    /// The number of the last event that the caller has of a stream.
+    pub(super) fn last_event_id(&self) -> Option<&str> {
+        self.request.headers().get(LAST_EVENT_ID)?.to_str().ok()
+    }
+
     pub(super) fn query(&self) -> &str {
         self.request.query_string()
     }
@@ -71,7 +155,7 @@ impl OpenAiRequest {
     /// # Errors
     /// [`ApiError::InvalidJson`].
     pub(super) fn text(&self) -> Result<&str, OpenAiError> {
-        Ok(text_of(&self.body)?)
+        Ok(text_of(self.body.bytes()?)?)
     }
 
     /// The conditions of a write.
@@ -79,7 +163,7 @@ impl OpenAiRequest {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn options(&self) -> Result<WriteOptions, OpenAiError> {
-        let repeatable = Repeatable::with_body(&self.request, &self.body)?;
+        let repeatable = Repeatable::with_body(&self.request, self.body.bytes()?)?;
         Ok(repeatable.options(None))
     }
 
@@ -88,7 +172,7 @@ impl OpenAiRequest {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn new_conversation(&self) -> Result<ThreadId, OpenAiError> {
-        let id = match idempotency(&self.request, &self.body)? {
+        let id = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {
                 let ring = self.protocol.api.identity.ring();
                 let parts = [self.key.as_bytes(), key.as_bytes()];

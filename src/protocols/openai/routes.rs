@@ -2,13 +2,14 @@
 
 use std::future::ready;
 
-use actix_web::Route;
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
+use actix_web::{Route, guard};
 
 use super::envelope::envelope;
-use super::{OpenAi, OpenAiError, conversations, items};
+use super::{OpenAi, OpenAiError, conversations, items, responses};
+use crate::http::is_of_openai;
 use crate::web::ApiError;
 
 impl OpenAi {
@@ -44,9 +45,66 @@ impl OpenAi {
                         .route(web::delete().to(items::delete_item))
                         .default_service(not_allowed("GET, HEAD, DELETE")),
                 )
+                .configure(|config| {
+                    if self.turns.is_some() {
+                        turn_routes(config);
+                    }
+                })
                 .default_service(web::to(|| ready(Err::<&str, _>(OpenAiError::UnknownUrl)))),
         );
+        if self.turns.is_some() {
+            // clients whose base URL is that of the API
+            config.service(
+                web::scope("/v1")
+                    .guard(guard::fn_guard(|context| {
+                        is_of_openai(context.head().uri.path())
+                    }))
+                    .wrap(from_fn(envelope))
+                    .configure(turn_routes)
+                    .default_service(web::to(|| ready(Err::<&str, _>(OpenAiError::UnknownUrl)))),
+            );
+        }
     }
+}
+
+/// Responses and models, below either base URL.
+fn turn_routes(config: &mut ServiceConfig) {
+    config
+        .service(
+            web::resource("/responses")
+                .route(web::post().to(responses::create_response))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource("/responses/{response:[^/]*}")
+                .route(web::get().to(responses::get_response))
+                .route(web::head().to(responses::get_response))
+                .route(web::delete().to(responses::delete_response))
+                .default_service(not_allowed("GET, HEAD, DELETE")),
+        )
+        .service(
+            web::resource("/responses/{response:[^/]*}/cancel")
+                .route(web::post().to(responses::cancel_response))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource("/responses/{response:[^/]*}/input_items")
+                .route(web::get().to(responses::list_input_items))
+                .route(web::head().to(responses::list_input_items))
+                .default_service(not_allowed("GET, HEAD")),
+        )
+        .service(
+            web::resource("/models")
+                .route(web::get().to(responses::list_models))
+                .route(web::head().to(responses::list_models))
+                .default_service(not_allowed("GET, HEAD")),
+        )
+        .service(
+            web::resource("/models/{model:[^/]*}")
+                .route(web::get().to(responses::get_model))
+                .route(web::head().to(responses::get_model))
+                .default_service(not_allowed("GET, HEAD")),
+        );
 }
 
 /// Rejects a method that a path does not support.

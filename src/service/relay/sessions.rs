@@ -207,6 +207,12 @@ impl SessionService {
         Err(Refusal::ScopeNotFound.into())
     }
 
+    /// The scope of a session, which need not be there.
+    #[must_use]
+    pub fn scope(&self, id: Uuid) -> ScopeId {
+        self.0.scope(id)
+    }
+
     /// The scope that tools use in a session.
     ///
     /// # Errors

@@ -78,6 +78,14 @@ impl ScopeService {
         self.policies.of(scope)
     }
 
+    /// Asks the limits whether a client may write to a scope now.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] when a limit is reached, or [`ServiceError::Store`].
+    pub(crate) async fn admit(&self, scope: &ScopeId) -> Result<(), ServiceError> {
+        Ok(self.scopes.admit_scope(scope).await?)
+    }
+
     /// Some parts of a scope, at one version. One that need not have been made reads as empty, at
     /// version 0, before its first write.
     ///

@@ -3,15 +3,16 @@
 //! They are read with the scanner of the domain: numbers are not rounded, a name given twice counts
 //! with its last value, and a text says what is wrong in words that a model can act on.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::mistake::Mistake;
-use super::tool::Tool;
 use crate::domain::{Excerpt, Json, KEY_TTL_MAX, elements, is_named, members};
 
 /// The fields of an object, each at the place of its name.
 pub(super) struct Fields<'a, const N: usize> {
-    tool: Tool,
+    /// The name of the tool in texts.
+    tool: &'static str,
     /// The name of the object in texts.
     what: String,
     names: [&'static str; N],
@@ -22,12 +23,12 @@ pub(super) struct Fields<'a, const N: usize> {
 ///
 /// # Errors
 /// [`Mistake`].
-pub(super) fn read_object(tool: Tool, text: &str) -> Result<Json, Mistake> {
-    let no_object = || Mistake(format!("{} arguments must be a JSON object", tool.dotted()));
+pub(super) fn read_object(tool: &'static str, text: &str) -> Result<Json, Mistake> {
+    let no_object = || Mistake(format!("{tool} arguments must be a JSON object"));
     let parse = |text: &str| {
         let text = if text.trim().is_empty() { "{}" } else { text };
         Json::parse(text)
-            .map_err(|error| Mistake(format!("{} arguments are not JSON: {error}", tool.dotted())))
+            .map_err(|error| Mistake(format!("{tool} arguments are not JSON: {error}")))
     };
     let mut json = parse(text)?;
     if json.as_str().starts_with('"') {
@@ -47,7 +48,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     /// # Errors
     /// [`Mistake`] about a field of another name.
     pub(super) fn of(
-        tool: Tool,
+        tool: &'static str,
         object: &'a Json,
         names: [&'static str; N],
     ) -> Result<Self, Mistake> {
@@ -55,7 +56,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     }
 
     fn read(
-        tool: Tool,
+        tool: &'static str,
         what: String,
         object: &'a str,
         names: [&'static str; N],
@@ -68,10 +69,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         };
         if !object.starts_with('{') {
             let what = fields.what.trim_end_matches('.');
-            return Err(Mistake(format!(
-                "{} {what} must be an object",
-                tool.dotted()
-            )));
+            return Err(Mistake(format!("{tool} {what} must be an object")));
         }
         for (key, value) in members(object) {
             match names.iter().position(|name| is_named(key, name)) {
@@ -131,13 +129,25 @@ impl<'a, const N: usize> Fields<'a, N> {
     /// # Errors
     /// [`Mistake`] about another type, or another integer.
     pub(super) fn ttl(&self, place: usize) -> Result<Option<Duration>, Mistake> {
-        let limit = KEY_TTL_MAX.as_secs();
+        let seconds = self.between(place, 1..=KEY_TTL_MAX.as_secs())?;
+        Ok(seconds.map(Duration::from_secs))
+    }
+
+    /// The integer of a field, if it is there, which is within a range.
+    ///
+    /// # Errors
+    /// [`Mistake`] about another type, or another integer.
+    pub(super) fn between(
+        &self,
+        place: usize,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, Mistake> {
+        let wanted = format!("an integer from {} to {}", range.start(), range.end());
         let read = |value| {
-            let seconds = u64::try_from(integer(value)?).ok();
-            let seconds = seconds.filter(|seconds| (1..=limit).contains(seconds))?;
-            Some(Duration::from_secs(seconds))
+            let number = u64::try_from(integer(value)?).ok();
+            number.filter(|number| range.contains(number))
         };
-        self.typed(place, &format!("an integer from 1 to {limit}"), read)
+        self.typed(place, &wanted, read)
     }
 
     /// The array of a field that has to be there, as JSON text.
@@ -169,7 +179,7 @@ impl<'a, const N: usize> Fields<'a, N> {
 
     /// A mistake about a field.
     pub(super) fn wrong(&self, place: usize, wanted: &str) -> Mistake {
-        let (tool, what, name) = (self.tool.dotted(), &self.what, self.names[place]);
+        let (tool, what, name) = (self.tool, &self.what, self.names[place]);
         Mistake(format!("{tool} {what}{name} must be {wanted}"))
     }
 
@@ -184,7 +194,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     }
 
     fn missing(&self, place: usize) -> Mistake {
-        let (tool, what, name) = (self.tool.dotted(), &self.what, self.names[place]);
+        let (tool, what, name) = (self.tool, &self.what, self.names[place]);
         Mistake(format!("{tool} {what}{name} is required"))
     }
 
@@ -192,7 +202,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     fn unknown(&self, key: &str) -> Mistake {
         // a name with a lone surrogate is not repeated
         let name: String = serde_json::from_str(key).unwrap_or_default();
-        let (tool, what) = (self.tool.dotted(), &self.what);
+        let (tool, what) = (self.tool, &self.what);
         let known = self.names.join(", ");
         let name = Excerpt(&name);
         Mistake(format!(
@@ -224,7 +234,7 @@ mod tests {
 
     #[test]
     fn arguments_are_an_object_as_text_or_as_text_in_a_string() {
-        let read = |text| read_object(Tool::KvRead, text).map(|json| json.as_str().to_owned());
+        let read = |text| read_object("kv.read", text).map(|json| json.as_str().to_owned());
 
         assert_eq!(read(r#" {"key" : "a"} "#).unwrap(), r#"{"key":"a"}"#);
         assert_eq!(read(r#""{\"key\":\"a\"}""#).unwrap(), r#"{"key":"a"}"#);

@@ -58,7 +58,8 @@ pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
     }
 }
 
-fn of_refusal(tool: Tool, refusal: &Refusal) -> Option<String> {
+/// The text for a model whose call the store refused; none if the model is not at fault.
+pub(crate) fn of_refusal(tool: Tool, refusal: &Refusal) -> Option<String> {
     let tool = tool.dotted();
     Some(match refusal {
         Refusal::KvTooLarge { limit_bytes, .. } => format!("kv exceeds {limit_bytes} bytes"),

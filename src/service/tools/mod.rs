@@ -6,11 +6,16 @@ mod mistake;
 mod request;
 mod schema;
 mod scratch;
+mod stateless;
 #[cfg(test)]
 mod tests;
 mod tool;
 mod toolbox;
 
 pub use definitions::{Format, UnknownFormat, definition, definitions};
+pub(crate) use mistake::of_refusal;
+pub(crate) use scratch::scratch;
+pub(crate) use stateless::StatelessCall;
+pub use stateless::{StatelessTool, WebFetch, WebSearch};
 pub use tool::{Tool, UnknownTool};
 pub use toolbox::{Answered, Call, Outcome, Toolbox};

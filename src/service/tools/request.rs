@@ -83,9 +83,9 @@ impl Request {
 
 fn kv_write(arguments: &str) -> Result<Request, Mistake> {
     let tool = Tool::KvWrite;
-    let object = read_object(tool, arguments)?;
+    let object = read_object(tool.dotted(), arguments)?;
     let names = ["key", "value", "ttl_seconds", "if_absent", "if_version"];
-    let fields = Fields::of(tool, &object, names)?;
+    let fields = Fields::of(tool.dotted(), &object, names)?;
     let if_absent = fields.flag(3)?;
     let key = key(tool, fields.required_text(0)?)?;
     let value = ScopeValue::new(fields.required_text(1)?).map_err(|error| of_part(tool, error))?;
@@ -104,16 +104,16 @@ fn kv_write(arguments: &str) -> Result<Request, Mistake> {
 
 fn kv_read(arguments: &str) -> Result<Request, Mistake> {
     let tool = Tool::KvRead;
-    let object = read_object(tool, arguments)?;
-    let fields = Fields::of(tool, &object, ["key", "with_version"])?;
+    let object = read_object(tool.dotted(), arguments)?;
+    let fields = Fields::of(tool.dotted(), &object, ["key", "with_version"])?;
     let action = Action::Get(key(tool, fields.required_text(0)?)?);
     Ok(Request::of_read(action, fields.flag(1)?))
 }
 
 fn kv_delete(arguments: &str) -> Result<Request, Mistake> {
     let tool = Tool::KvDelete;
-    let object = read_object(tool, arguments)?;
-    let fields = Fields::of(tool, &object, ["key", "if_version"])?;
+    let object = read_object(tool.dotted(), arguments)?;
+    let fields = Fields::of(tool.dotted(), &object, ["key", "if_version"])?;
     let key = key(tool, fields.required_text(0)?)?;
     let action = Action::Delete(KvOperation::Delete { key });
     Ok(Request::of_write(action, fields.whole(1)?))
@@ -121,8 +121,8 @@ fn kv_delete(arguments: &str) -> Result<Request, Mistake> {
 
 fn kv_increment(arguments: &str) -> Result<Request, Mistake> {
     let tool = Tool::KvIncrement;
-    let object = read_object(tool, arguments)?;
-    let fields = Fields::of(tool, &object, ["key", "by", "if_version"])?;
+    let object = read_object(tool.dotted(), arguments)?;
+    let fields = Fields::of(tool.dotted(), &object, ["key", "by", "if_version"])?;
     let key = key(tool, fields.required_text(0)?)?;
     let by = fields.integer(1)?.unwrap_or(1);
     let action = Action::Increment(KvOperation::Increment { key, by });
@@ -131,8 +131,12 @@ fn kv_increment(arguments: &str) -> Result<Request, Mistake> {
 
 fn tasks_write(arguments: &str) -> Result<Request, Mistake> {
     let tool = Tool::TasksWrite;
-    let object = read_object(tool, arguments)?;
-    let fields = Fields::of(tool, &object, ["tasks", "keep_unfinished", "if_version"])?;
+    let object = read_object(tool.dotted(), arguments)?;
+    let fields = Fields::of(
+        tool.dotted(),
+        &object,
+        ["tasks", "keep_unfinished", "if_version"],
+    )?;
     let list = fields.required_array(0)?;
     // an object is read into fifty times its bytes, so the list is counted before
     if elements(list).nth(TASKS_MAX).is_some() {
@@ -158,7 +162,7 @@ fn tasks_write(arguments: &str) -> Result<Request, Mistake> {
 
 fn tasks_update(arguments: &str) -> Result<Request, Mistake> {
     let tool = Tool::TasksUpdate;
-    let object = read_object(tool, arguments)?;
+    let object = read_object(tool.dotted(), arguments)?;
     let names = [
         "id",
         "index",
@@ -167,7 +171,7 @@ fn tasks_update(arguments: &str) -> Result<Request, Mistake> {
         "active_form",
         "if_version",
     ];
-    let fields = Fields::of(tool, &object, names)?;
+    let fields = Fields::of(tool.dotted(), &object, names)?;
     let index = fields.whole(1)?;
     let which = match (fields.text(0)?, index) {
         (Some(id), None) => TaskRef::Id(id),
@@ -192,8 +196,8 @@ fn tasks_update(arguments: &str) -> Result<Request, Mistake> {
 }
 
 fn read_version_only(tool: Tool, arguments: &str) -> Result<bool, Mistake> {
-    let object = read_object(tool, arguments)?;
-    Fields::of(tool, &object, ["with_version"])?.flag(0)
+    let object = read_object(tool.dotted(), arguments)?;
+    Fields::of(tool.dotted(), &object, ["with_version"])?.flag(0)
 }
 
 /// Models' keys are under the strict rule in every scope.

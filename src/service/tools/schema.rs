@@ -107,7 +107,7 @@ impl Tool {
     }
 }
 
-fn object(required: &[&str], properties: Value) -> Value {
+pub(super) fn object(required: &[&str], properties: Value) -> Value {
     json!({
         "type": "object",
         "properties": properties,

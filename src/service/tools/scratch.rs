@@ -7,7 +7,7 @@ use crate::service::ScopeService;
 use crate::store::{Clock, PassingScope};
 
 /// Scopes that are gone with the last handle, and the one of them that is used.
-pub(super) fn scratch(scopes: &ScopeService) -> (ScopeService, ScopeId) {
+pub(crate) fn scratch(scopes: &ScopeService) -> (ScopeService, ScopeId) {
     let name = "request".parse().expect("the name is legal");
     let passing = PassingScope::new(Clock::system());
     (scopes.over(Arc::new(passing)), ScopeId::Tool(name))

@@ -13,6 +13,7 @@ use crate::domain::{
     IdempotencyKey, Owner, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
 };
 use crate::store::{Turns, WriteError};
+use crate::trace::{self, Phase};
 
 pub use waiting::Waiting;
 
@@ -87,17 +88,20 @@ impl TurnService {
         }
         let deadline = Instant::now() + request.wait;
         let place = self.waiting.join(*id, &self.turns);
+        let queueing = trace::spend(Phase::Waiting);
         let _first = tokio::select! {
             biased;
             first = place.queue.first.lock() => first,
             granted = self.granted_before(id, request.idempotency) => return granted,
             () = sleep_until(deadline) => return self.attempt(id, &take).await,
         };
+        drop(queueing);
         loop {
             match self.attempt(id, &take).await {
                 Err(ServiceError::Refused(Refusal::TurnTaken { left_ms, .. }))
                     if Instant::now() < deadline =>
                 {
+                    let _spending = trace::spend(Phase::Waiting);
                     tokio::select! {
                         () = place.queue.ended.notified() => {}
                         () = sleep(Duration::from_millis(left_ms)) => {}

@@ -6,6 +6,7 @@ mod eviction;
 mod kv;
 mod log;
 mod past;
+mod responses;
 mod scopes;
 mod shard;
 mod slots;
@@ -27,7 +28,8 @@ use super::{
 };
 use crate::domain::scope::ScopeId;
 use crate::domain::{
-    Access, Key, Namespace, Position, Retention, Slice, Stamp, Thread, ThreadId, Write, Written,
+    Access, Key, Namespace, Position, Refusal, ResponseId, Retention, Slice, Stamp, Thread,
+    ThreadId, Write, Written,
 };
 use crate::store::parts::{json, part};
 use budget::{Budget, Held, Locked};
@@ -166,11 +168,20 @@ impl Shards {
         self.hold(self.place_of(id))
     }
 
-    fn of_scope(&self, scope: &ScopeId) -> Held<'_, Shard> {
+    fn place_of_scope(&self, scope: &ScopeId) -> usize {
         match scope.thread() {
-            Some(id) => self.of(id),
-            None => self.hold(self.hasher.hash_one(scope) as usize % SHARDS),
+            Some(id) => self.place_of(id),
+            None => self.hasher.hash_one(scope) as usize % SHARDS,
         }
+    }
+
+    fn of_scope(&self, scope: &ScopeId) -> Held<'_, Shard> {
+        self.hold(self.place_of_scope(scope))
+    }
+
+    /// The shard that the id of a response names.
+    fn of_response(&self, id: &ResponseId) -> Result<Held<'_, Shard>, Refusal> {
+        self.bucket(id.bucket().into()).ok_or(Refusal::TurnLost)
     }
 
     fn bucket(&self, bucket: u16) -> Option<Held<'_, Shard>> {
@@ -251,9 +262,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn state(living: &Living) -> Bytes {
-    let mut out = Vec::with_capacity(living.document.size_bytes() as usize);
-    living.document.write_json(&mut out);
-    out.into()
+    living.document.to_json().into()
 }
 
 impl Backend for MemoryStore {

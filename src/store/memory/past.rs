@@ -13,6 +13,7 @@ use crate::domain::{
 };
 use crate::store::held_scope::{ScopeDone, appended};
 use crate::store::millis;
+use crate::trace;
 
 /// The events of a shard's threads, their final states, and whether all changes are logged.
 #[derive(Debug)]
@@ -104,6 +105,10 @@ impl Past {
     }
 
     fn event(&self, subject: ScopeId, stamp: Stamp, sequence: u64, kind: EventKind) -> Event {
+        let trace = match kind.is_of_time() {
+            true => None,
+            false => trace::parent(),
+        };
         Event {
             id: EventId {
                 bucket: self.bucket,
@@ -114,6 +119,7 @@ impl Past {
             life: stamp.life,
             version: stamp.version,
             sequence,
+            trace: trace.map(Box::new),
             kind,
         }
     }

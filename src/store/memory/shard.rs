@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::budget::Part;
 use super::past::{Past, Step};
+use super::responses::{HeldResponse, HeldResponses};
 use super::scopes::entry::ScopeEntry;
 use super::slots::Slots;
 use super::threads::entry::Entry;
@@ -12,7 +13,8 @@ use super::threads::living::Living;
 use super::threads::moves::Moves;
 use crate::domain::heap::Heap;
 use crate::domain::idempotency::LONGEST;
-use crate::domain::scope::{ScopeId, ScopeWrite};
+use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::threads::turn::check_turn;
 use crate::domain::{
     Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
     ThreadId, Write, Written,
@@ -29,7 +31,15 @@ pub(super) struct Shard {
     scopes: Slots<ScopeId, ScopeEntry>,
     listed: Listed,
     moves: Moves,
+    pub(super) responses: HeldResponses,
     pub(super) past: Past,
+}
+
+/// Content that is erased, to be freed after the lock is released.
+#[derive(Debug, Default)]
+pub(super) struct ErasedContent {
+    threads: Vec<Living>,
+    responses: Vec<HeldResponse>,
 }
 
 impl Shard {
@@ -39,12 +49,13 @@ impl Shard {
             scopes: Slots::default(),
             listed: Listed::default(),
             moves: Moves::default(),
+            responses: HeldResponses::default(),
             past: Past::new(bucket, retention),
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slots.len() + self.scopes.len() + self.past.len()
+        self.slots.len() + self.scopes.len() + self.responses.len() + self.past.len()
     }
 
     /// A living thread that the caller may use, its end moved.
@@ -148,11 +159,13 @@ impl Shard {
         change: impl FnOnce(&mut Entry, &mut Step<'_>) -> T,
     ) -> T {
         let (past, listed) = (&mut self.past, &mut self.listed);
+        let responses = &mut self.responses;
         let mut step = Step { id, now_ms, past };
         self.slots.change(id, |entry| {
-            let before = entry.place();
+            let (before, life) = (entry.place(), entry.life());
             let changed = change(entry, &mut step);
             let after = entry.place();
+            note_ended(entry, before, life, responses);
             if let Some(Place { owner, .. }) = before
                 && let Some(living) = entry.held()
                 && after.is_none_or(|after| after.owner != owner)
@@ -182,8 +195,14 @@ impl Shard {
         tombstone: Duration,
         limit: usize,
         now_ms: u64,
-        gone: &mut Vec<Living>,
+        gone: &mut ErasedContent,
     ) -> Option<Erased> {
+        // what lives that are over have left, with their archives or without
+        let left = self.responses.erase_ended(owner, limit);
+        if !left.is_empty() {
+            gone.responses = left;
+            return Some(Erased::default());
+        }
         let former = self.listed.take_former(owner, limit);
         for (id, life) in &former {
             for id in self.moves.ids(*life).into_iter().chain([*id]) {
@@ -211,11 +230,16 @@ impl Shard {
                 continue;
             };
             let (life, created_ms) = (living.stamp.life, living.created_ms());
+            gone.responses.extend(self.responses.erase(life, limit));
+            if gone.responses.len() >= limit {
+                return Some(erased);
+            }
             if !erase_former_ids(self, life, created_ms) {
                 return Some(erased);
             }
             self.past.note_erased(owner, &id, life, created_ms);
-            gone.extend(self.change(&id, now_ms, |entry, step| entry.erase(tombstone, step)));
+            let content = self.change(&id, now_ms, |entry, step| entry.erase(tombstone, step));
+            gone.threads.extend(content);
             erased.threads += 1;
         }
         for (id, life) in ended {
@@ -229,11 +253,17 @@ impl Shard {
             self.past.note_erased(owner, &id, life, created_ms);
             if let Some(last) = self.past.finals.remove(&id, life) {
                 erased.archives += u64::from(!last.is_restored);
-                gone.push(last.living);
+                gone.threads.push(last.living);
             }
             self.change(&id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
         }
         Some(erased)
+    }
+
+    /// Whether a thread has yet to be bound to the owner of its caller.
+    pub(super) fn is_unbound(&self, id: &ThreadId, access: Access, now_ms: u64) -> bool {
+        let entry = self.slots.get(id);
+        entry.is_some_and(|entry| entry.is_unbound(access, now_ms))
     }
 
     /// All that is known of an id.
@@ -319,6 +349,25 @@ impl Shard {
         self.scopes.change(scope, |entry| change(entry, past))
     }
 
+    /// Does a write to a scope, be it of a thread or not. A scope that is over goes into `expired`, to be freed after the
+    /// lock is released.
+    pub(super) fn write_scope(
+        &mut self,
+        scope: &ScopeId,
+        write: &ScopeWrite<'_>,
+        now_ms: u64,
+        expired: &mut Option<HeldScope>,
+    ) -> Result<ScopeWritten, Refusal> {
+        match scope.thread() {
+            Some(id) => self.change(id, now_ms, |entry, step| entry.write_scope(write, step)),
+            None => self.change_scope(scope, |entry, past| {
+                check_turn(None, write.turn, now_ms)?;
+                *expired = entry.sweep(now_ms);
+                entry.write(scope, write, past, now_ms)
+            }),
+        }
+    }
+
     /// Threads whose time in the queue has come, the earliest first.
     pub(super) fn due(&self, now_ms: u64, limit: usize) -> Vec<ThreadId> {
         let ids = self.slots.passed(now_ms).copied();
@@ -349,27 +398,53 @@ impl Shard {
     /// large, go into `gone`, to be freed when the lock is. Whether more is due.
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<HeldScope>) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
+        let responses = &mut self.responses;
         let more = self.slots.sweep(now_ms, limit, |id, entry| {
-            look_at(id, entry, listed, &mut Step { id, now_ms, past });
+            look_at(id, entry, listed, responses, &mut Step { id, now_ms, past });
         });
         let more_scopes = self.scopes.sweep(now_ms, limit, |_, entry| {
             gone.extend(entry.sweep(now_ms));
         });
-        more || more_scopes
+        more || more_scopes || self.responses.sweep(now_ms, limit)
     }
 
     /// Ends what has passed of an entry. Whether a thread ended.
     fn look_at(&mut self, id: &ThreadId, now_ms: u64) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
-        let look = |entry: &mut Entry| look_at(id, entry, listed, &mut Step { id, now_ms, past });
+        let responses = &mut self.responses;
+        let look = |entry: &mut Entry| {
+            look_at(id, entry, listed, responses, &mut Step { id, now_ms, past })
+        };
         self.slots.look_at(id, now_ms, look).unwrap_or(false)
     }
 }
 
+/// Notes that a life of an owner's thread has ended, if it has.
+fn note_ended(
+    entry: &Entry,
+    before: Option<Place>,
+    life: Option<Life>,
+    responses: &mut HeldResponses,
+) {
+    if let Some(Place { owner, .. }) = before
+        && let Some(life) = life
+        && entry.life() != Some(life)
+    {
+        responses.note_ended(life, owner);
+    }
+}
+
 /// Ends what has passed of an entry. Whether a thread ended.
-fn look_at(id: &ThreadId, entry: &mut Entry, listed: &mut Listed, step: &mut Step<'_>) -> bool {
-    let before = entry.place();
+fn look_at(
+    id: &ThreadId,
+    entry: &mut Entry,
+    listed: &mut Listed,
+    responses: &mut HeldResponses,
+    step: &mut Step<'_>,
+) -> bool {
+    let (before, life) = (entry.place(), entry.life());
     let ended = entry.sweep(step);
+    note_ended(entry, before, life, responses);
     listed.relist(id, before, entry.place());
     ended
 }
@@ -380,6 +455,7 @@ impl Heap for Shard {
             + self.scopes.heap_bytes()
             + self.listed.heap_bytes()
             + self.moves.heap_bytes()
+            + self.responses.heap_bytes()
             + self.past.heap_bytes()
     }
 }

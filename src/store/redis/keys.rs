@@ -3,7 +3,9 @@
 
 use super::transport::hash_slot::{SLOTS, slot_of};
 use crate::domain::scope::ScopeId;
-use crate::domain::{EntryKey, Fingerprint, Life, Namespace, OwnerTag, RateName, ThreadId};
+use crate::domain::{
+    EntryKey, Fingerprint, Life, Namespace, OwnerTag, RateName, ResponseId, ThreadId,
+};
 use crate::store::{Counted, Listing, ThreadOrder};
 
 /// Buckets of a deployment. Recorded in Redis at the first start.
@@ -38,6 +40,8 @@ pub(super) struct Bucket {
     pub(super) log_copy: [String; 2],
     /// The archives.
     pub(super) archives: String,
+    /// Responses that have not ended, by when they are due.
+    pub(super) due_responses: String,
     /// Entries of namespaces: their heads, order, ends and counts.
     pub(super) entry_heads: String,
     pub(super) entry_members: String,
@@ -223,6 +227,21 @@ impl KeyNames {
         format!("{}:{{owner.{owner}}}:places", self.prefix)
     }
 
+    /// The bucket that a scope is in.
+    pub(super) fn bucket_of_scope(&self, scope: &ScopeId) -> u8 {
+        let number = match scope.thread() {
+            Some(id) => bucket_number(id),
+            None => hash(digest(&scope.to_string()).as_bytes()),
+        };
+        number as u8
+    }
+
+    /// The keys of a response: itself, and its events.
+    pub(super) fn response(&self, id: &ResponseId) -> [String; 2] {
+        let bucket = &self.buckets[usize::from(id.bucket())];
+        [":u:", ":ue:"].map(|kind| format!("{}{kind}{id}", bucket.start))
+    }
+
     /// The keys of a list.
     pub(super) fn list(&self, listing: &Listing<'_>) -> ListKeys {
         let key = |kind| format!("{}:{{list.{}}}:{kind}", self.prefix, listing.name);
@@ -252,6 +271,7 @@ impl Bucket {
             horizon: format!("{start}:h"),
             log_copy: [":ec", ":eb"].map(|kind| format!("{start}{kind}")),
             archives: format!("{start}:x"),
+            due_responses: format!("{start}:ud"),
             entry_heads: format!("{start}:kh"),
             entry_members: format!("{start}:kn"),
             entry_ends: format!("{start}:kx"),

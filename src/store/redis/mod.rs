@@ -11,6 +11,7 @@ mod kv;
 mod log;
 mod read_cache;
 mod refusals;
+mod responses;
 mod scopes;
 mod scripts;
 mod startup;
@@ -21,33 +22,21 @@ mod upkeep;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use super::{
-    Backend, CacheUse, Clock, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, Store,
-    StoreError, Whole, WriteError,
-};
-use crate::domain::scope::ScopeId;
-use crate::domain::{
-    Access, Conditions, Key, Retention, Slice, Stamp, Thread, ThreadId, Write, Written, appends,
-};
-use keys::{KeyNames, bucket_number};
+use super::{Backend, Clock, StoreError};
+use crate::domain::Retention;
+use keys::KeyNames;
 use kv::known::KnownNamespaces;
 use log::interest::Interest;
 use read_cache::ReadCache;
-use scripts::Script;
-use threads::arguments::WriteContext;
 use threads::ended_turns::EndedTurns;
-use threads::meta::Meta;
 use transport::address::Address;
-use transport::commands::{Command, command};
 use transport::confirmation::Confirmation;
-use transport::link::{Calls, Link};
+use transport::link::Link;
 use unreadable::Unreadable;
 
 pub use transport::address::{RedisUrlError, check_redis_url};
@@ -152,108 +141,7 @@ impl RedisStore {
     fn ahead(&self) -> u64 {
         self.clock.ahead_ms()
     }
-
-    /// The arguments of scripts that change a thread without writing to its state.
-    fn add_conditions(&self, cmd: &mut Command, conditions: &Conditions) {
-        cmd.arg(self.ahead())
-            .arg(threads::arguments::who(conditions.access))
-            .arg(threads::arguments::idempotency(conditions.idempotency))
-            .arg(threads::arguments::precondition(conditions.precondition))
-            .arg(threads::arguments::turn(conditions.turn));
-    }
-
-    async fn write_context(&self, calls: &Calls<'_>) -> Result<WriteContext, StoreError> {
-        let mark = &self.names.watch_all;
-        let ahead_ms = self.ahead();
-        Ok(WriteContext {
-            ahead_ms,
-            retention: self.retention,
-            logs_all: self.interest.logs_all(calls, mark, ahead_ms).await?,
-        })
-    }
-
-    async fn write_by_list(
-        &self,
-        calls: &Calls<'_>,
-        id: &ThreadId,
-        write: &Write<'_>,
-        context: &WriteContext,
-    ) -> Result<(Meta, Written), WriteError> {
-        if appends(write.operations).next().is_some() {
-            return Box::pin(self.write_with_history(calls, id, write, context)).await;
-        }
-        let mut cmd = Script::Write.call(WRITE_KEYS);
-        self.add_write_keys(&mut cmd, id);
-        threads::arguments::write(&mut cmd, write, context);
-        let reply = calls.write(cmd).await?;
-        threads::replies::written(reply, write)
-    }
-
-    /// The same with items that are appended to the history.
-    async fn write_with_history(
-        &self,
-        calls: &Calls<'_>,
-        id: &ThreadId,
-        write: &Write<'_>,
-        context: &WriteContext,
-    ) -> Result<(Meta, Written), WriteError> {
-        let scope = ScopeId::Thread(*id);
-        let keys = self.names.scope(&scope);
-        loop {
-            let mut cmd = Script::WriteWithHistory.call(WRITE_KEYS + 3);
-            self.add_write_keys(&mut cmd, id);
-            cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
-            threads::arguments::write_with_history(&mut cmd, write, context);
-            let reply = calls.write(cmd).await?;
-            let Some(added) = scopes::replies::lacks_room(&reply) else {
-                return threads::replies::written(reply, write);
-            };
-            let room = write.history.max_bytes.saturating_sub(added);
-            self.make_room(calls, &keys, room).await?;
-        }
-    }
-
-    fn add_write_keys(&self, cmd: &mut Command, id: &ThreadId) {
-        let bucket = self.names.bucket_of(id);
-        cmd.arg(bucket.thread(id))
-            .arg(bucket.answers(id))
-            .arg(&bucket.log)
-            .arg(bucket.archive(id))
-            .arg(&bucket.archives)
-            .arg(&bucket.deadlines)
-            .arg(bucket.watch(id));
-    }
-
-    /// One set or one push of a living thread that is not watched, on one key and without the list
-    /// script's tables; none when the script says that it is not for it.
-    async fn write_fast(
-        &self,
-        calls: &Calls<'_>,
-        id: &ThreadId,
-        write: &Write<'_>,
-        context: &WriteContext,
-    ) -> Result<Option<(Meta, Written)>, WriteError> {
-        let Some(fast) = threads::arguments::fast(write).filter(|_| !context.logs_all) else {
-            return Ok(None);
-        };
-        let key = self.names.thread(id);
-        // not in a cluster: few writes that wait are of one slot, and while that moves, a script with two keys is refused
-        let mut cmd = fast.script.call_on(&key, !self.link.is_cluster());
-        cmd.arg(threads::arguments::policy(write, context))
-            .arg(threads::member::field(fast.key))
-            .arg(&*fast.text);
-        if fast.script == Script::Push {
-            cmd.arg(fast.window.unwrap_or(0));
-        }
-        let reply = calls.write(cmd).await?;
-        threads::replies::written_fast(reply, write)
-    }
 }
-
-/// The keys of the list script.
-const WRITE_KEYS: usize = 7;
-/// How long the key of a probe of readiness stays. It is set again at the next probe.
-const PROBE_MS: u64 = 60_000;
 
 impl Backend for RedisStore {
     fn for_worker(&self) -> Arc<dyn Backend> {
@@ -261,142 +149,6 @@ impl Backend for RedisStore {
             link: Arc::new(self.link.another()),
             ..self.clone()
         })
-    }
-}
-
-#[async_trait]
-impl Store for RedisStore {
-    async fn get_state(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Found<Bytes>>, WriteError> {
-        self.read_state(id, access).await
-    }
-
-    async fn get_whole(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.read_whole(id, access).await
-    }
-
-    async fn get_values(
-        &self,
-        id: &ThreadId,
-        access: Access,
-        keys: &[Key],
-    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        self.read_values(id, access, keys).await
-    }
-
-    async fn get_value(
-        &self,
-        id: &ThreadId,
-        access: Access,
-        key: &Key,
-        slice: Option<Slice>,
-    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
-        self.read_value(id, access, key, slice).await
-    }
-
-    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
-        self.read_stamp(id, access).await
-    }
-
-    async fn get_keys(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        self.read_keys(id, access).await
-    }
-
-    async fn get_thread(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Thread>, WriteError> {
-        self.read_thread(id, access).await
-    }
-
-    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
-        let calls = self.link.calls();
-        let context = &self.write_context(&calls).await?;
-        let (meta, written) = match self.write_fast(&calls, id, write, context).await? {
-            Some(done) => done,
-            None => self.write_by_list(&calls, id, write, context).await?,
-        };
-        if !written.replayed {
-            self.follow(id, write, meta);
-        }
-        Ok(written)
-    }
-
-    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
-        let bucket = self.names.bucket_of(id);
-        let mut cmd = Script::Destroy.call(6);
-        cmd.arg(bucket.thread(id))
-            .arg(bucket.answers(id))
-            .arg(&bucket.log)
-            .arg(bucket.archive(id))
-            .arg(&bucket.archives)
-            .arg(&bucket.deadlines)
-            .arg(self.ahead())
-            .arg(threads::arguments::precondition(destroy.precondition))
-            .arg(threads::arguments::idempotency(destroy.idempotency))
-            .arg(threads::arguments::bounded_ms(destroy.tombstone))
-            .arg(threads::arguments::archive_ms(&self.retention))
-            .arg(threads::arguments::turn(destroy.turn))
-            .arg(threads::arguments::who(destroy.access));
-        let reply = self.link.calls().write(cmd).await;
-        self.forget_copy(id);
-        threads::replies::destroyed(reply?)
-    }
-
-    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
-        // of the same slot, so that one script can move everything
-        let number = bucket_number(id);
-        let to = ThreadId::random_where(|to| bucket_number(to) == number);
-        let (bucket, conditions) = (self.names.bucket_of(id), &rotate.conditions);
-        let mut cmd = Script::Rotate.call(6);
-        cmd.arg(bucket.thread(id))
-            .arg(bucket.answers(id))
-            .arg(&bucket.log)
-            .arg(&bucket.deadlines)
-            .arg(bucket.thread(&to))
-            .arg(bucket.answers(&to));
-        self.add_conditions(&mut cmd, conditions);
-        cmd.arg(threads::arguments::bounded_ms(rotate.tombstone))
-            .arg(threads::arguments::archive_ms(&self.retention));
-        let reply = self.link.calls().write(cmd).await;
-        self.forget_copy(id);
-        threads::replies::rotated(reply?)
-    }
-
-    async fn ping(&self) -> Result<(), StoreError> {
-        let probes = self.names.probes().map(|key| {
-            let mut cmd = command("SET");
-            cmd.arg(key).arg("").arg("PX").arg(PROBE_MS);
-            cmd
-        });
-        self.administration.calls().probe(probes).await
-    }
-
-    fn links(&self) -> Option<Links> {
-        Some(Links {
-            unconfirmed: self.unconfirmed.load(Ordering::Relaxed),
-            ..self.link.links()
-        })
-    }
-
-    fn cache_use(&self) -> Option<CacheUse> {
-        self.cache.as_ref().map(|cache| cache.usage())
-    }
-
-    fn unreadable(&self) -> u64 {
-        self.unreadable.skipped()
     }
 }
 

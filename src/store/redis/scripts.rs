@@ -17,6 +17,7 @@ const CHANGES: &str = include_str!("lua/shared/changes.lua");
 const CHECKPOINTS: &str = include_str!("lua/shared/checkpoints.lua");
 const OWNERS: &str = include_str!("lua/shared/owners.lua");
 const BIRTHS: &str = include_str!("lua/shared/births.lua");
+const RESPONSES: &str = include_str!("lua/responses/responses.lua");
 const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 const NAMESPACES: &str = include_str!("lua/kv/namespaces.lua");
@@ -73,7 +74,7 @@ scripts! {
     GlanceHistories = "threads/glance_histories.lua" [OWNERS, LOG, SCOPE],
     MeasureOwned = "threads/measure_owned.lua" [OWNERS, LOG],
     ReservePlace = "threads/reserve_place.lua" [],
-    EraseOwned = "threads/erase_owned.lua" [OWNERS, LOG],
+    EraseOwned = "threads/erase_owned.lua" [OWNERS, LOG, TURNS, RESPONSES],
     IndexIds = "threads/index_ids.lua" [],
     ListArchives = "threads/list_archives.lua" [],
     Restore = "threads/restore.lua" [OWNERS, LOG],
@@ -105,8 +106,17 @@ scripts! {
     ReadScope = "scopes/read_scope.lua" [OWNERS, LOG, SCOPE],
     FindItem = "scopes/find_item.lua" [OWNERS, LOG, SCOPE],
     WriteScope = "scopes/write_scope.lua" [OWNERS, RECORDS, LOG, INTEGERS, SCOPE, TURNS],
+    WriteScopeInResponse = "scopes/write_scope.lua" + "responses/in_scope.lua" [OWNERS, RECORDS, LOG, INTEGERS, SCOPE, TURNS, RESPONSES],
     MakeRoom = "scopes/make_room.lua" [OWNERS, LOG, SCOPE],
     EndScope = "scopes/end_scope.lua" [OWNERS, RECORDS, LOG, SCOPE, TURNS],
+    BeginResponse = "responses/begin.lua" [OWNERS, LOG, SCOPE, TURNS, RESPONSES],
+    LeftOfResponse = "responses/left.lua" [],
+    DeliveredResponse = "responses/delivered.lua" [],
+    KeepResponse = "responses/keep.lua" [OWNERS, LOG, TURNS, RESPONSES],
+    StepResponse = "responses/step.lua" [OWNERS, LOG, TURNS, RESPONSES],
+    DueResponses = "responses/due.lua" [],
+    TellResponse = "responses/tell.lua" [OWNERS, LOG, TURNS, RESPONSES],
+    ForgetResponse = "responses/forget.lua" [OWNERS, LOG, TURNS, RESPONSES],
     ListAdd = "deployment/list_add.lua" [],
     ListRemove = "deployment/list_remove.lua" [],
     ListLookAgain = "deployment/list_look_again.lua" [],
@@ -129,20 +139,25 @@ scripts! {
 impl Script {
     /// A call with one key, to which arguments are added. If it is one of many, it may be sent as one with others.
     pub(super) fn call_on(self, key: &str, is_one_of_many: bool) -> Command {
-        if !is_one_of_many {
-            let mut cmd = self.call(1);
-            cmd.arg(key);
-            return cmd;
-        }
-        let mut cmd = long_command("EVALSHA");
-        cmd.arg(digests()[self as usize].as_str()).only_key(key);
+        let mut cmd = self.named();
+        match is_one_of_many {
+            true => cmd.only_key(key),
+            false => cmd.arg(1).arg(key),
+        };
         cmd
     }
 
     /// A call with this number of keys, to which keys and arguments are added.
     pub(super) fn call(self, keys: usize) -> Command {
+        let mut cmd = self.named();
+        cmd.arg(keys);
+        cmd
+    }
+
+    /// A call without its number of keys.
+    fn named(self) -> Command {
         let mut cmd = long_command("EVALSHA");
-        cmd.arg(digests()[self as usize].as_str()).arg(keys);
+        cmd.arg(digests()[self as usize].as_str());
         cmd
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::store::{
     Archives, Checkpoints, Erasure, EventLog, Images, Leases, Ledgers, Listings, Namespaces,
-    Owners, Rates, Registry, Scopes, Store, Turns, Upkeep,
+    Owners, Rates, Registry, Responses, Scopes, Store, Turns, Upkeep,
 };
 
 /// All parts of a store. Each part is a trait of its own, for callers that need only that one.
@@ -24,6 +24,7 @@ pub trait Backend:
     + Owners
     + Rates
     + Turns
+    + Responses
     + Images
 {
     /// The back end as one worker thread should use it: one with connections gives each worker its

@@ -15,6 +15,7 @@ pub(super) mod log;
 pub(super) mod owners;
 pub(super) mod rates;
 pub(super) mod registry;
+pub(super) mod responses;
 pub(super) mod scopes;
 pub(super) mod turns;
 pub(super) mod upkeep;

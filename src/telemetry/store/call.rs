@@ -1,6 +1,5 @@
 //! One operation of the store, measured.
 
-use std::future::Future;
 use std::time::Instant;
 
 use prometheus_client::metrics::counter::Counter;
@@ -9,7 +8,10 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::super::labels::{StoreFailure, StoreOperation};
+use super::ObservedStore;
+use crate::stats::{self, Stats, Use};
 use crate::store::{StoreError, WriteError};
+use crate::trace::{Context, Ended, SpanKind, Spending};
 
 const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,
@@ -17,6 +19,7 @@ const BUCKETS: [f64; 12] = [
 
 /// Latency and errors of all operations.
 pub(super) struct Families {
+    stats: Stats,
     durations: Family<StoreOperation, Histogram>,
     errors: Family<StoreFailure, Counter>,
 }
@@ -24,6 +27,10 @@ pub(super) struct Families {
 /// Latency and errors of one operation, looked up once.
 #[derive(Debug)]
 pub(super) struct Call {
+    /// Its number in the figures of the last minute.
+    kind: usize,
+    part: &'static str,
+    operation: &'static str,
     duration: Histogram,
     unavailable: Counter,
     full: Counter,
@@ -35,8 +42,9 @@ pub(super) struct Call {
 
 impl Families {
     /// Adds the metrics to a registry.
-    pub(super) fn register(registry: &mut Registry) -> Self {
+    pub(super) fn register(registry: &mut Registry, stats: &Stats) -> Self {
         let families = Self {
+            stats: stats.clone(),
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             errors: Family::default(),
         };
@@ -59,6 +67,9 @@ impl Families {
         };
         let labels = StoreOperation { operation, part };
         Call {
+            kind: self.stats.kind(part, operation),
+            part,
+            operation,
             duration: self.durations.get_or_create_owned(&labels),
             unavailable: failure("unavailable"),
             full: failure("full"),
@@ -71,17 +82,53 @@ impl Families {
 }
 
 impl Call {
-    pub(super) async fn observe<T, E: Failed>(
+    /// Notes that a call has ended which began at that time, and the thread that it was about, if it has used one.
+    pub(super) fn observe<T, E: Failed>(
         &self,
-        call: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        let start = Instant::now();
-        let outcome = call.await;
-        self.duration.observe(start.elapsed().as_secs_f64());
-        if let Some(error) = outcome.as_ref().err().and_then(Failed::store_error) {
+        start: Instant,
+        outcome: &Result<T, E>,
+        used: Option<Use<'_>>,
+        of: &ObservedStore,
+        spending: Spending,
+    ) {
+        let ended = Instant::now();
+        let took = ended - start;
+        self.duration.observe(took.as_secs_f64());
+        let error = outcome.as_ref().err().and_then(Failed::store_error);
+        if let Some(error) = error {
             self.failures(error).inc();
         }
-        outcome
+        let recording = spending.context().and_then(Context::recording);
+        if let Some(recording) = recording {
+            recording.part(start, ended, self.span(of.is_remote, error));
+        }
+        of.recorder.record(&stats::Call {
+            kind: self.kind,
+            ended,
+            took,
+            has_failed: error.is_some(),
+            used,
+        });
+    }
+
+    /// A span, by the [conventions for databases](https://opentelemetry.io/docs/specs/semconv/database/database-spans/).
+    fn span(&self, is_remote: bool, error: Option<&StoreError>) -> Ended {
+        let (kind, system) = match is_remote {
+            true => (SpanKind::Client, "redis"),
+            false => (SpanKind::Internal, "threadkeep"),
+        };
+        let mut attributes = vec![
+            ("db.system.name", system.into()),
+            ("db.operation.name", self.operation.into()),
+            ("threadkeep.store.part", self.part.into()),
+        ];
+        attributes.extend(error.map(|error| ("error.type", kind_of(error).into())));
+        Ended {
+            name: format!("{} {}", self.operation, self.part).into(),
+            kind,
+            attributes,
+            has_failed: error.is_some(),
+        }
     }
 
     fn failures(&self, error: &StoreError) -> &Counter {
@@ -93,6 +140,17 @@ impl Call {
             StoreError::Unconfirmed { .. } => &self.unconfirmed,
             StoreError::Corrupt(_) => &self.corrupt,
         }
+    }
+}
+
+fn kind_of(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Unavailable(_) => "unavailable",
+        StoreError::Full => "full",
+        StoreError::Interrupted(_) => "interrupted",
+        StoreError::Timeout(_) => "timeout",
+        StoreError::Unconfirmed { .. } => "unconfirmed",
+        StoreError::Corrupt(_) => "corrupt",
     }
 }
 

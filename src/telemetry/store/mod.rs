@@ -1,7 +1,8 @@
-//! Measures the latency and the errors of a store.
+//! Measures the latency and the errors of a store, and the use of its threads.
 
 mod call;
 mod parts;
+mod uses;
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use prometheus_client::registry::Registry;
 
 use super::threads::ThreadMetrics;
 use crate::domain::Written;
+use crate::stats::{Stats, StoreRecorder};
 use crate::store::{Backend, Destroyed, Imported, WriteError};
 use call::Families;
 
@@ -29,6 +31,7 @@ struct StoreMetrics {
     erasure: parts::erasure::Calls,
     owners: parts::owners::Calls,
     images: parts::images::Calls,
+    responses: parts::responses::Calls,
     turns: parts::turns::Calls,
     checkpoints: parts::checkpoints::Calls,
     outcomes: ThreadMetrics,
@@ -39,11 +42,16 @@ struct StoreMetrics {
 pub struct ObservedStore {
     backend: Arc<dyn Backend>,
     metrics: Arc<StoreMetrics>,
+    stats: Stats,
+    /// Of this worker alone.
+    recorder: Arc<StoreRecorder>,
+    /// Whether it is another process.
+    is_remote: bool,
 }
 
 impl StoreMetrics {
-    fn register(registry: &mut Registry) -> Self {
-        let families = &Families::register(registry);
+    fn register(registry: &mut Registry, stats: &Stats) -> Self {
+        let families = &Families::register(registry, stats);
         Self {
             threads: parts::threads::Calls::new(families),
             log: parts::log::Calls::new(families),
@@ -59,6 +67,7 @@ impl StoreMetrics {
             erasure: parts::erasure::Calls::new(families),
             owners: parts::owners::Calls::new(families),
             images: parts::images::Calls::new(families),
+            responses: parts::responses::Calls::new(families),
             turns: parts::turns::Calls::new(families),
             checkpoints: parts::checkpoints::Calls::new(families),
             outcomes: ThreadMetrics::register(registry),
@@ -85,12 +94,16 @@ impl StoreMetrics {
 }
 
 impl ObservedStore {
-    /// Measures that back end's calls, and adds the metrics to a registry.
+    /// Measures that back end's calls, adds the metrics to a registry, and records the calls in the figures of the last
+    /// minute.
     #[must_use]
-    pub fn register(backend: Arc<dyn Backend>, registry: &mut Registry) -> Self {
+    pub fn register(backend: Arc<dyn Backend>, registry: &mut Registry, stats: &Stats) -> Self {
         Self {
+            is_remote: backend.links().is_some(),
             backend,
-            metrics: Arc::new(StoreMetrics::register(registry)),
+            metrics: Arc::new(StoreMetrics::register(registry, stats)),
+            recorder: stats.store_recorder(),
+            stats: stats.clone(),
         }
     }
 }
@@ -100,6 +113,9 @@ impl Backend for ObservedStore {
         Arc::new(Self {
             backend: self.backend.for_worker(),
             metrics: Arc::clone(&self.metrics),
+            recorder: self.stats.store_recorder(),
+            is_remote: self.is_remote,
+            stats: self.stats.clone(),
         })
     }
 }
@@ -115,7 +131,7 @@ mod tests {
     async fn calls_of_every_worker_are_measured_by_operation() {
         let mut registry = Registry::default();
         let backend = Arc::new(MemoryStore::new(Clock::system()));
-        let store = ObservedStore::register(backend, &mut registry);
+        let store = ObservedStore::register(backend, &mut registry, &Stats::default());
 
         for _ in 0..2 {
             store.for_worker().ping().await.unwrap();

@@ -3,7 +3,7 @@
 //! The compiler misses a method that is not listed here, and clippy one that its trait provides. No
 //! method waits for an event, so its duration is the latency of the store.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,30 +11,36 @@ use tokio::sync::broadcast;
 
 use super::ObservedStore;
 use super::call::{Call, Families};
+use super::uses;
 use crate::domain::scope::{ItemId, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{
     Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
     Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
-    Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write, Written,
+    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write,
+    Written,
 };
+use crate::stats::Use;
 use crate::store::{
-    Answered, Archive, ArchivePage, ArchivePlace, Archives, CacheUse, Checkpoint,
-    CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy, Destroyed,
-    Due, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, Erased, ErasedLife, Erasure,
-    EventLog, Found, Heads, Heard, HistoryFrom, HistoryGlance, HistoryPage, Holding, Images,
-    Imported, ItemPlace, Leases, Ledger, LedgerChange, LedgerSignals, Ledgers, Links, Listing,
-    Listings, MemoryUse, NamespaceChange, NamespacePage, NamespacePlace, NamespaceRecord,
-    Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part, PlaceToken, Put, Rates, Reading, Reaped,
-    Registry, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError,
-    ThreadOrder, ThreadPage, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Answered, Archive, ArchivePage, ArchivePlace, Archives, BeginResponse, Begun, CacheUse,
+    Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy,
+    Destroyed, Due, EndResponse, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, Erased,
+    ErasedLife, Erasure, EventLog, Found, Heads, Heard, HistoryFrom, HistoryGlance, HistoryPage,
+    Holding, Images, Imported, ItemPlace, JournalEntry, Journaled, Leases, Ledger, LedgerChange,
+    LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange, NamespacePage,
+    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part,
+    PlaceToken, Put, Rates, Reading, Reaped, Registry, ResponseView, Responses, Rotate, Rotated,
+    ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage, Told,
+    Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
+use crate::trace::{self, Phase};
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
-/// under its own name, with the part's as a label. `=> count` also counts what became of a thread.
-/// The items in the second braces answer at once and are not measured.
+/// under its own name, with the part's as a label. `=> count` also counts what became of a thread, and
+/// `, used(id)` the use of a thread, by a function of [`uses`] of these arguments and the answer. The items in the second braces answer at once and are not measured.
 macro_rules! measured {
     ($trait:ident as $part:ident {
-        $($method:ident($($name:ident: $kind:ty),* $(,)?) -> $answer:ty $(=> $count:ident)?;)*
+        $($method:ident($($name:ident: $kind:ty),* $(,)?) -> $answer:ty $(=> $count:ident)?
+            $(, $used:ident($($of:ident),+))?;)*
     } $({ $($unmeasured:item)* })?) => {
         pub(super) mod $part {
             use super::{Call, Families};
@@ -58,8 +64,11 @@ macro_rules! measured {
         impl $trait for ObservedStore {
             $(
                 async fn $method(&self, $($name: $kind),*) -> $answer {
-                    let call = $trait::$method(&*self.backend, $($name),*);
-                    let answer = self.metrics.$part.$method.observe(call).await;
+                    let spending = trace::spend(Phase::Store);
+                    let start = Instant::now();
+                    let answer = $trait::$method(&*self.backend, $($name),*).await;
+                    let used: Option<Use<'_>> = None$(.or_else(|| uses::$used($($of),+, &answer)))?;
+                    self.metrics.$part.$method.observe(start, &answer, used, self, spending);
                     $(self.metrics.$count(&answer);)?
                     answer
                 }
@@ -71,19 +80,21 @@ macro_rules! measured {
 
 measured! {
     Store as threads {
-        get_state(id: &ThreadId, access: Access) -> Result<Option<Found<Bytes>>, WriteError>;
-        get_whole(id: &ThreadId, access: Access) -> Result<Option<Found<Whole>>, WriteError>;
+        get_state(id: &ThreadId, access: Access) -> Result<Option<Found<Bytes>>, WriteError>, state(id);
+        get_whole(id: &ThreadId, access: Access) -> Result<Option<Found<Whole>>, WriteError>, whole(id);
         get_values(id: &ThreadId, access: Access, keys: &[Key])
-            -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>;
+            -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>,
+            values(id);
         get_value(id: &ThreadId, access: Access, key: &Key, slice: Option<Slice>)
-            -> Result<Option<Found<Option<Part>>>, WriteError>;
-        get_stamp(id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>;
-        get_keys(id: &ThreadId, access: Access) -> Result<Option<Found<Vec<Key>>>, WriteError>;
-        get_thread(id: &ThreadId, access: Access) -> Result<Option<Thread>, WriteError>;
+            -> Result<Option<Found<Option<Part>>>, WriteError>,
+            value(id);
+        get_stamp(id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>, stamp(id);
+        get_keys(id: &ThreadId, access: Access) -> Result<Option<Found<Vec<Key>>>, WriteError>, keys(id);
+        get_thread(id: &ThreadId, access: Access) -> Result<Option<Thread>, WriteError>, thread(id);
         admit(id: &ThreadId) -> Result<(), WriteError>;
-        write(id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> => written;
-        destroy(id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> => destroyed;
-        rotate(id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>;
+        write(id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> => written, written(id, write);
+        destroy(id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> => destroyed, destroyed(id);
+        rotate(id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>, rotated(id);
         ping() -> Result<(), StoreError>;
     } {
         fn links(&self) -> Option<Links> { self.backend.links() }
@@ -142,6 +153,28 @@ measured! {
 }
 
 measured! {
+    Responses as responses {
+        begin_response(id: &ResponseId, begin: &BeginResponse<'_>) -> Result<Begun, WriteError>;
+        keep_response(id: &ResponseId, scope: &ScopeId, token: TurnToken, lease: Duration)
+            -> Result<(), WriteError>;
+        journal(id: &ResponseId, scope: &ScopeId, entry: &JournalEntry<'_>,
+            write: Option<&ScopeWrite<'_>>) -> Result<Journaled, WriteError>;
+        tell(id: &ResponseId, token: TurnToken, first: u64, events: &[Bytes])
+            -> Result<(), WriteError>;
+        told(id: &ResponseId, from: u64, limit: usize) -> Result<Option<Told>, StoreError>;
+        end_response(id: &ResponseId, scope: &ScopeId, end: &EndResponse<'_>,
+            write: Option<&ScopeWrite<'_>>) -> Result<Answered<Bytes>, WriteError>;
+        get_response(id: &ResponseId) -> Result<Option<ResponseView>, StoreError>;
+        last_response(thread: &ThreadId) -> Result<Option<ResponseId>, StoreError>;
+        note_delivered(id: &ResponseId) -> Result<(), StoreError>;
+        due_responses(buckets: &[u16], limit: usize) -> Result<Vec<ResponseId>, StoreError>;
+        delete_response(id: &ResponseId) -> Result<bool, StoreError>;
+    } {
+        fn bucket_of_scope(&self, scope: &ScopeId) -> u8 { self.backend.bucket_of_scope(scope) }
+    }
+}
+
+measured! {
     Checkpoints as checkpoints {
         save_checkpoint(id: &ThreadId, name: Option<&CheckpointName>, conditions: &Conditions)
             -> Result<CheckpointSaved, WriteError>;
@@ -150,7 +183,8 @@ measured! {
         get_checkpoint(id: &ThreadId, access: Access, number: u32)
             -> Result<Option<Found<Checkpoint>>, WriteError>;
         restore_checkpoint(id: &ThreadId, number: u32, write: &Write<'_>)
-            -> Result<Written, WriteError> => written;
+            -> Result<Written, WriteError> => written,
+            made(id);
         delete_checkpoint(id: &ThreadId, number: u32, conditions: &Conditions)
             -> Result<CheckpointDeleted, WriteError>;
     }
@@ -168,9 +202,10 @@ measured! {
 measured! {
     Images as images {
         export(id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError>;
-        import(id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> => imported;
+        import(id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> => imported, imported(id);
         fork(source: &ThreadId, id: &ThreadId, fork: &Fork<'_>)
-            -> Result<Written, WriteError> => written;
+            -> Result<Written, WriteError> => written,
+            made(id);
     }
 }
 
@@ -230,14 +265,19 @@ measured! {
 measured! {
     Scopes as scopes {
         read_scope(scope: &ScopeId, parts: &ScopeParts<'_>)
-            -> Result<Option<ScopeView>, WriteError>;
+            -> Result<Option<ScopeView>, WriteError>,
+            view(scope);
         read_history(scope: &ScopeId, access: Access, from: HistoryFrom, limit: usize)
-            -> Result<Option<HistoryPage>, WriteError>;
+            -> Result<Option<HistoryPage>, WriteError>,
+            history(scope);
         find_item(scope: &ScopeId, access: Access, id: &ItemId)
-            -> Result<Option<ItemPlace>, WriteError>;
+            -> Result<Option<ItemPlace>, WriteError>,
+            item(scope);
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
-            -> Result<ScopeWritten, WriteError>;
+            -> Result<ScopeWritten, WriteError>,
+            scope_written(scope, write);
         end_scope(scope: &ScopeId, end: &ScopeEnd) -> Result<Answered<bool>, WriteError>;
+        admit_scope(scope: &ScopeId) -> Result<(), WriteError>;
         read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, StoreError>;
     }

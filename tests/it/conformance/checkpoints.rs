@@ -6,24 +6,15 @@ use threadkeep::domain::{
     Access, CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Conditions, Owner, OwnerChange,
     Policy, Precondition, Refusal, TakeTurn, TurnToken, Write, Written,
 };
-use threadkeep::store::{
-    Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Found, WriteError,
-};
+use threadkeep::store::{Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Found};
 
-use super::room::{Room, Subject, delete, json, once, push, set};
+use super::room::{Room, Subject, delete, json, once, push, refused, set};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const TOO_MANY: Refusal = Refusal::TooManyCheckpoints {
     limit_checkpoints: CHECKPOINTS_MAX,
     limit_bytes: CHECKPOINTS_MAX_BYTES,
 };
-
-fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
-    answer.map_err(|error| match error {
-        WriteError::Refused(refusal) => refusal,
-        WriteError::Store(error) => panic!("{error}"),
-    })
-}
 
 fn free() -> Conditions {
     Conditions::default()

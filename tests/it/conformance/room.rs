@@ -21,6 +21,7 @@ use threadkeep::service::{
     ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
     ThreadService, TurnService,
 };
+use threadkeep::stats::Stats;
 use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
 #[cfg(feature = "redis")]
 use threadkeep::store::{Bounds, RedisSettings, RedisStore};
@@ -228,6 +229,8 @@ impl Room {
             identity: Identity::new(ring, CookieSettings::default()),
             api_keys: ApiKeys::new([(ApiKey::named("ops"), "secret")]),
             readiness: Readiness::default(),
+            settings: Arc::default(),
+            stats: Stats::default(),
         }
     }
 
@@ -308,7 +311,7 @@ impl Subject {
     }
 
     pub(crate) async fn write(&self, write: &Write<'_>) -> Result<Written, Refusal> {
-        self.store.write(&self.id, write).await.map_err(refusal)
+        refused(self.store.write(&self.id, write).await)
     }
 
     pub(crate) async fn try_merge(&self, operations: &[Operation]) -> Result<Written, Refusal> {
@@ -399,7 +402,7 @@ impl Subject {
     }
 
     pub(crate) async fn destroy_by(&self, destroy: &Destroy) -> Result<Destroyed, Refusal> {
-        self.store.destroy(&self.id, destroy).await.map_err(refusal)
+        refused(self.store.destroy(&self.id, destroy).await)
     }
 
     /// The state as text; none when there is no thread.
@@ -445,11 +448,12 @@ pub(crate) fn in_parallel<T: Send + 'static>(
     tokio::task::spawn_blocking(move || runtime.block_on(work))
 }
 
-fn refusal(error: WriteError) -> Refusal {
-    match error {
+/// The answer, or why it was refused. A store that fails, fails the test.
+pub(crate) fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
+    answer.map_err(|error| match error {
         WriteError::Refused(refusal) => refusal,
         WriteError::Store(error) => panic!("the store failed: {error:?}"),
-    }
+    })
 }
 
 /// The text of a part.

@@ -8,19 +8,12 @@ use threadkeep::domain::{
     Access, Conditions, EventKind, Life, Owner, OwnerChange, Policy, Precondition, Refusal,
     TakeTurn, ThreadId, Tombstone, TurnToken, Write,
 };
-use threadkeep::store::{HistoryFrom, Rotate, Rotated, ThreadOrder, WriteError};
+use threadkeep::store::{HistoryFrom, Rotate, Rotated, ThreadOrder};
 
-use super::room::{Room, Subject, json, once, push, set};
+use super::room::{Room, Subject, json, once, push, refused, set};
 use super::scope_room;
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
-    answer.map_err(|error| match error {
-        WriteError::Refused(refusal) => refusal,
-        WriteError::Store(error) => panic!("{error}"),
-    })
-}
 
 async fn rotate_by(
     room: &Room,

@@ -15,7 +15,7 @@ use threadkeep::store::{
 };
 use uuid::Uuid;
 
-use super::room::{Room, Subject, json};
+use super::room::{Room, Subject, json, refused};
 
 /// One scope in a store, and the policy that it is written under. A store that fails, other than by
 /// refusing, fails the test.
@@ -98,7 +98,7 @@ impl Place {
     }
 
     pub(crate) async fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, Refusal> {
-        refusal(self.scopes.write_scope(&self.scope, write).await)
+        refused(self.scopes.write_scope(&self.scope, write).await)
     }
 
     /// Makes it, which must not have been made.
@@ -246,7 +246,7 @@ impl Place {
     }
 
     pub(crate) async fn end_by(&self, end: &ScopeEnd) -> Result<Answered<bool>, Refusal> {
-        refusal(self.scopes.end_scope(&self.scope, end).await)
+        refused(self.scopes.end_scope(&self.scope, end).await)
     }
 
     /// All but values and history; none when there is no such scope.
@@ -339,13 +339,6 @@ impl Place {
     pub(crate) async fn items(&self) -> Vec<(u64, String, String)> {
         words(&self.page(HistoryFrom::After(0), 1_000_000).await.unwrap())
     }
-}
-
-fn refusal<T>(result: Result<T, WriteError>) -> Result<T, Refusal> {
-    result.map_err(|error| match error {
-        WriteError::Refused(refusal) => refusal,
-        WriteError::Store(error) => panic!("the store failed: {error:?}"),
-    })
 }
 
 /// The items of a page, each as place, id and value.

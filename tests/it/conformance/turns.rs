@@ -7,9 +7,9 @@ use threadkeep::domain::{
     Access, IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone, TurnGranted,
     TurnToken, Write, Written,
 };
-use threadkeep::store::{Destroy, ScopeEnd, WriteError};
+use threadkeep::store::{Destroy, ScopeEnd};
 
-use super::room::{Room, Subject, delete, increment, json, numbered_once, push, set};
+use super::room::{Room, Subject, delete, increment, json, numbered_once, push, refused, set};
 use super::scope_room;
 
 const TTL: Duration = Duration::from_secs(30);
@@ -36,13 +36,6 @@ async fn living(room: &Room) -> Subject {
     let thread = room.subject();
     thread.merge(&[set("k", "1"), set("list", "[]")]).await;
     thread
-}
-
-fn refused<T>(answer: Result<T, WriteError>) -> Result<T, Refusal> {
-    answer.map_err(|error| match error {
-        WriteError::Refused(refusal) => refusal,
-        WriteError::Store(error) => panic!("{error}"),
-    })
 }
 
 async fn take(room: &Room, thread: &Subject, take: TakeTurn) -> Result<TurnGranted, Refusal> {

@@ -92,6 +92,26 @@ fn is_time(word: &str) -> bool {
     word.len() == "2026-01-02T03:04:05.678Z".len() && word.ends_with('Z') && word.contains('T')
 }
 
+/// Checks that an answer whose values differ in each run has the members of the example.
+fn compare_members(example: &Value, found: &Value) {
+    match (example, found) {
+        (Value::Object(example), Value::Object(found)) => {
+            assert!(example.keys().eq(found.keys()), "{example:?}\n{found:?}");
+            for (example, found) in example.values().zip(found.values()) {
+                compare_members(example, found);
+            }
+        }
+        (Value::Array(example), Value::Array(found)) => {
+            assert!(!found.is_empty(), "{example:?}");
+            found
+                .iter()
+                .for_each(|found| compare_members(&example[0], found));
+        }
+        (Value::Null, found) => assert!(!found.is_object() && !found.is_array()),
+        (example, found) => assert!(found.is_null() || found.is_number() == example.is_number()),
+    }
+}
+
 fn request(
     client: &Client,
     (method, operation): &(Method, Value),
@@ -157,7 +177,10 @@ async fn replay(backend: Backend, is_by_id: bool) {
             exchange["status"],
             "{exchange:?}: {found}"
         );
-        words.compare(&example.unwrap_or_default(), &found);
+        match id {
+            "get_settings" | "get_stats" => compare_members(&exchange["answer"], &answer.json()),
+            _ => words.compare(&example.unwrap_or_default(), &found),
+        }
     }
 
     assert_eq!(streams.len(), 2);

@@ -103,7 +103,7 @@ async fn a_key_makes_the_calls_that_its_rights_cover_and_no_others(backend: Back
         }
     }
     for right in RIGHTS {
-        assert_eq!(answered[right] > 0, right != "admin", "{right}");
+        assert!(answered[right] > 0, "{right}");
     }
 }
 

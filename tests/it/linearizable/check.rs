@@ -120,9 +120,8 @@ fn compare_states(
         checked.derived += 1;
         let mut document = Document::parse(before).unwrap();
         document.apply(&write.operations, &Policy::THREAD).unwrap();
-        let mut json = Vec::new();
-        document.write_json(&mut json);
-        assert_eq!(String::from_utf8(json).unwrap(), *after, "{write:?}");
+        let json = String::from_utf8(document.to_json()).unwrap();
+        assert_eq!(json, *after, "{write:?}");
     }
 }
 

@@ -56,24 +56,26 @@ async fn reads_are_of_what_was_acknowledged_while_threads_end_and_are_restored()
     judge(clients);
 }
 
+/// Ends all threads a few times, while clients go on.
+async fn end_all(clients: &Clients, end: impl Fn()) {
+    let ends = async {
+        for _ in 0..10 {
+            clients.await_more(1_000).await;
+            let (at, ()) = Interval::of(async { end() }).await;
+            clients.note(at, Event::End);
+        }
+        clients.stop();
+    };
+    join(ends, clients.run_on()).await;
+}
+
 #[tokio::test]
 async fn an_expired_thread_is_gone_for_every_replica() {
     let redis = RedisServer::start();
     let clock = Clock::system();
     let clients = Clients::new(replicas(&redis.url(), 0, &clock).await, 0, false);
-    let expiries = async {
-        for _ in 0..10 {
-            clients.await_more(1_000).await;
-            let (at, ()) = Interval::of(async {
-                clock.advance(Duration::from_secs(2 * 3_600));
-            })
-            .await;
-            clients.note(at, Event::End);
-        }
-        clients.stop();
-    };
 
-    join(expiries, clients.run_on()).await;
+    end_all(&clients, || clock.advance(Duration::from_secs(2 * 3_600))).await;
 
     judge(clients);
 }
@@ -82,16 +84,8 @@ async fn an_expired_thread_is_gone_for_every_replica() {
 async fn a_flushed_redis_leaves_no_copies_behind() {
     let redis = RedisServer::start();
     let clients = Clients::new(replicas(&redis.url(), 0, &Clock::system()).await, 0, true);
-    let flushes = async {
-        for _ in 0..10 {
-            clients.await_more(1_000).await;
-            let (at, _) = Interval::of(async { redis.call(&["FLUSHALL"]) }).await;
-            clients.note(at, Event::End);
-        }
-        clients.stop();
-    };
 
-    join(flushes, clients.run_on()).await;
+    end_all(&clients, || drop(redis.call(&["FLUSHALL"]))).await;
 
     judge(clients);
 }

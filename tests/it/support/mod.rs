@@ -14,6 +14,7 @@ pub(crate) mod killing;
 pub(crate) mod listening;
 #[cfg(feature = "redis")]
 pub(crate) mod monitor;
+pub(crate) mod pages;
 #[cfg(feature = "redis")]
 pub(crate) mod proxy;
 pub(crate) mod raw;
@@ -26,6 +27,8 @@ pub(crate) mod scopes;
 #[cfg(feature = "redis")]
 pub(crate) mod sentinel;
 pub(crate) mod server;
+
+pub(crate) use threadkeep_scripted_upstream as upstream;
 
 /// The setting that a run of the tests may have of its own, in the environment: memory for copies.
 pub(crate) const READ_CACHE_BYTES: &str = "THREADKEEP_READ_CACHE_BYTES";

@@ -5,6 +5,7 @@ mod endpoints;
 mod failed;
 #[cfg(feature = "redis")]
 mod replicas;
+mod traces;
 
 use reqwest::Method;
 use serde_json::{Value, json};

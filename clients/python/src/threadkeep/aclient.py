@@ -8,6 +8,7 @@ from ._flow import AsyncHandle, AsyncRunner, async_iterating, awaitable
 from ._flows import events as event_flows
 from ._flows import keys
 from ._flows import namespaces as namespace_flows
+from ._flows import stats as stats_flows
 from ._flows.scopes import ScopePlace
 from ._place import Place, segment
 from ._settings import Settings
@@ -51,6 +52,8 @@ class AsyncThreadkeep(AsyncHandle[Place]):
     events = async_iterating(event_flows.of_all)
     namespaces = async_iterating(namespace_flows.namespaces)
     api_key = awaitable(keys.current)
+    settings = awaitable(keys.settings)
+    stats = awaitable(stats_flows.stats)
 
     def thread(
         self, id: str | None = None, *, signed: str | None = None, ttl_seconds: int | None = None

@@ -8,6 +8,7 @@ from ._flow import Handle, Runner, blocking, iterating
 from ._flows import events as event_flows
 from ._flows import keys
 from ._flows import namespaces as namespace_flows
+from ._flows import stats as stats_flows
 from ._flows.scopes import ScopePlace
 from ._place import Place, segment
 from ._settings import Settings
@@ -51,6 +52,8 @@ class Threadkeep(Handle[Place]):
     events = iterating(event_flows.of_all)
     namespaces = iterating(namespace_flows.namespaces)
     api_key = blocking(keys.current)
+    settings = blocking(keys.settings)
+    stats = blocking(stats_flows.stats)
 
     def thread(self, id: str | None = None, *, signed: str | None = None, ttl_seconds: int | None = None) -> Thread:
         """A thread by its ID, or by its signed ID, which works without an API key. Sends nothing.

@@ -309,6 +309,18 @@ class ApiKey(Model):
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A setting of the server. `value` has `***` for each secret; `source` is `default`, a file, a variable or a flag."""
+
+    group: str
+    name: str
+    value: str
+    default: str
+    source: str
+    help: str
+
+
+@dataclass(frozen=True)
 class Event:
     """An event of a stream. `id` is where the stream continues after it; `data` is the CloudEvent."""
 

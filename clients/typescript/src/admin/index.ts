@@ -25,6 +25,20 @@ export type * from "./tools.js";
 export type * from "./transfer.js";
 export type * from "./webhooks.js";
 
+/** A setting of the server. */
+export interface Setting {
+  /** The heading that it is under. */
+  group: string;
+  name: string;
+  /** Its value as text, with `***` for each secret. */
+  value: string;
+  /** Its default, as in a settings file. */
+  default: string;
+  /** Where the value comes from: `default`, a file, a variable or a flag. */
+  source: string;
+  help: string;
+}
+
 export interface Admin extends Transfer {
   readonly tools: Tools;
   /** The task list of a scope. */
@@ -38,6 +52,8 @@ export interface Admin extends Transfer {
   namespaces(o?: NamespaceOptions): Promise<Page<Namespace>>;
   /** The busiest and largest threads of this replica. */
   stats(o?: CallOptions): Promise<{ [name: string]: any }>;
+  /** The settings that this replica started with, without secrets. */
+  settings(o?: CallOptions): Promise<{ settings: Setting[] }>;
   /** The name and the rights of the API key. */
   apiKey(o?: CallOptions): Promise<{ name: string; rights: string[] }>;
 }
@@ -56,6 +72,7 @@ export function createAdmin(source: ClientSource = {}): Admin {
     kv: (namespace) => batchOf(service, namespace),
     namespaces: (o) => listNamespaces(requests, o),
     stats: (o) => requests.get("/v1/stats", o),
+    settings: (o) => requests.get("/v1/settings", o),
     apiKey: (o) => requests.get("/v1/api-keys/current", o),
   };
 }

@@ -6,6 +6,8 @@ import { after } from "node:test";
 export interface Fault {
   /** Passes it on late. */
   delayMs?: number;
+  /** Passes it on when this is resolved. */
+  after?: Promise<void>;
   /** Closes the connection without passing it on. */
   drop?: boolean;
   /** Passes it on, and closes the connection instead of answering. */
@@ -66,7 +68,9 @@ export async function startProxy(target: string): Promise<Proxy> {
       response.writeHead(fault.status, fault.headers);
       return void response.end(fault.body);
     }
-    setTimeout(() => forward(target, incoming, response, fault), fault.delayMs ?? 0);
+    const pass = () => forward(target, incoming, response, fault);
+    if (fault.after) return void fault.after.then(pass);
+    setTimeout(pass, fault.delayMs ?? 0);
   };
   const server = createServer(handle);
   server.listen(0, "127.0.0.1");

@@ -218,6 +218,7 @@ impl AsyncRead for PacedStream {
         }
         if !this.wants_bytes() {
             ready!(this.poll_gone(cx));
+            this.connection_state().note_gone();
         }
         if this.intake.is_full() {
             // the dispatcher asks again when it has handled these bytes

@@ -6,12 +6,17 @@
 use std::fmt;
 
 use memchr::memchr2;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::domain::heap;
 use crate::domain::heap::Heap;
 
 /// Levels of nesting that a value may have.
 pub const MAX_DEPTH: usize = 512;
+
+/// Levels that this crate puts around a value at most before it reads it back.
+const LEVELS_AROUND: usize = 8;
 
 /// One JSON value as compact text, exactly as it was sent except for white space.
 #[derive(Clone, PartialEq, Eq)]
@@ -85,6 +90,24 @@ impl Json {
     /// Takes text that is compact JSON by construction.
     pub(crate) fn from_compact(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
+    }
+}
+
+/// As the value that it is.
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// From any JSON, of which white space is dropped. It may have a few levels more than [`Json::parse`] takes, for objects that
+/// this crate has put around values.
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let compact = compact(raw.get(), b',', MAX_DEPTH + LEVELS_AROUND);
+        compact.map(Self).map_err(serde::de::Error::custom)
     }
 }
 

@@ -26,6 +26,7 @@ fn event(thread: ThreadId, bucket: u16, ms: u64) -> Event {
         life: Life(1),
         version: 1,
         sequence: ms,
+        trace: None,
         kind: EventKind::Completed(Completed {
             session: "sess_".into(),
             status: 200,

@@ -85,14 +85,7 @@ impl Scopes for MemoryStore {
         if !has_room && !shard.lets_in_scope(scope, write, now_ms) {
             return Err(self.0.budget.refuse().into());
         }
-        let written = match scope.thread() {
-            Some(id) => shard.change(id, now_ms, |entry, step| entry.write_scope(write, step)),
-            None => shard.change_scope(scope, |entry, past| {
-                check_turn(None, write.turn, now_ms)?;
-                expired = entry.sweep(now_ms);
-                entry.write(scope, write, past, now_ms)
-            }),
-        };
+        let written = shard.write_scope(scope, write, now_ms, &mut expired);
         drop(shard);
         drop(expired);
         Ok(written?)

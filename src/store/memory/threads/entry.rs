@@ -62,6 +62,11 @@ impl Entry {
         living.filter(|living| living.expires_ms() > now_ms)
     }
 
+    /// The life of that thread.
+    pub(crate) fn life(&self) -> Option<Life> {
+        self.held().map(|living| living.stamp.life)
+    }
+
     /// Where it stands in the lists of owners.
     pub(crate) fn place(&self) -> Option<Place> {
         self.living.as_ref()?.place()
@@ -78,7 +83,7 @@ impl Entry {
     }
 
     /// A write that only an empty write can prepare: it makes the thread, or binds it to the caller's owner.
-    fn is_unbound(&self, access: Access, now_ms: u64) -> bool {
+    pub(crate) fn is_unbound(&self, access: Access, now_ms: u64) -> bool {
         let living = self.living(now_ms);
         matches!(access, Access::Of(_)) && living.is_some_and(|living| living.owner_tag().is_none())
     }

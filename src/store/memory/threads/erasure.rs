@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use tokio::task::yield_now;
 
 use crate::domain::{Event, Life, OwnerTag, Position, ThreadId};
+use crate::store::memory::shard::ErasedContent;
 use crate::store::memory::{BATCH, MemoryStore};
 use crate::store::{Erased, ErasedLife, Erasure, StoreError};
 
@@ -85,7 +86,7 @@ impl Erasure for MemoryStore {
 impl MemoryStore {
     /// Erases some of a shard's threads and archives, which are freed when the lock is released.
     fn erase_in(&self, index: usize, owner: OwnerTag, tombstone: Duration) -> Option<Erased> {
-        let mut gone = Vec::new();
+        let mut gone = ErasedContent::default();
         let mut shard = self.0.hold(index);
         let now_ms = self.0.clock.now_ms();
         let erased = shard.erase_owned(owner, tombstone, BATCH, now_ms, &mut gone);

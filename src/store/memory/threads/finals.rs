@@ -88,12 +88,10 @@ impl Final {
     }
 
     pub(crate) fn archive(&self, id: &ThreadId) -> Archive {
-        let mut state = Vec::with_capacity(self.living.document.size_bytes() as usize);
-        self.living.document.write_json(&mut state);
         Archive {
             head: self.head(id),
             owner: self.living.owner_tag(),
-            state: state.into(),
+            state: self.living.document.to_json().into(),
         }
     }
 }

@@ -251,10 +251,8 @@ impl Living {
 
     /// State and metadata as text.
     pub(crate) fn whole(&self) -> Whole {
-        let mut state = Vec::with_capacity(self.document.size_bytes() as usize);
-        self.document.write_json(&mut state);
         Whole {
-            state: state.into(),
+            state: self.document.to_json().into(),
             metadata: self.metadata(),
         }
     }

@@ -57,8 +57,6 @@ impl SavedStates {
     /// Those of an image; none if there never was one.
     pub(crate) fn of_image(image: &CheckpointImages) -> Option<Self> {
         let saved = image.saved.iter().map(|saved| {
-            let mut state = Vec::with_capacity(saved.state.size_bytes() as usize);
-            saved.state.write_json(&mut state);
             let checkpoint = Checkpoint {
                 head: CheckpointHead {
                     number: saved.number,
@@ -68,7 +66,7 @@ impl SavedStates {
                     created_ms: saved.created_ms,
                 },
                 content: Whole {
-                    state: state.into(),
+                    state: saved.state.to_json().into(),
                     metadata: saved.metadata.clone(),
                 },
             };

@@ -54,9 +54,11 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
     let [place, Value::Array(fields)] = &entry[..] else {
         return Err(CORRUPT);
     };
-    let [_, packed, _, more] = &fields[..] else {
+    let [_, packed, name, more] = &fields[..] else {
         return Err(CORRUPT);
     };
+    // behind `k`; an event without its trace is better than none
+    let trace = text(name)?.get(1..).and_then(|trace| trace.parse().ok());
     let (packed, more) = (bytes(packed)?, text(more)?);
     let (header, subject) = packed.split_at_checked(HEADER_BYTES).ok_or(CORRUPT)?;
     let mut rest = header;
@@ -79,6 +81,7 @@ fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
         life,
         version,
         sequence,
+        trace: trace.map(Box::new),
         kind: match (kind, flags) {
             (1, flags) => EventKind::Created {
                 keys: names(more)?,

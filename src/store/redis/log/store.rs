@@ -101,7 +101,8 @@ impl EventLog for RedisStore {
         cmd.arg(bucket.thread(id))
             .arg(&bucket.log)
             .arg(self.ahead())
-            .arg(entries::write_completed(completed));
+            .arg(entries::write_completed(completed))
+            .arg(threads::arguments::trace());
         self.background.calls().write(cmd).await.map(drop)
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::mark::Mark;
 use crate::domain::heap::{self, Heap};
-use crate::domain::{Document, Json, Key, Operation, Owner, OwnerChange, Policy, Slice, Write};
+use crate::domain::{Document, Json, Key, Operation, Owner, Policy, Slice, Write};
 use crate::store::parts::{json, part};
 use crate::store::{Part, Whole};
 
@@ -124,11 +124,7 @@ impl ThreadCopy {
     /// Follows a write that led to that mark; false if the copy is of no use then, because the owner is another one, or it
     /// would cost more than reading the thread again.
     pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
-        let has_new_owner = match write.owner {
-            OwnerChange::None => false,
-            OwnerChange::Bind(_) => self.owner.is_none(),
-            OwnerChange::Set(_) | OwnerChange::Clear => true,
-        };
+        let has_new_owner = mark.meta.owner != self.mark.meta.owner;
         if has_new_owner || self.pending.len() + write.operations.len() > MOST_PENDING {
             return false;
         }
@@ -154,10 +150,7 @@ impl ThreadCopy {
     /// The state as compact JSON; none if the copy turns out to be of no use.
     pub(crate) fn state(&mut self) -> Option<Bytes> {
         if !self.has(Form::Text) {
-            let document = self.document()?;
-            let mut body = Vec::with_capacity(document.size_bytes() as usize);
-            document.write_json(&mut body);
-            self.body = Some(body.into());
+            self.body = Some(self.document()?.to_json().into());
         }
         self.body.clone()
     }

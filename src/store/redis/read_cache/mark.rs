@@ -15,9 +15,14 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
+    /// Whether it is of a later version of the same life.
+    pub(super) fn is_later_than(&self, other: &Self) -> bool {
+        let (stamp, old) = (self.meta.stamp, other.meta.stamp);
+        self.epoch == other.epoch && stamp.life == old.life && stamp.version > old.version
+    }
+
     /// Whether the write that led to `self` was done to the content of `before`.
     pub(super) fn is_next_after(&self, before: &Self) -> bool {
-        let (stamp, old) = (self.meta.stamp, before.meta.stamp);
-        self.epoch == before.epoch && stamp.life == old.life && stamp.version == old.version + 1
+        self.is_later_than(before) && self.meta.stamp.version == before.meta.stamp.version + 1
     }
 }

@@ -125,24 +125,30 @@ fn a_copy_does_not_outlive_a_change_of_the_owner() {
         state: "{}".into(),
         metadata: Json::empty_object(),
     };
-    for (before, change, stays) in [
-        (Some(&alice), OwnerChange::None, true),
-        (Some(&alice), OwnerChange::Bind(&alice), true),
-        (None, OwnerChange::Bind(&alice), false),
-        (Some(&alice), OwnerChange::Set(&bob), false),
-        (Some(&alice), OwnerChange::Clear, false),
+    let owned = |version, owner: Option<&Owner>| {
+        let mut mark = mark(version, "{}");
+        mark.meta.owner = owner.map(Owner::tag);
+        mark
+    };
+    for (before, change, after, stays) in [
+        (Some(&alice), OwnerChange::None, Some(&alice), true),
+        (Some(&alice), OwnerChange::Bind(&alice), Some(&alice), true),
+        (None, OwnerChange::Bind(&alice), Some(&alice), false),
+        (Some(&alice), OwnerChange::Set(&bob), Some(&bob), false),
+        (Some(&alice), OwnerChange::Clear, None, false),
     ] {
-        let owned = ThreadCopy::new(mark(1, "{}"), whole(), before.cloned(), None);
-        cache.keep(id, owned);
+        let copy = ThreadCopy::new(owned(1, before), whole(), before.cloned(), None);
+        cache.keep(id, copy);
         let write = Write {
             owner: change,
             ..write(&[])
         };
+        let now = owned(2, after);
 
-        cache.follow(&id, &write, mark(2, "{}"));
+        cache.follow(&id, &write, now);
 
         let about = |copy: &mut ThreadCopy| Some(copy.about().1);
-        let owner = cache.read(&id, &mark(2, "{}"), None, Form::About, about);
+        let owner = cache.read(&id, &now, None, Form::About, about);
         assert_eq!(
             owner,
             stays.then(|| before.cloned()),
@@ -301,9 +307,7 @@ proptest! {
                 Step::Write(number) | Step::WriteElsewhere(number) => {
                     let operations = [push(number)];
                     document.apply(&operations, &Policy::THREAD).unwrap();
-                    let mut json = Vec::new();
-                    document.write_json(&mut json);
-                    text = String::from_utf8(json).unwrap();
+                    text = String::from_utf8(document.to_json()).unwrap();
                     version += 1;
                     if matches!(step, Step::Write(_)) {
                         cache.follow(&id, &write(&operations), mark(version, &text));

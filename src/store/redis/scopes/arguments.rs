@@ -7,7 +7,7 @@ use crate::domain::scope::{
     KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,
 };
 use crate::store::ScopeParts;
-use crate::store::redis::threads::arguments::{bounded_ms, idempotency, precondition, put};
+use crate::store::redis::threads::arguments::{bounded_ms, idempotency, precondition, put, trace};
 pub(super) use crate::store::redis::threads::arguments::{turn, who};
 use crate::store::redis::transport::commands::Command;
 
@@ -64,7 +64,8 @@ pub(crate) fn write(
             None | Some(Removal::All) => String::new(),
             Some(Removal::Item(id)) => format!("I{id}"),
             Some(Removal::Newest(count)) => format!("N{count}"),
-        });
+        })
+        .arg(trace());
     for operation in write.operations {
         add_operation(cmd, operation);
     }

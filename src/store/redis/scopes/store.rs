@@ -9,6 +9,7 @@ use crate::domain::{Access, Life, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
 use crate::store::redis::refusals::unless_foreign;
+use crate::store::redis::responses::StepOfResponse;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::arguments::idempotency;
 use crate::store::redis::transport::commands::{Command, command};
@@ -72,26 +73,8 @@ impl Scopes for RedisStore {
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, WriteError> {
-        let calls = self.link.calls();
-        let mark = &self.names.watch_all;
-        let logs_all = self.interest.logs_all(&calls, mark, self.ahead()).await?;
-        let keys = self.names.scope(scope);
-        loop {
-            let mut cmd = Script::WriteScope.call(5 + usize::from(keys.thread.is_some()));
-            cmd.arg(&keys.scope)
-                .arg(&keys.history)
-                .arg(&keys.ids)
-                .arg(&keys.answers)
-                .arg(&keys.bucket.log);
-            add_thread(&mut cmd, &keys);
-            arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
-            let reply = calls.write(cmd).await?;
-            let Some(added) = replies::lacks_room(&reply) else {
-                return replies::written(reply, write);
-            };
-            let room = write.policy.history.max_bytes.saturating_sub(added);
-            self.make_room(&calls, &keys, room).await?;
-        }
+        let reply = self.call_write_scope(scope, write, None).await?;
+        replies::written(reply, write)
     }
 
     async fn end_scope(
@@ -134,6 +117,47 @@ impl Scopes for RedisStore {
 }
 
 impl RedisStore {
+    /// Calls the script that writes, and makes room before it if necessary. The write may be a step of a response.
+    pub(in crate::store::redis) async fn call_write_scope(
+        &self,
+        scope: &ScopeId,
+        write: &ScopeWrite<'_>,
+        step: Option<&StepOfResponse<'_>>,
+    ) -> Result<Value, StoreError> {
+        let calls = self.link.calls();
+        let mark = &self.names.watch_all;
+        let logs_all = self.interest.logs_all(&calls, mark, self.ahead()).await?;
+        let keys = self.names.scope(scope);
+        let (script, more) = match step {
+            None => (Script::WriteScope, 0),
+            Some(_) => (Script::WriteScopeInResponse, 1),
+        };
+        loop {
+            let mut cmd = script.call(5 + usize::from(keys.thread.is_some()) + more);
+            cmd.arg(&keys.scope)
+                .arg(&keys.history)
+                .arg(&keys.ids)
+                .arg(&keys.answers)
+                .arg(&keys.bucket.log);
+            add_thread(&mut cmd, &keys);
+            if let Some(step) = step {
+                cmd.arg(&step.key);
+            }
+            arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
+            if let Some(step) = step {
+                let before = cmd.count();
+                step.add_to(&mut cmd);
+                cmd.arg(cmd.count() - before);
+            }
+            let reply = calls.write(cmd).await?;
+            let Some(added) = replies::lacks_room(&reply) else {
+                return Ok(reply);
+            };
+            let room = write.policy.history.max_bytes.saturating_sub(added);
+            self.make_room(&calls, &keys, room).await?;
+        }
+    }
+
     /// Drops the oldest items of a history until it has at most `limit` bytes, a thousand at a time, so that other
     /// calls run in between. A write needs this before it only if it replaces more items than one script drops, and if
     /// nothing else rejects it.

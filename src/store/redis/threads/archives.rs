@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::meta::{Meta, take};
-use super::{arguments, meta, replies, state};
+use super::{arguments, replies, state};
 use crate::domain::scope::HistorySummary;
 use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 use crate::store::redis::RedisStore;
@@ -81,7 +81,8 @@ impl Archives for RedisStore {
                 self.ahead(),
                 &self.retention,
             ))
-            .arg(life.map_or_else(String::new, hex));
+            .arg(life.map_or_else(String::new, hex))
+            .arg(arguments::trace());
         let reply = self.link.calls().write(cmd).await?;
         replies::restored(reply, policy)
     }
@@ -133,7 +134,7 @@ impl RedisStore {
         }
         let fields = Fields::Read(fields);
         let fields = fields.pairs()?;
-        let Some((_, state)) = state::assemble(&fields)? else {
+        let Some((meta, state)) = state::assemble(&fields)? else {
             return Ok(None);
         };
         let field = |name: &[u8]| {
@@ -141,10 +142,13 @@ impl RedisStore {
             found.map(|(_, value)| *value)
         };
         let about = [b"M", b"E", b"D", b"S", b"P"].map(|name| field(name));
-        let owner = field(b"M").map(meta::owner_tag).transpose()?.flatten();
         let head = head(*id, about)?;
         Ok(head.map(|head| Found {
-            archive: Archive { head, owner, state },
+            archive: Archive {
+                head,
+                owner: meta.owner,
+                state,
+            },
             is_restored: field(b"R").is_some(),
         }))
     }

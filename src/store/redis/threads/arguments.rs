@@ -12,6 +12,7 @@ use crate::domain::{
 use crate::store::millis;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
+use crate::trace;
 
 /// Longer times than these 4,000 years are taken for this one: a moment that is so far ahead still
 /// fits where moments are kept, and Redis takes it for an expiry.
@@ -50,7 +51,8 @@ pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext
         .arg(old)
         .arg(tombstone(write.tombstone))
         .arg(turn(write.turn))
-        .arg(owner(write.owner, write.has_place));
+        .arg(owner(write.owner, write.has_place))
+        .arg(trace());
     operations::add(cmd, write.guards, write.operations);
 }
 
@@ -232,6 +234,11 @@ pub(crate) fn turn(token: Option<TurnToken>) -> Vec<u8> {
 
 pub(crate) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {
     key.map_or_else(Vec::new, |key| [key.digest.0, key.request.0].concat())
+}
+
+/// The trace of the request that the events of a script are effects of, or nothing.
+pub(crate) fn trace() -> String {
+    trace::parent().map_or_else(String::new, |parent| parent.to_string())
 }
 
 /// A number in `bytes` bytes, big-endian; a number that does not fit becomes the largest that does.

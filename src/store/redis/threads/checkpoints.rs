@@ -117,7 +117,8 @@ impl Checkpoints for RedisStore {
             .arg(arguments::turn(write.turn))
             .arg(arguments::owner(write.owner, write.has_place))
             .arg(u64::from(number))
-            .arg(if write.describe { "d" } else { "" });
+            .arg(if write.describe { "d" } else { "" })
+            .arg(arguments::trace());
         let (_, written) = replies::written(calls.write(cmd).await?, write)?;
         Ok(written)
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::{Access, Json, Life, Owner, OwnerTag, Refusal, Stamp, Thread};
-use crate::store::{StoreError, WriteError};
+use crate::store::StoreError;
 
 /// The formats: even ones of threads whose last turn is exclusive, the upper two of those with an owner.
 const FORMATS: [u8; 4] = [1, 2, 3, 4];
@@ -22,6 +22,7 @@ pub(crate) struct Meta {
     ttl_ms: u64,
     /// How long its key stays after its end.
     pub(super) grace_ms: u64,
+    pub(crate) owner: Option<OwnerTag>,
 }
 
 impl Meta {
@@ -34,24 +35,36 @@ impl Meta {
         if !is_known || !FORMATS.contains(&packed[0]) {
             return Err(StoreError::Corrupt("meta of an unknown format"));
         }
-        let mut rest = &packed[1..];
+        let (numbers, tag) = packed.split_at(BYTES);
+        let mut rest = &numbers[1..];
         let life = Life(take(&mut rest, 8));
         let version = take(&mut rest, 6);
         let member_bytes = take(&mut rest, 4);
         let keys = take(&mut rest, 4) as u32;
+        let [created_ms, updated_ms, ttl_ms, _ends_ms, _next_array, grace] =
+            [6, 6, 5, 6, 4, 4].map(|bytes| take(&mut rest, bytes));
         Ok(Self {
             stamp: Stamp { version, life },
             size_bytes: if keys == 0 { 2 } else { member_bytes + 1 },
             keys,
-            created_ms: take(&mut rest, 6),
-            updated_ms: take(&mut rest, 6),
-            ttl_ms: take(&mut rest, 5),
-            grace_ms: {
-                // behind the end of the absolute lifetime and the number of the next array
-                rest = &rest[10..];
-                take(&mut rest, 4) * 1_000
-            },
+            created_ms,
+            updated_ms,
+            ttl_ms,
+            grace_ms: grace * 1_000,
+            owner: owner(tag)?,
         })
+    }
+
+    /// Whether a caller may use the thread: the same rule as in `touch` of the scripts.
+    ///
+    /// # Errors
+    /// [`Refusal`] if another owner has it.
+    pub(super) fn check(&self, access: Access) -> Result<(), Refusal> {
+        match (access, self.owner) {
+            (Access::Unowned, Some(_)) => Err(Refusal::OwnerRequired),
+            (Access::Of(tag), Some(owner)) if tag != owner => Err(Refusal::NotTheOwner),
+            _ => Ok(()),
+        }
     }
 
     /// The thread object that this is the core of.
@@ -70,36 +83,13 @@ impl Meta {
     }
 }
 
-/// The tag of the owner of a thread with that meta.
-///
-/// # Errors
-/// [`StoreError::Corrupt`] for another format.
-pub(super) fn owner_tag(packed: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
-    Meta::read(packed)?;
-    tag_in(packed)
-}
-
-/// The same for a meta that was read.
-fn tag_in(packed: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
-    let tag = &packed[BYTES..];
+/// The tag of an owner, which follows the numbers; none if nothing does.
+fn owner(tag: &[u8]) -> Result<Option<OwnerTag>, StoreError> {
     let mut bytes = [0; TAG_BYTES / 2];
     match hex::decode_to_slice(tag, &mut bytes) {
         _ if tag.is_empty() => Ok(None),
         Ok(()) => Ok(Some(OwnerTag(bytes))),
         Err(_) => Err(StoreError::Corrupt("a tag of an unknown form")),
-    }
-}
-
-/// The meta of a thread that the caller may use: the same rule as in `touch` of the scripts.
-///
-/// # Errors
-/// [`WriteError::Refused`] if another owner has it; [`StoreError::Corrupt`] for another format.
-pub(super) fn allowed(packed: &[u8], access: Access) -> Result<Meta, WriteError> {
-    let meta = Meta::read(packed)?;
-    match (access, tag_in(packed)?) {
-        (Access::Unowned, Some(_)) => Err(Refusal::OwnerRequired.into()),
-        (Access::Of(tag), Some(owner)) if tag != owner => Err(Refusal::NotTheOwner.into()),
-        _ => Ok(meta),
     }
 }
 

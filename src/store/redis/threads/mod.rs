@@ -17,4 +17,6 @@ mod reads;
 pub(super) mod replies;
 pub(super) mod slices;
 pub(super) mod state;
+mod store;
 mod turns;
+mod writes;

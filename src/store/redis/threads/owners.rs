@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use redis::Value;
 
-use super::meta::owner_tag;
+use super::meta::Meta;
 use super::owned_places::{id, portion};
 use super::{arguments, replies};
 use crate::domain::{OwnerTag, Thread, ThreadId};
@@ -88,7 +88,7 @@ impl Owners for RedisStore {
         });
         let metas = self.link.calls().read_many(cmds).await?;
         match metas.iter().find(|meta| **meta != Value::Nil) {
-            Some(meta) => owner_tag(bytes(meta)?),
+            Some(meta) => Ok(Meta::read(bytes(meta)?)?.owner),
             None => Ok(None),
         }
     }

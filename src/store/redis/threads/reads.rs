@@ -2,26 +2,25 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
 use redis::Value;
 
-use super::meta::{Meta, allowed, take};
-use super::{arguments, member, replies, slices, state};
-use crate::domain::{Access, Key, Refusal, Slice, Stamp, Thread, ThreadId, Write};
+use super::meta::{Meta, take};
+use super::{arguments, state};
+use crate::domain::{Access, Refusal, Stamp, Thread, ThreadId, Write};
 use crate::store::redis::RedisStore;
 use crate::store::redis::log::store::time_ms;
-use crate::store::redis::read_cache::{Form, Glimpse, Mark, Moved, ThreadCopy};
+use crate::store::redis::read_cache::{Form, Mark, Moved, ThreadCopy};
 use crate::store::redis::refusals::unless_foreign;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, bytes, integer};
-use crate::store::{Found, Part, Whole, WriteError};
+use crate::store::{Found, Whole, WriteError};
 
 /// Bytes of how long a thread lives from now, which follow its meta: see `look.lua`.
 const LEFT_BYTES: usize = 5;
 
 /// The answer of a copy.
-enum Copied<T> {
+pub(super) enum Copied<T> {
     /// The content, or that there is no such thread.
     Known(Option<Found<T>>),
     /// Redis is to be asked for the content.
@@ -29,164 +28,22 @@ enum Copied<T> {
 }
 
 impl RedisStore {
-    /// The whole state.
-    pub(in crate::store::redis) async fn read_state(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Found<Bytes>>, WriteError> {
-        let copied = self.copied(id, access, Form::Text, ThreadCopy::state);
-        if let Copied::Known(found) = copied.await? {
-            return Ok(found);
-        }
-        let found = self.fetch(id, access).await?;
-        Ok(found.map(|found| Found {
-            stamp: found.stamp,
-            content: found.content.state,
-        }))
-    }
-
-    /// State and metadata.
-    pub(in crate::store::redis) async fn read_whole(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Found<Whole>>, WriteError> {
-        let copied = self.copied(id, access, Form::Text, ThreadCopy::whole);
-        match copied.await? {
-            Copied::Known(found) => Ok(found),
-            Copied::Unknown => self.fetch(id, access).await,
-        }
-    }
-
-    /// Some values.
-    pub(in crate::store::redis) async fn read_values(
-        &self,
-        id: &ThreadId,
-        access: Access,
-        keys: &[Key],
-    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        let copied = self.copied(id, access, Form::Parsed, |copy| copy.values(keys));
-        if let Copied::Known(found) = copied.await? {
-            return Ok(found);
-        }
-        let mut cmd = self.reading(Script::ReadValues, id, access);
-        for key in keys {
-            cmd.arg(member::field(key));
-        }
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
-        Ok(state::values(&reply)?)
-    }
-
-    /// A value, or a part of an array.
-    pub(in crate::store::redis) async fn read_value(
-        &self,
-        id: &ThreadId,
-        access: Access,
-        key: &Key,
-        slice: Option<Slice>,
-    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
-        let Some(slice) = slice else {
-            let found = self.read_values(id, access, std::slice::from_ref(key));
-            return Ok(found.await?.map(|found| Found {
-                stamp: found.stamp,
-                content: found
-                    .content
-                    .into_iter()
-                    .next()
-                    .flatten()
-                    .map(|json| Part { json, total: None }),
-            }));
-        };
-        let read = |copy: &mut ThreadCopy| copy.part(key, slice);
-        if let Copied::Known(found) = self.copied(id, access, Form::Parsed, read).await? {
-            return Ok(found);
-        }
-        let mut cmd = self.reading(Script::ReadSlice, id, access);
-        cmd.arg(member::field(key));
-        match slice {
-            Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
-            Slice::Range { offset, limit } => {
-                let limit = limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-                cmd.arg("range").arg(offset).arg(limit)
-            }
-        };
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
-        Ok(slices::part(&reply, slice)?)
-    }
-
-    /// The keys.
-    pub(in crate::store::redis) async fn read_keys(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        let copied = self.copied(id, access, Form::Parsed, ThreadCopy::keys);
-        if let Copied::Known(found) = copied.await? {
-            return Ok(found);
-        }
-        let cmd = self.reading(Script::ReadKeys, id, access);
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
-        Ok(state::keys(&reply)?)
-    }
-
-    /// Version and life.
-    pub(in crate::store::redis) async fn read_stamp(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Stamp>, WriteError> {
-        let cache = self.cache.as_ref();
-        let glimpse = cache.and_then(|cache| cache.glimpse(id, Form::About, self.ahead()));
-        if let Some(Glimpse {
-            mark,
-            is_moved: true,
-        }) = glimpse
-        {
-            let looked = self.look(id, access, true).await?;
-            if looked.is_some_and(|(meta, _)| self.mark(meta) == mark) {
-                return Ok(Some(mark.meta.stamp));
-            }
-        }
-        let looked = self.look(id, access, false).await?;
-        Ok(looked.map(|(meta, moved)| {
-            if let (Some(cache), Some(moved)) = (cache, moved) {
-                cache.note_moved(id, &self.mark(meta), moved);
-            }
-            meta.stamp
-        }))
-    }
-
-    /// All but the state.
-    pub(in crate::store::redis) async fn read_thread(
-        &self,
-        id: &ThreadId,
-        access: Access,
-    ) -> Result<Option<Thread>, WriteError> {
-        if let Some(thread) = self.thread_from_copy(id, access).await? {
-            return Ok(Some(thread));
-        }
-        let cmd = self.reading(Script::ReadThread, id, access);
-        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
-        Ok(replies::thread(reply)?)
-    }
-
     /// Drops the copy of a thread that has ended or moved.
-    pub(in crate::store::redis) fn forget_copy(&self, id: &ThreadId) {
+    pub(super) fn forget_copy(&self, id: &ThreadId) {
         if let Some(cache) = &self.cache {
             cache.forget(id);
         }
     }
 
     /// Does to the copy what a write has done to the thread.
-    pub(in crate::store::redis) fn follow(&self, id: &ThreadId, write: &Write<'_>, meta: Meta) {
+    pub(super) fn follow(&self, id: &ThreadId, write: &Write<'_>, meta: Meta) {
         if let Some(cache) = &self.cache {
             cache.follow(id, write, self.mark(meta));
         }
     }
 
     /// Reads the copy of a thread, once Redis has said that the thread is living, whose it is and which content it has.
-    async fn copied<T>(
+    pub(super) async fn copied<T>(
         &self,
         id: &ThreadId,
         access: Access,
@@ -200,7 +57,11 @@ impl RedisStore {
             cache.count_miss();
             return Ok(Copied::Unknown);
         };
-        let Some((meta, moved)) = self.look(id, access, glimpse.is_moved).await? else {
+        let looked = match glimpse.is_moved {
+            true => self.glance(id, access).await?.map(|meta| (meta, None)),
+            false => self.look(id, access).await?,
+        };
+        let Some((meta, moved)) = looked else {
             cache.forget(id);
             return Ok(Copied::Known(None));
         };
@@ -213,31 +74,53 @@ impl RedisStore {
         }))
     }
 
+    /// Version and life; the end is moved unless it was moved a moment ago.
+    pub(super) async fn stamp(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Stamp>, WriteError> {
+        if let Some(mark) = self.just_moved(id) {
+            let meta = self.glance(id, access).await?;
+            if meta.is_some_and(|meta| self.mark(meta) == mark) {
+                return Ok(Some(mark.meta.stamp));
+            }
+        }
+        let looked = self.look(id, access).await?;
+        Ok(looked.map(|(meta, moved)| {
+            if let (Some(cache), Some(moved)) = (&self.cache, moved) {
+                cache.note_moved(id, &self.mark(meta), moved);
+            }
+            meta.stamp
+        }))
+    }
+
+    /// The mark of a copy of a thread whose end was moved so short a time ago that it need not be moved.
+    fn just_moved(&self, id: &ThreadId) -> Option<Mark> {
+        let glimpse = self
+            .cache
+            .as_ref()?
+            .glimpse(id, Form::About, self.ahead())?;
+        glimpse.is_moved.then_some(glimpse.mark)
+    }
+
     /// The thread from its copy, if that is still right, and its end was moved a moment ago; none if Redis is to be asked
     /// for more.
-    async fn thread_from_copy(
+    pub(super) async fn thread_from_copy(
         &self,
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Thread>, WriteError> {
         let calls = self.link.calls();
-        let cache = self.cache.as_ref().filter(|_| !calls.is_of_several());
-        let glimpse = cache.and_then(|cache| cache.glimpse(id, Form::About, self.ahead()));
-        let (
-            Some(cache),
-            Some(Glimpse {
-                mark,
-                is_moved: true,
-            }),
-        ) = (cache, glimpse)
-        else {
+        let moved = self.just_moved(id).filter(|_| !calls.is_of_several());
+        let (Some(cache), Some(mark)) = (&self.cache, moved) else {
             return Ok(None);
         };
         let mut left = command("PTTL");
         left.arg(self.names.thread(id));
         // the meta last: as it is that of the copy, the times are of the same version
-        let asked = [self.no_write(id), left, command("TIME"), self.meta_of(id)];
-        let [_, left, time, packed] = calls.read_all(asked).await?;
+        let asked = [left.guarded(), command("TIME"), self.meta_of(id)];
+        let [left, time, packed] = calls.read_all(asked).await?;
         let meta = living(&packed, access)?.filter(|meta| self.mark(*meta) == mark);
         let (Some(meta), Ok(left_ms)) = (meta, integer(&left)) else {
             return Ok(None);
@@ -250,28 +133,26 @@ impl RedisStore {
         Ok(Some(meta.describe(metadata, expires_ms, owner)))
     }
 
-    /// The meta of a living thread. Its end is moved unless it was moved already; that is returned if it lasts.
+    /// The meta of a thread whose end was moved a moment ago, to long enough from then; none if there is no thread any more.
+    async fn glance(&self, id: &ThreadId, access: Access) -> Result<Option<Meta>, WriteError> {
+        let calls = self.link.calls();
+        let meta = match calls.is_of_several() {
+            // a replica of a cluster answers nobody
+            true => self.meta_of(id),
+            false => self.meta_of(id).guarded(),
+        };
+        living(&calls.read(meta).await?, access)
+    }
+
+    /// The meta of a living thread, whose end is moved; that is returned if it lasts.
     async fn look(
         &self,
         id: &ThreadId,
         access: Access,
-        is_moved: bool,
     ) -> Result<Option<(Meta, Option<Moved>)>, WriteError> {
-        let calls = self.link.calls();
-        if is_moved {
-            let packed = if calls.is_of_several() {
-                // a replica of a cluster answers nobody
-                calls.read(self.meta_of(id)).await?
-            } else {
-                let [_, packed] = calls
-                    .read_all([self.no_write(id), self.meta_of(id)])
-                    .await?;
-                packed
-            };
-            return Ok(living(&packed, access)?.map(|meta| (meta, None)));
-        }
         let moved = self.moving();
-        match unless_foreign(calls.read(self.reading(Script::Look, id, access)).await?)? {
+        let look = self.reading(Script::Look, id, access);
+        match unless_foreign(self.link.calls().read(look).await?)? {
             Value::Nil => Ok(None),
             reply => {
                 let reply = bytes(&reply)?;
@@ -284,7 +165,7 @@ impl RedisStore {
     }
 
     /// State and metadata from Redis, of which a copy is kept.
-    async fn fetch(
+    pub(super) async fn fetch(
         &self,
         id: &ThreadId,
         access: Access,
@@ -313,14 +194,6 @@ impl RedisStore {
             stamp: meta.stamp,
             content: whole,
         }))
-    }
-
-    /// A command that changes nothing, but that only a server that takes writes accepts. One that has become a replica may
-    /// lag behind.
-    fn no_write(&self, id: &ThreadId) -> Command {
-        let mut cmd = command("HDEL");
-        cmd.arg(self.names.thread(id)).arg("");
-        cmd
     }
 
     fn meta_of(&self, id: &ThreadId) -> Command {
@@ -358,6 +231,10 @@ impl RedisStore {
 fn living(packed: &Value, access: Access) -> Result<Option<Meta>, WriteError> {
     match packed {
         Value::Nil => Ok(None),
-        packed => Ok(Some(allowed(bytes(packed)?, access)?)),
+        packed => {
+            let meta = Meta::read(bytes(packed)?)?;
+            meta.check(access)?;
+            Ok(Some(meta))
+        }
     }
 }

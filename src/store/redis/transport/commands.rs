@@ -12,6 +12,7 @@ pub(crate) struct Command {
     packed: Vec<u8>,
     /// Where the number of keys, the key and the arguments begin, if it is one of many.
     parts: Option<[usize; 3]>,
+    is_guarded: bool,
 }
 
 /// A call of a script with one key, which may be sent as one call with others of the same script: first all keys, then all
@@ -32,9 +33,9 @@ pub(crate) trait Word {
     fn add_to(&self, command: &mut Command);
 }
 
-/// A command of that name.
+/// A command of that name, with room for the key of a thread and some words.
 pub(crate) fn command(name: &str) -> Command {
-    with_room(name, 64)
+    with_room(name, 128)
 }
 
 /// A command with room for what most calls of scripts have, so that adding it moves nothing.
@@ -47,6 +48,7 @@ fn with_room(name: &str, bytes: usize) -> Command {
         count: 0,
         packed: Vec::with_capacity(bytes),
         parts: None,
+        is_guarded: false,
     };
     command.arg(name);
     command
@@ -70,6 +72,11 @@ impl Command {
         self
     }
 
+    /// The number of its words.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
     /// Its parts, if it may be sent together with others.
     pub(super) fn one_of_many(&self) -> Option<OneOfMany<'_>> {
         let [number, key, arguments] = self.parts?;
@@ -80,6 +87,17 @@ impl Command {
             // without name, digest, number and key
             count: self.count - 4,
         })
+    }
+
+    /// Lets only a server answer that takes writes, to it and the commands that are sent with it. Not for a cluster, whose
+    /// servers send callers on by themselves.
+    pub(crate) fn guarded(mut self) -> Self {
+        self.is_guarded = true;
+        self
+    }
+
+    pub(super) fn is_guarded(&self) -> bool {
+        self.is_guarded
     }
 
     /// Adds several words.

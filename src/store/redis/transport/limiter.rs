@@ -7,6 +7,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
 use crate::store::NotAsked;
+use crate::trace::{self, Phase};
 
 /// Bounds on the calls of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +85,7 @@ impl CallLimiter {
 
     async fn wait(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
         let _waiting = self.queue()?;
+        let _spending = trace::spend(Phase::Waiting);
         match timeout_at(deadline.into(), self.permits.acquire()).await {
             Ok(permit) => Ok(permit.expect("nobody closes it")),
             Err(_) => Err(NotAsked::Late),

@@ -3,6 +3,10 @@
 mod events;
 mod rates;
 mod refusals;
+mod response_clients;
+mod response_histories;
+mod response_streams;
+mod responses;
 mod runs;
 mod sessions;
 mod state_handles;

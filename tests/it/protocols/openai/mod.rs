@@ -1,12 +1,16 @@
-//! The wire of `OpenAI`'s conversations, by hand: the published packages speak it in a test of their own.
+//! The wire of `OpenAI`'s conversations and responses, by hand: the published packages speak it in a test of their own.
 
 mod conversations;
 mod items;
+mod kinds;
 #[cfg(feature = "redis")]
 mod outage;
 mod paging;
 mod refusals;
 mod repeats;
+pub(super) mod responses;
+mod streams;
+mod web;
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,13 +1,19 @@
-"""The API key of the caller."""
+"""The API key of the caller, and the settings of the server."""
 
 from __future__ import annotations
 
 from .._flow import Flow
 from .._place import Place
-from ..models import ApiKey
+from ..models import ApiKey, Setting
 from .receipts import received
 
 
 def current(place: Place) -> Flow[ApiKey]:
     """The name and the rights of the API key."""
     return ApiKey.of((yield from received(place.read("/v1/api-keys/current"))))
+
+
+def settings(place: Place) -> Flow[list[Setting]]:
+    """The settings that this replica started with, without secrets."""
+    found = yield from received(place.read("/v1/settings"))
+    return [Setting.of(setting) for setting in found["settings"]]

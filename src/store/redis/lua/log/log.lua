@@ -4,15 +4,21 @@ local EXPIRED, DESTROYED_BY_HAND, LOST, ERASED = 0, 1, 2, 3
 local MOST_NAMED, MOST_NAMED_BYTES = 1000, 65536
 local NO_LIFE = '\0\0\0\0\0\0\0\0'
 
+-- The trace of the request that a script is called for, as `traceparent`, or nothing. Scripts that log for requests set it.
+local trace = ''
+
 -- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or other data of the
 -- type. The last is the text of the scope, if it has no thread. Of a fork `k` has id and version of the source.
+-- The name of the second field goes on with the trace of the request, if it has one. Versions that know no traces do not look
+-- at names. Ends by time have no trace.
 -- Flags of a creation: 1 restored; of an update: 1 metadata; of an end: 0 expired, 1 destroyed, 2 expired and its data
 -- lost, 3 erased.
 -- Returns the time of its place in the log, which does not go back when the clock does.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
+  local is_of_time = kind == DESTROYED and (flags == EXPIRED or flags == LOST)
   local wanted = ahead == 0 and '*' or fmt('%.0f-*', now(ahead))
   local position = call('XADD', log, wanted,
-    'e', pack('>BBI6I6I4c8', kind, flags, time, version, sequence, life) .. id, 'k', more)
+    'e', pack('>BBI6I6I4c8', kind, flags, time, version, sequence, life) .. id, is_of_time and 'k' or 'k' .. trace, more)
   return tonumber(string.match(position, '^%d+'))
 end
 

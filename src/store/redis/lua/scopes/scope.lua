@@ -8,6 +8,7 @@
 --   xKEY       when it expires, if it does
 --   T          the task list as JSON, if there is one
 --   R          the record, if there is one
+--   U          the response that has, or last had, the floor of a scope without a thread
 --   G          the last items that were removed or dropped, except by a clear, the newest last: of each the first 8
 --              bytes of the SHA-1 of its id, and its place (6 bytes)
 -- Next to it, in its slot:

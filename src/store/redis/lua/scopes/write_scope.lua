@@ -11,19 +11,23 @@
 --       7 `=` and the new record, or nothing   8 `=` and the record it was worked out from, or nothing
 --       9 token of a turn of the thread, or nothing   10 access
 --       11 items of the history to remove: nothing, `I` and an id, or `N` and how many of the newest
---       12... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
+--       12 trace of the request, or nothing
+--       13... operations `S` key value ttl (0: none) `a` if absent, `D` key, `I` key by, `C`; then
 --         items `H` id value fingerprint
 -- Reply: `K`, whether it was replayed, meta, answers of the operations as `kind value;`..., and of the
 -- items as `place repeated;`..., how many items were removed, and place, time, id and value of each of the newest that
 -- were, the oldest first; or a refusal as in write.lua, among them `no_room` and the bytes of
 -- the items, where more of the oldest have to go than one script drops: see make_room.lua.
 local MOVES_AFTER_MS = 1000
+trace = ARGV[12]
 local ahead, life, ttl, lives, max_bytes, max_keys, max_history, flags = unpack_('>I6c8I6I6I4I4I6B', ARGV[1])
 local function has(flag) return math.floor(flags / flag) % 2 == 1 end
+--+ keys
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[6]}
 -- the scope as it is ------------------------------------------------------------------------
 local thread_left
 local thread, s, is_over, refused = open_scope(k, ahead, false, ARGV[10])
+--+ step
 if refused then return refused end
 local given, memory = recall(KEYS[4], ARGV[3], ahead, 'K')
 if given then return given end
@@ -88,7 +92,7 @@ local function increment(op, f, by)
   return nil, 'v' .. sum
 end
 
-local i, n, op = 12, #ARGV, 0
+local i, n, op = 13, #ARGV, 0
 while i <= n and ARGV[i] ~= 'H' do
   local code, f, refusal, answer = ARGV[i], ARGV[i + 1], nil, nil
   if code == 'S' then
@@ -166,6 +170,7 @@ if k.thread and not thread then return {'R', 'no_thread'} end
 
 -- The reply, remembered for as long as its scope or thread has left (-1: it does not end by itself).
 local function reply(left)
+--+ done
   local answer = {'K', 0, pack_scope(s), table.concat(answers, ';'), table.concat(plan.places, ';'), removed_count}
   local cost = 8 * (#answers + #plan.places)
   for j = takes and #removed or 0, 1, -1 do

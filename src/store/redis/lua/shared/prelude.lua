@@ -44,6 +44,7 @@
 --   :x         archives: ID-LIFE by when it was archived, so that those of one time are sorted by
 --              id and life: no character of an id is below `-`
 --   :k: :y: :z: :j: scopes: see scope.lua
+--   :u: :ue: :ud :ul: responses: see responses.lua
 --   :p:ID      the checkpoints of a thread, and :p:ID:N each of them: see checkpoints.lua
 --   :l:ID:NAME counters of a thread's or another scope's rate limits: see rates.lua
 --   :m:NAME:KIND what an import prepares, of one name for all calls of one import: `t` its thread, `k` the scope, `y` the
@@ -82,9 +83,9 @@ local clock_ms
 local function now(ahead)
   if not clock_ms then
     local t = call('TIME')
-    clock_ms = t[1] * 1000 + math.floor(t[2] / 1000)
+    clock_ms = t[1] * 1000 + math.floor(t[2] / 1000) + ahead
   end
-  return clock_ms + ahead
+  return clock_ms
 end
 
 -- Moves a thread in the set of its owner, if it has one, for a write now, given when the last one was. Only the first

@@ -1,7 +1,10 @@
 -- Shared by the scripts that heed turns. The last turn of a life is the field U of its thread: token, when it ends
--- (0: given back), flags (1: exclusive, 2: another caller waits). A thread whose last turn is exclusive has an even
+-- (0: given back), flags (1: exclusive, 2: another caller waits), and the id of the response that worked
+-- under it or an earlier one last, if one did. A thread whose last turn is exclusive has an even
 -- format, so that the scripts for one operation leave it to those that look at the turn.
-local TURN, TOKEN_END = '>c16I6B', 16
+local TURN, TURN_BYTES, TOKEN_END = '>c16I6B', 23, 16
+
+local function last_response(turn) return turn and sub(turn, TURN_BYTES + 1) or '' end
 
 -- Why a write with that token, or with none (''), may not be done; `m`: the meta of the thread, if it lives. Then
 -- whether its last turn keeps nobody out any more.

@@ -10,7 +10,7 @@ if token ~= ARGV[3] then
   return ends > now(ahead) and {'R', 'turn_lost'} or {'U'}
 end
 write_even_when_full(key)
-call('HSET', key, 'U', pack(TURN, token, 0, flags % 2))
+call('HSET', key, 'U', pack(TURN, token, 0, flags % 2) .. last_response(turn))
 set_format(key, m, false)
 -- pcall: the user may lack the right to the channel
 if flags >= 2 then redis.pcall('PUBLISH', ARGV[4], id_of(key)) end

@@ -53,6 +53,24 @@ local function erase_other_ids(id, life, time)
   return true
 end
 
+-- Erases the responses of a life. Whether that is all.
+local function erase_responses(life)
+  local list = bucket .. ':ul:' .. life
+  local ids = call('ZRANGE', list, 0, left - 1)
+  for _, id in ipairs(ids) do
+    local key = bucket .. ':u:' .. id
+    local r = open_response(key, ahead)
+    -- else it has begun again in another life
+    if not r or hex(r.life) == life then
+      call('UNLINK', key, events_of(key))
+      call('ZREM', bucket .. ':ud', id)
+    end
+    call('ZREM', list, id)
+  end
+  left = left - #ids
+  return left > 0
+end
+
 -- Forgets the answers of a life that has another owner now: those that were given under that id or before may name this
 -- one. The list gets the id to go on at.
 local function leave_to_other(id, life, present, time)
@@ -79,6 +97,7 @@ local function erase_ended(member)
     leave_to_other(id, life, present, noted)
     return true
   end
+  if not erase_responses(life) then return false end
   local time = its and (unpack_('>I6', its, CREATED_AT)) or 0
   if m and id == present then
     if not erase_other_ids(id, life, time) then return false end
@@ -103,7 +122,7 @@ for _, id in ipairs(call('ZRANGE', KEYS[1], 0, left - 1)) do
   local its = m or dead
   if its and sub(its, META_BYTES + 1) == tag then
     local life, created = hex(sub(its, LIFE_AT, LIFE_END)), unpack_('>I6', its, CREATED_AT)
-    if left <= 0 or not erase_other_ids(id, life, created) then break end
+    if left <= 0 or not (erase_responses(life) and erase_other_ids(id, life, created)) then break end
     note_erased(id, life, created)
     end_life(k, its, ERASED, m and now(ahead) or ended_at(its, lasts, ahead), ahead, 0)
     entomb(id)

@@ -8,7 +8,9 @@
 --       8 the metadata of the source that these were worked out from, or nothing
 --       9 whether a place is reserved (`+` or `-`), then tag and text of the new owner, or nothing: that of the source
 --       10 how many items of a history it copies   11 the checkpoint that state and metadata are copied from, or nothing
+--       12 trace of the request, or nothing
 -- Reply: `W` as write.lua describes a thread; `B` if there are more items; or a refusal as in write.lua.
+trace = ARGV[12]
 local ahead, life, ttl, max_age, grace, archive_ms, parts = unpack_('>I6c8I5I6I4I6B', ARGV[1])
 local function has(flag) return math.floor(parts / flag) % 2 == 1 end
 local source, key = KEYS[1], KEYS[5]

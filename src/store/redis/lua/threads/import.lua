@@ -11,9 +11,10 @@
 --       7 id and version of the thread that this is a copy of, or nothing
 --       8 meta of the scope without its life, or nothing   9 number of fields of the prepared scope   10 of the items
 --       11 number of fields of the prepared index   12 number and fields of each prepared checkpoint
---       13 `p` if nothing is prepared yet, and this asks whether it would be of use
+--       13 `p` if nothing is prepared yet, and this asks whether it would be of use   14 trace of the request, or nothing
 -- Reply: `W` as write.lua describes a thread; `S` and the description of a thread that stays; `G`, if it would be of use;
 -- `L` if a part of the prepared data is gone; or a refusal as in write.lua.
+trace = ARGV[14]
 local ahead, life, ttl, max_age, grace, archive_ms, version, bytes, keys, created, updated, next_array, fields =
   unpack_('>I6c8I5I6I4I6I6I4I4I6I6I4I4', ARGV[1])
 local AHEAD_MAX_MS = 60000

@@ -8,6 +8,6 @@ if not turn then return {'R', 'turn_lost'} end
 local token, ends, flags = unpack_(TURN, turn)
 if token ~= ARGV[3] or ends == 0 then return {'R', 'turn_lost'} end
 ends = now(ahead) + tonumber(ARGV[4])
-call('HSET', key, 'U', pack(TURN, token, ends, flags))
+call('HSET', key, 'U', pack(TURN, token, ends, flags) .. last_response(turn))
 set_format(key, m, flags % 2 == 1)
 return {'U', 0, token, fmt('%.0f', ends)}

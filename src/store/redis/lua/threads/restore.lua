@@ -2,8 +2,9 @@
 -- KEYS: 1 thread, 2 log, 3 archive, 4 archives, 5 deadlines, 6 watch.
 -- ARGV: 1 ahead, greatest age (0: none), life for it, how long an archive is kept, and how long it
 --         is readable
---       2 which life, in hex, or nothing for the one that ended last
+--       2 which life, in hex, or nothing for the one that ended last   3 trace of the request, or nothing
 -- Reply: nil, or meta, metadata, milliseconds to live, now, owner or nil; or a refusal as in write.lua.
+trace = ARGV[3]
 local ahead, max_age, life, archive_ms, retention_ms = unpack_('>I6I6c8I6I6', ARGV[1])
 local k = {thread = KEYS[1], log = KEYS[2], archive = KEYS[3], archives = KEYS[4], deadlines = KEYS[5]}
 local m, left, dead = living(k.thread, ahead)

@@ -1,9 +1,11 @@
 -- Puts state and metadata of a checkpoint in the place of the thread's.
 -- KEYS: 1 thread, 2 its remembered answers, 3 its checkpoints, 4 log.
 -- ARGV: 1 policy, 2 precondition, 3 idempotency key and request, 4 token of a turn, 5 what becomes of the owner: each as
---         write.lua has it; 6 number   7 `d` when the answer describes the thread.
+--         write.lua has it; 6 number   7 `d` when the answer describes the thread
+--       8 trace of the request, or nothing.
 -- Reply: that of write.lua, without answers of operations.
 local key, index = KEYS[1], KEYS[3]
+trace = ARGV[8]
 local ahead, _, _, _, _, _, _, _, _, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
 local m, answer, memory, lives =
   open_thread(key, KEYS[2], 'W', ahead, sub(ARGV[1], POLICY_BYTES + 1), ARGV[3], ARGV[2], ARGV[4])

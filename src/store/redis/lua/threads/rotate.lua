@@ -1,10 +1,11 @@
 -- Moves a thread to another id of its bucket, with all that is kept with it, and leaves a tombstone.
 -- KEYS: 1 thread, 2 its remembered answers, 3 log, 4 deadlines, 5 and 6 thread and remembered answers of the new id.
 -- ARGV: 1 ahead, 2 access, 3 idempotency key or nothing, 4 precondition, 5 token of a turn, or nothing,
---       6 tombstone time in milliseconds, 7 how long an archive is kept.
+--       6 tombstone time in milliseconds, 7 how long an archive is kept, 8 trace of the request, or nothing.
 -- Reply: `X`, whether it was replayed, the new id, and if there is a thread: meta, metadata, milliseconds to live, now,
 -- owner; or a refusal.
 local key, answers, to, to_answers = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
+trace = ARGV[8]
 local ahead, tombstone, archive_ms = tonumber(ARGV[1]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local k = {thread = key, log = KEYS[3], deadlines = KEYS[4]}
 local id, to_id = id_of(key), id_of(to)

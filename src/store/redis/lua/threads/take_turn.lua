@@ -14,12 +14,14 @@ local turn = call('HGET', key, 'U')
 if turn then
   local token, ends, its_flags = unpack_(TURN, turn)
   if ends > now(ahead) then
-    if flags >= 2 and its_flags < 2 then call('HSET', key, 'U', pack(TURN, token, ends, its_flags + 2)) end
+    if flags >= 2 and its_flags < 2 then
+      call('HSET', key, 'U', pack(TURN, token, ends, its_flags + 2) .. last_response(turn))
+    end
     return {'R', 'turn_taken', fmt('%.0f', ends), fmt('%.0f', ends - now(ahead))}
   end
 end
 local ends = now(ahead) + tonumber(ARGV[5])
-call('HSET', key, 'U', pack(TURN, ARGV[4], ends, flags % 2))
+call('HSET', key, 'U', pack(TURN, ARGV[4], ends, flags % 2) .. last_response(turn))
 set_format(key, m, flags % 2 == 1)
 local answer = {'U', 0, ARGV[4], fmt('%.0f', ends)}
 if memory then remember(memory, answer, 0, left, ahead) end

@@ -12,7 +12,8 @@
 --       9 token of a turn, or nothing
 --       10 what becomes of the owner: nothing, `C` it has none any more, or tag and text behind `B` for a thread
 --         without one or `S` for any, and `+` if the owner has a place for one more thread, else `-`
---       11 how many fields it is about, then these, each once: below they go by their numbers, from 1
+--       11 trace of the request, or nothing
+--       12 how many fields it is about, then these, each once: below they go by their numbers, from 1
 --         then guards `E` first count text..., `N` first count, of fields that follow each other
 --         then operations `S` first count text... and `D` first count, of such fields too,
 --         `O` field count, `L` field elements text (an array), `A` field elements bytes chunks chunk..., `C`,
@@ -25,6 +26,7 @@
 local key = KEYS[1]
 --+ items
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
+trace = ARGV[11]
 local ahead, ttl, max_age, max_bytes, max_keys, max_metadata, life, grace, archive_ms, log_all = unpack_('>I6I5I6I4I4I4c8I4I6B', ARGV[1])
 -- the thread as it is -----------------------------------------------------------------------
 local m, left, dead = living(key, ahead)
@@ -64,7 +66,7 @@ local before, keys_before = keys > 0 and bytes + 1 or 2, keys
 -- stored, whether the hash has the field; old, the stored chunked array.
 --
 -- Flat tables, and few calls of functions: a list may have 20,000 fields.
-local FIELDS, n_fields = 11, tonumber(ARGV[11])
+local FIELDS, n_fields = 12, tonumber(ARGV[12])
 local size, text, array, count, dirty = {}, {}, {}, {}, {}
 local pushed, had, has = {}, {}, {}
 local stored, old, cleared = {}, {}, is_new

@@ -130,7 +130,8 @@ impl RedisStore {
             .arg(prepared.items)
             .arg(prepared.index_fields)
             .arg(&prepared.checkpoints)
-            .arg(stage);
+            .arg(stage)
+            .arg(arguments::trace());
         cmd
     }
 
@@ -212,7 +213,8 @@ impl RedisStore {
             .arg(
                 fork.checkpoint
                     .map_or_else(String::new, |number| number.to_string()),
-            );
+            )
+            .arg(arguments::trace());
         cmd
     }
 

@@ -6,9 +6,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
-use std::{io, mem};
+use std::{io, iter, mem};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use redis::RedisError;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
@@ -37,6 +37,8 @@ pub(super) struct Driver<S> {
     read: BytesMut,
     /// How far the replies for the next one were looked at.
     scan: Option<Scan>,
+    /// Errors that the next callers get instead of their replies.
+    refusals: iter::RepeatN<Bytes>,
     /// The time of the next check for missed deadlines; the call may have been answered since. One timer serves all
     /// calls, which hardly ever miss theirs.
     earliest: Option<Instant>,
@@ -54,6 +56,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             waiting: VecDeque::new(),
             read: BytesMut::with_capacity(READ_BYTES),
             scan: None,
+            refusals: iter::repeat_n(Bytes::new(), 0),
             earliest: None,
             alarm: Alarm::default(),
         }
@@ -168,14 +171,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     fn answer(&mut self) -> Result<(), RedisError> {
         while !self.read.is_empty() {
             let next = self.waiting.front().ok_or_else(malformed)?;
-            let replies = match next.expected {
-                Expected::Replies(replies) => replies,
+            let count = match next.expected {
+                Expected::Replies(count) => count,
                 Expected::OfAll(callers) => match self.open(callers)? {
                     true => continue,
                     false => break,
                 },
+                Expected::Guard(callers) => match self.pass(callers) {
+                    true => continue,
+                    false => break,
+                },
             };
-            let scan = self.scan.get_or_insert_with(|| Scan::of(replies));
+            let scan = self.scan.get_or_insert_with(|| Scan::of(count));
             let Some(end) = scan.end(&self.read)? else {
                 break;
             };
@@ -187,7 +194,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             }
             self.scan = None;
             if let Some(waiter) = self.waiting.pop_front() {
-                waiter.answer(Ok(replies));
+                waiter.answer(Ok(match self.refusals.next() {
+                    None => replies,
+                    Some(refusal) => refusal.repeat(count).into(),
+                }));
             }
         }
         Ok(())
@@ -198,11 +208,9 @@ impl<S> Driver<S> {
     /// Opens the array of which each of the next callers gets an element, or hands all of them the error that came
     /// instead. Returns whether its line has come.
     fn open(&mut self, callers: usize) -> Result<bool, RedisError> {
-        let Some(line) = memchr::memchr(b'\n', &self.read) else {
+        let Some(line) = self.line() else {
             return Ok(false);
         };
-        let line = self.read.split_to(line + 1).freeze();
-        self.waiting.pop_front();
         if line.starts_with(b"-") {
             for waiter in self.waiting.drain(..callers.min(self.waiting.len())) {
                 waiter.answer(Ok(line.clone()));
@@ -216,6 +224,24 @@ impl<S> Driver<S> {
             Some(count) if count == itoa::Buffer::new().format(callers).as_bytes() => Ok(true),
             _ => Err(malformed()),
         }
+    }
+
+    /// Passes a guard, or has its error for each of the next callers. Returns whether its reply has come.
+    fn pass(&mut self, callers: usize) -> bool {
+        let Some(line) = self.line() else {
+            return false;
+        };
+        if line.starts_with(b"-") {
+            self.refusals = iter::repeat_n(line, callers);
+        }
+        true
+    }
+
+    /// The line that nobody waits for, once it has come.
+    fn line(&mut self) -> Option<Bytes> {
+        let end = memchr::memchr(b'\n', &self.read)?;
+        self.waiting.pop_front();
+        Some(self.read.split_to(end + 1).freeze())
     }
 
     fn end(&mut self, error: &RedisError) {

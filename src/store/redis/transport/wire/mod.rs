@@ -10,6 +10,7 @@ mod driver;
 #[cfg(test)]
 mod fuzz;
 mod greeting;
+mod guarded;
 mod queue;
 mod reader;
 mod scan;

@@ -10,11 +10,12 @@ use redis::RedisError;
 use tokio::sync::oneshot;
 
 use super::batch::{Batch, MOST_BYTES};
+use super::guarded::Guarded;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::fault::Fault;
 
-/// Calls that were not sent yet, in their order. Those that are sent as one go out after all others that are sent at that
-/// moment; each caller waits for its own reply anyway.
+/// Calls that were not sent yet, in their order. Those that are sent as one, or behind one guard, go out after all others
+/// that are sent at that moment; each caller waits for its own reply anyway.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
@@ -23,6 +24,7 @@ struct State {
     calls: Calls,
     /// Those that may be sent as one with others of their script.
     batches: Vec<Batch>,
+    guarded: Guarded,
     /// The task that sends, while it sleeps.
     sender: Option<Waker>,
     /// The earliest deadline of the calls.
@@ -54,6 +56,8 @@ pub(super) enum Expected {
     Replies(usize),
     /// One for the number of callers that follow: an array with a reply for each, or an error for all.
     OfAll(usize),
+    /// One for nobody. If it is an error, the number of callers that follow get it instead of theirs.
+    Guard(usize),
 }
 
 /// The content of the queue.
@@ -96,14 +100,7 @@ impl Queue {
     /// Swaps the queued calls with `calls`, which must be empty. If the queue is empty, new calls wake the driver.
     pub(super) fn take(&self, calls: &mut Calls, waker: &Waker) -> Taken {
         let mut state = self.lock();
-        let State {
-            calls: queued,
-            batches,
-            ..
-        } = &mut *state;
-        for batch in batches {
-            batch.add_to(queued);
-        }
+        state.gather();
         if !state.calls.bytes.is_empty() {
             mem::swap(calls, &mut state.calls);
             return Taken::Calls(state.earliest.take());
@@ -134,9 +131,8 @@ impl Queue {
     /// Fails the queued calls that have missed their deadline.
     pub(super) fn give_up_late(&self, now: Instant) {
         let mut state = self.lock();
-        let State { calls, batches, .. } = &mut *state;
-        let batched = batches.iter_mut().flat_map(Batch::waiters);
-        state.earliest = give_up_late(calls.waiters.iter_mut().chain(batched), now);
+        state.gather();
+        state.earliest = give_up_late(&mut state.calls.waiters, now);
     }
 
     /// The last caller leaves.
@@ -159,10 +155,8 @@ impl Queue {
     pub(super) fn end(&self, error: &RedisError) {
         let mut state = self.lock();
         state.end.get_or_insert_with(|| error.clone());
-        let mut calls = mem::take(&mut state.calls);
-        for mut batch in mem::take(&mut state.batches) {
-            batch.add_to(&mut calls);
-        }
+        state.gather();
+        let calls = mem::take(&mut state.calls);
         drop(state);
         for waiter in calls.waiters {
             waiter.answer(Err(Fault::Call(error.clone())));
@@ -188,18 +182,30 @@ impl State {
             self.batches[place].add(&call, waiter, &mut self.calls);
             return;
         }
+        if commands.first().is_some_and(Command::is_guarded) {
+            self.guarded.add(commands, waiter);
+            return;
+        }
         for command in commands {
             command.write(&mut self.calls.bytes);
         }
         self.calls.waiters.push(waiter);
     }
+
+    /// Moves all calls to `calls`.
+    fn gather(&mut self) {
+        for batch in &mut self.batches {
+            batch.add_to(&mut self.calls);
+        }
+        self.guarded.add_to(&mut self.calls);
+    }
 }
 
 impl Waiter {
-    /// Nobody, where one reply comes for that many callers.
-    pub(super) fn of_all(callers: usize) -> Self {
+    /// For a reply that no caller waits for.
+    pub(super) fn nobody(expected: Expected) -> Self {
         Self {
-            expected: Expected::OfAll(callers),
+            expected,
             deadline: None,
             sender: None,
         }

@@ -81,16 +81,24 @@ fn script(key: &str, argument: &str) -> Vec<Command> {
     vec![call]
 }
 
-/// Calls `wire` for keys 1 to 3, and answers the one command that should come of it.
+/// Calls a script for keys 1 to 3, and answers the one command that should come of it.
 async fn call_three(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3] {
+    let asked =
+        b"*9\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n\
+        $1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n";
+    call_all(["1", "2", "3"].map(|key| script(key, "x")), asked, answer).await
+}
+
+/// Calls these at once, expects what should come of it, and answers that.
+async fn call_all(
+    calls: [Vec<Command>; 3],
+    asked: &[u8],
+    answer: &[u8],
+) -> [Result<Vec<Value>, redis::RedisError>; 3] {
     let (wire, mut theirs) = connected(1024);
-    let scripts = ["1", "2", "3"].map(|key| script(key, "x"));
-    let [one, two, three] = &scripts;
+    let [one, two, three] = &calls;
     let calls = async { tokio::join!(wire.call(one), wire.call(two), wire.call(three)) };
     let answered = async {
-        let asked =
-            b"*9\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n\
-            $1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n";
         let mut read = vec![0; asked.len()];
         theirs.read_exact(&mut read).await.unwrap();
         assert_eq!(read, asked);
@@ -124,6 +132,40 @@ async fn a_reply_of_another_length_ends_the_connection() {
     for reply in call_three(b"*2\r\n").await {
         assert!(reply.is_err());
     }
+}
+
+/// Calls that are guarded, with one that is not, and answers what should come of it.
+async fn call_guarded(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3] {
+    let get = |key| {
+        let mut get = command("GET");
+        get.arg(key);
+        get.guarded()
+    };
+    let calls = [vec![get("1")], ping(1), [vec![get("2")], ping(1)].concat()];
+    let asked = b"*1\r\n$4\r\nPING\r\n*3\r\n$4\r\nHDEL\r\n$1\r\n1\r\n$0\r\n\r\n\
+        *2\r\n$3\r\nGET\r\n$1\r\n1\r\n*2\r\n$3\r\nGET\r\n$1\r\n2\r\n*1\r\n$4\r\nPING\r\n";
+    call_all(calls, asked, answer).await
+}
+
+#[tokio::test]
+async fn guarded_reads_go_out_behind_one_guard_and_each_gets_its_own_reply() {
+    let [one, two, three] = call_guarded(b":2\r\n:0\r\n:1\r\n:3\r\n:4\r\n").await;
+
+    assert_eq!(one.unwrap(), [Value::Int(1)]);
+    assert_eq!(two.unwrap(), [Value::Int(2)]);
+    assert_eq!(three.unwrap(), [Value::Int(3), Value::Int(4)]);
+}
+
+#[tokio::test]
+async fn the_error_of_a_guard_comes_in_place_of_what_is_behind_it() {
+    let error = b":2\r\n-READONLY no\r\n:1\r\n$1\r\nx\r\n:4\r\n";
+    let [one, two, three] = call_guarded(error).await;
+
+    let is_error = |value: &Value| matches!(value, Value::ServerError(_));
+    assert!(one.unwrap().iter().all(is_error));
+    assert_eq!(two.unwrap(), [Value::Int(2)]);
+    let three = three.unwrap();
+    assert!(three.len() == 2 && three.iter().all(is_error));
 }
 
 #[tokio::test]

@@ -10,28 +10,28 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use super::address::is_public;
 
 /// Looks up names.
-pub(super) type Lookup =
+pub(crate) type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
 /// Looks names up and returns only public addresses. The connection goes to the address that was checked here, so a
 /// name that changes between check and connection gains nothing.
 #[derive(Clone)]
-pub(super) struct PublicResolver {
+pub(crate) struct PublicResolver {
     lookup: Lookup,
 }
 
 /// A host has only private or reserved addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the host has a private or reserved address")]
-pub(super) struct PrivateAddress;
+pub(crate) struct PrivateAddress;
 
 impl PublicResolver {
-    pub(super) fn new(lookup: Lookup) -> Self {
+    pub(crate) fn new(lookup: Lookup) -> Self {
         Self { lookup }
     }
 
     /// Uses the resolver of the operating system.
-    pub(super) fn system() -> Self {
+    pub(crate) fn system() -> Self {
         Self::new(Arc::new(|host| {
             Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.collect()) })
         }))

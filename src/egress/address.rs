@@ -1,6 +1,8 @@
-//! Checks the addresses that deliveries may go to.
+//! Checks addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
 
 /// Whether an address belongs to the public internet: not to this host, a private network, a link,
 /// a carrier's translation or a multicast group, and not reserved.
@@ -9,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// ([IPv4](https://www.iana.org/assignments/iana-ipv4-special-registry),
 /// [IPv6](https://www.iana.org/assignments/iana-ipv6-special-registry)). For an IPv6 address that
 /// stands for an IPv4 one, the IPv4 address decides.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => match embedded(address) {
@@ -17,6 +19,15 @@ pub(super) fn is_public(address: IpAddr) -> bool {
             None => is_public_v6(address),
         },
     }
+}
+
+/// The address that is written in a URL as its host, in any notation. A name has none.
+pub(crate) fn address_of(url: &Url) -> Option<IpAddr> {
+    let host = url.host_str()?;
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    inner.unwrap_or(host).parse().ok()
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
@@ -121,6 +132,24 @@ mod tests {
                 IpAddr::V6((u128::from(net.network()) | host).into())
             }
         }
+    }
+
+    #[test]
+    fn an_address_is_seen_in_every_form() {
+        for text in [
+            "http://127.0.0.1",
+            "http://2130706433/",
+            "http://0x7f.1",
+            "http://0177.0.0.1:80/a",
+            "http://127.0.0.1./",
+        ] {
+            let address = address_of(&text.parse().unwrap());
+            assert_eq!(address, Some([127, 0, 0, 1].into()), "{text}");
+        }
+        let mapped = address_of(&"http://[::ffff:127.0.0.1]".parse().unwrap());
+        assert_eq!(mapped, "::ffff:127.0.0.1".parse().ok());
+        let named = address_of(&"http://localhost".parse().unwrap());
+        assert_eq!(named, None);
     }
 
     #[test]

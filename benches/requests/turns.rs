@@ -1,0 +1,217 @@
+//! Turns of models: what a step costs, what streaming turns take of memory, and whether they slow reads of state.
+
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{join_all, try_join_all};
+use threadkeep_scripted_upstream::{Gate, Reply, Upstream};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::OWN;
+use super::connection::Connection;
+use super::memory::{mib, resident_bytes};
+use super::process::Process;
+use super::product::{API_KEY, Product};
+use super::redis_server::Redis;
+use super::request::{request, request_with, value};
+
+/// The argument that asks for this.
+pub(super) const MODE: &str = "turns";
+
+/// Calls of a turn, each in an answer of its own before the last one.
+const CALLS: usize = 9;
+const STEPS: usize = CALLS + 1;
+/// Reads a second while turns stream.
+const READS: u32 = 500;
+/// The pause between deltas of a stream.
+const DELTA_EVERY: Duration = Duration::from_millis(100);
+
+/// Measures turns, of which that many stream at once.
+pub(super) async fn measure(streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
+    let redis = Redis::start()?;
+    println!("| turns at once | server, µs a step | Redis, µs a step | steps a second |");
+    println!("|---:|---:|---:|---:|");
+    for turns in [1, 100, 1_000] {
+        steps(&redis, turns, time).await?;
+    }
+    println!("\n| {streams} streaming turns | measured |\n|---|---:|");
+    memory(&redis, streams).await?;
+    reads(&redis, streams, time).await
+}
+
+/// A server that knows the model of an upstream.
+fn server(redis: &Redis, upstream: &Upstream) -> io::Result<Process> {
+    let product = Product {
+        program: OWN,
+        prefix: "tk",
+        redis: Some(redis),
+        workers: 1,
+    };
+    let variables = [
+        (
+            "THREADKEEP_UPSTREAMS",
+            format!("main openai-chat {}", upstream.url()),
+        ),
+        (
+            "THREADKEEP_UPSTREAM_KEYS",
+            format!("main:{}", upstream.key()),
+        ),
+        ("THREADKEEP_MODELS", "m main".to_owned()),
+        ("THREADKEEP_TURNS_MAX", "2000".to_owned()),
+    ];
+    let variables: Vec<_> = variables
+        .iter()
+        .map(|(name, text)| (*name, &**text))
+        .collect();
+    product.start_with("turns", &variables)
+}
+
+fn turn(is_streamed: bool) -> Vec<u8> {
+    let tools = r#"[{"type":"mcp","server_label":"s","server_url":"threadkeep:state"}]"#;
+    let body = format!(r#"{{"model":"m","input":"count","stream":{is_streamed},"tools":{tools}}}"#);
+    let key = format!("Bearer {API_KEY}");
+    request_with("POST /v1/responses", Some(("authorization", &key)), &body)
+}
+
+/// The CPU of a step, with an upstream that answers at once.
+async fn steps(redis: &Redis, turns: usize, time: Duration) -> Result<(), Box<dyn Error>> {
+    let upstream = Upstream::start().await;
+    upstream.answer_with(|request| match request.results().len() {
+        CALLS => Reply::text("done"),
+        _ => Reply::calls([("kv_increment", r#"{"key":"a/n"}"#)]),
+    });
+    let server = server(redis, &upstream)?;
+    run(server.address(), turns, Duration::from_secs(1)).await?;
+    let (start, server_before, redis_before) = (Instant::now(), server.cpu()?, redis.cpu()?);
+    let done = run(server.address(), turns, time).await? * STEPS;
+    let elapsed = start.elapsed();
+    let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / done as f64;
+    println!(
+        "| {turns} | {:.0} | {:.0} | {:.0} |",
+        each(server.cpu()? - server_before),
+        each(redis.cpu()? - redis_before),
+        done as f64 / elapsed.as_secs_f64()
+    );
+    assert!(upstream.faults().is_empty(), "{:?}", upstream.faults());
+    Ok(())
+}
+
+/// Runs that many turns at once, one after the other, for a time. Returns how many.
+async fn run(server: SocketAddr, turns: usize, time: Duration) -> io::Result<usize> {
+    let end = Instant::now() + time;
+    let each = (0..turns).map(|_| async {
+        let mut connection = Connection::open(server).await?;
+        let (mut done, turn) = (0, turn(false));
+        while done == 0 || Instant::now() < end {
+            connection.exchange(&turn).await?;
+            done += 1;
+        }
+        Ok::<_, io::Error>(done)
+    });
+    Ok(try_join_all(each).await?.into_iter().sum())
+}
+
+/// Memory of turns that are in the middle of an answer.
+async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
+    let upstream = Upstream::start().await;
+    let gate = Gate::new();
+    upstream.script((0..streams).map(|_| Reply::text("word ".repeat(400)).held_after(4, &gate)));
+    let server = server(redis, &upstream)?;
+    run_streams(&server, 1, &gate).await?;
+    let before = resident_bytes(&server)?;
+    let (address, turn) = (server.address(), turn(true));
+    let running = tokio::spawn(async move {
+        join_all((0..streams - 1).map(|_| async {
+            let mut connection = Connection::open(address).await?;
+            connection.exchange(&turn).await.map(|_| ())
+        }))
+        .await
+    });
+    gate.waiting(streams - 1).await;
+    // by then the server has written all that it has
+    sleep(Duration::from_millis(500)).await;
+    println!(
+        "| resident beyond the idle server | {} MiB |",
+        mib(resident_bytes(&server)? - before)
+    );
+    gate.open();
+    drop(running.await?);
+    Ok(())
+}
+
+/// Streams that have ended, so that the server has what it needs for any.
+async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Result<()> {
+    let mut connection = Connection::open(server.address()).await?;
+    for _ in 0..streams {
+        gate.open_for_one();
+        connection.exchange(&turn(true)).await?;
+    }
+    Ok(())
+}
+
+/// The latency of reads without and with turns that stream.
+async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
+    let upstream = Upstream::start().await;
+    upstream.answer_with(|_| Reply::text("word ".repeat(40_000)).in_pieces(200, DELTA_EVERY));
+    let server = server(redis, &upstream)?;
+    let read = thread_of_ten_keys(server.address()).await?;
+    percentile(server.address(), &read, time / 4).await?;
+    let without = percentile(server.address(), &read, time).await?;
+    let address = server.address();
+    let turns = tokio::spawn(async move {
+        let turn = turn(true);
+        join_all((0..streams).map(|_| async {
+            let mut connection = Connection::open(address).await?;
+            connection.exchange(&turn).await.map(|_| ())
+        }))
+        .await
+    });
+    while upstream.count() < streams {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let with = percentile(server.address(), &read, time).await?;
+    turns.abort();
+    println!(
+        "| p99 of a read of 10 keys without them | {} µs |",
+        without.as_micros()
+    );
+    println!(
+        "| p99 of a read of 10 keys during them | {} µs |",
+        with.as_micros()
+    );
+    Ok(())
+}
+
+/// A request for a thread with ten keys.
+async fn thread_of_ten_keys(server: SocketAddr) -> io::Result<Vec<u8>> {
+    let mut connection = Connection::open(server).await?;
+    let keys: Vec<_> = (0..10).map(|n| format!(r#""k{n}":{}"#, value(n))).collect();
+    let body = format!(r#"{{"state":{{{}}}}}"#, keys.join(","));
+    connection
+        .exchange(&request("POST /v1/threads", None, &body))
+        .await?;
+    let thread = connection.header("x-thread-id").map(str::to_owned);
+    Ok(request(
+        "GET /v1/threads/current/state",
+        thread.as_deref(),
+        "",
+    ))
+}
+
+/// The 99th percentile of reads that come at a fixed rate.
+async fn percentile(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<Duration> {
+    let mut connection = Connection::open(server).await?;
+    let mut ticks = interval(Duration::from_secs(1) / READS);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let (end, mut times) = (Instant::now() + time, Vec::new());
+    while Instant::now() < end {
+        // the time counts from when the read was due
+        let due = ticks.tick().await;
+        connection.exchange(read).await?;
+        times.push(due.elapsed());
+    }
+    times.sort_unstable();
+    Ok(times[times.len() * 99 / 100])
+}

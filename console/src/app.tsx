@@ -1,0 +1,183 @@
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Problem } from "./api/problem.js";
+import { isReachable, returns } from "./api/request.js";
+import { KEYS, isHelpShown } from "./keyboard.js";
+import { isHash } from "./ids.js";
+import { ArchivePage, ArchivesPage } from "./pages/archives.js";
+import { EventsPage } from "./pages/events.js";
+import { Finder } from "./pages/finder.js";
+import { HomePage } from "./pages/home.js";
+import { Login } from "./pages/login.js";
+import { OverviewPage } from "./pages/overview.js";
+import { PlaygroundPage } from "./pages/playground.js";
+import { SettingsPage } from "./pages/settings.js";
+import { StatisticsPage } from "./pages/statistics.js";
+import { ThreadPage } from "./pages/thread/page.js";
+import { ThreadsPage } from "./pages/threads.js";
+import { WebhooksPage } from "./pages/webhooks.js";
+import { type Route, route } from "./route.js";
+import { can, docs, meet, openByLink, session } from "./session.js";
+import "./forget.js";
+import "./stats/collector.js";
+import { Announcements } from "./ui/announce.js";
+import { Dialog } from "./ui/dialog.js";
+import { Icon } from "./ui/icon.js";
+import { Empty, Failure, Missing } from "./ui/notices.js";
+
+/** The pages, with the right that each one needs. */
+const PAGES: [page: string, label: string, right?: string][] = [
+  ["overview", "Overview"],
+  ["threads", "Threads", "threads.read"],
+  ["playground", "Playground", "threads"],
+  ["events", "Events", "events"],
+  ["webhooks", "Webhooks", "webhooks"],
+  ["archives", "Archives", "threads.read"],
+  ["statistics", "Statistics"],
+  ["settings", "Settings"],
+];
+
+export function App() {
+  const [isStarted, setStarted] = useState(false);
+  useEffect(() => {
+    void Promise.all([openByLink(), meet()]).then(() => setStarted(true));
+  }, []);
+  useEffect(() => {
+    if (returns.value > 0) void meet();
+  }, [returns.value]);
+  return (
+    <>
+      {!isReachable.value && (
+        <div class="banner" role="alert">
+          The service does not answer. The console tries again every second.
+        </div>
+      )}
+      {isStarted && (session.value ? <Shell /> : <Login />)}
+      {isHelpShown.value && (
+        <Dialog title="Keys" onClose={() => (isHelpShown.value = false)}>
+          <dl class="keys">
+            {KEYS.map(([keys, meaning]) => (
+              <div key={keys}>
+                <dt>
+                  <kbd>{keys}</kbd>
+                </dt>
+                <dd>{meaning}</dd>
+              </div>
+            ))}
+          </dl>
+        </Dialog>
+      )}
+      <Announcements />
+    </>
+  );
+}
+
+function Shell() {
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const current = route.value;
+  useEffect(() => {
+    setMenuOpen(false);
+    document.querySelector("main")?.scrollTo(0, 0);
+  }, [current.page, current.rest[0]]);
+  useEffect(() => {
+    const page = PAGES.find(([page]) => page === current.page);
+    document.title = `${page ? page[1] + " · " : ""}threadkeep console`;
+  }, [current.page]);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
+        To the content
+      </a>
+      <header class="topbar">
+        <a class="brand" href="#/">
+          <Icon size={22} /> threadkeep
+        </a>
+        <button type="button" class="menu" aria-expanded={isMenuOpen} aria-controls="menu" onClick={() => setMenuOpen(!isMenuOpen)}>
+          Menu
+        </button>
+      </header>
+      <nav id="menu" class={isMenuOpen ? "side open" : "side"} aria-label="Pages">
+        {PAGES.map(([page, label, right]) => {
+          const isAllowed = !right || can(right);
+          return (
+            <a key={page} href={`#/${page}`} aria-current={page === current.page ? "page" : undefined} class={isAllowed ? "" : "locked"}>
+              {label}
+              {!isAllowed && <span class="lock"> needs {right}</span>}
+            </a>
+          );
+        })}
+        <span class="spacer" />
+        <a href={docs} target="_blank" rel="noreferrer">
+          API docs
+        </a>
+        <button type="button" class="quiet" onClick={() => (isHelpShown.value = true)}>
+          Keys <kbd>?</kbd>
+        </button>
+        <p class="who dim">
+          key <strong>{session.value?.name}</strong>
+        </p>
+      </nav>
+      <main id="main" tabIndex={-1} data-scroller>
+        <div class="content">
+          <Guard key={`${current.page}/${current.rest[0] ?? ""}`}>
+            <Page route={current} />
+          </Guard>
+        </div>
+      </main>
+    </div>
+  );
+}
+
+/** Shows an error of a page in its place, so that the other pages stay usable. */
+class Guard extends Component<{ children: ComponentChildren }, { error?: Error | undefined }> {
+  override componentDidCatch(error: Error): void {
+    reportError(error);
+    this.setState({ error });
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    return <Failure problem={new Problem(0, "console", `This page of the console has failed: ${error.message}`)} onRetry={() => this.setState({ error: undefined })} />;
+  }
+}
+
+function Page({ route: { page, rest } }: { route: Route }) {
+  const [first = "", part = ""] = rest;
+  const right = PAGES.find(([name]) => name === page)?.[2];
+  if (right && !can(right)) return <Missing right={right} />;
+  switch (page) {
+    case "":
+      return <HomePage />;
+    case "overview":
+      return <OverviewPage />;
+    case "threads":
+      return first ? found(first, (id) => <ThreadPage key={id} id={id} part={part} />, "threads") : <ThreadsPage />;
+    case "playground":
+      return <PlaygroundPage />;
+    case "events":
+      return <EventsPage />;
+    case "webhooks":
+      return <WebhooksPage />;
+    case "archives":
+      return first ? found(first, (id) => <ArchivePage key={id} id={id} />, "archives") : <ArchivesPage />;
+    case "statistics":
+      return <StatisticsPage />;
+    case "settings":
+      return <SettingsPage />;
+    default:
+      return (
+        <Empty title="There is no such page.">
+          <p>
+            <a href="#/">To the first page</a>
+          </p>
+        </Empty>
+      );
+  }
+}
+
+/** The page of the thread whose id has that hash. */
+function found(hash: string, page: (id: string) => preact.JSX.Element, among: "threads" | "archives") {
+  if (!isHash(hash)) return <Empty title="This address names no thread." />;
+  return <Finder key={hash} hash={hash} among={among} page={page} />;
+}

@@ -1,0 +1,156 @@
+/**
+ * JSON as text. The service keeps values as they were sent: numbers of any length, keys given twice, 512 levels.
+ * `JSON.parse` would change some of these, so the console reads the places of values off the text instead. No function here
+ * recurses, and each reads its text once.
+ */
+
+/** A part of a text, up to and without `end`. */
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** A value of an object, or an element of an array. */
+export interface Child {
+  /** The key as in the text, with its quotes; none for elements. */
+  key: Span | undefined;
+  value: Span;
+}
+
+export type Kind = "object" | "array" | "string" | "number" | "literal";
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+const OPEN_ARRAY = 91;
+const CLOSE_ARRAY = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+const COMMA = 44;
+const COLON = 58;
+
+export function kindAt(text: string, start: number): Kind {
+  switch (text.charCodeAt(start)) {
+    case OPEN_OBJECT:
+      return "object";
+    case OPEN_ARRAY:
+      return "array";
+    case QUOTE:
+      return "string";
+    case 116: // true
+    case 102: // false
+    case 110: // null
+      return "literal";
+    default:
+      return "number";
+  }
+}
+
+/** The place behind the value at `start`. */
+export function endOf(text: string, start: number): number {
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) return endOfString(text, start);
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return endOfWord(text, start);
+  let depth = 0;
+  for (let i = start; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case QUOTE:
+        i = endOfString(text, i) - 1;
+        break;
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        depth++;
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
+        if (--depth === 0) return i + 1;
+    }
+  }
+  return text.length;
+}
+
+/** The members or elements of the object or array at `span`, in the order of the text. */
+export function children(text: string, span: Span): Child[] {
+  const isObject = text.charCodeAt(span.start) === OPEN_OBJECT;
+  if (!isObject && text.charCodeAt(span.start) !== OPEN_ARRAY) return [];
+  const found: Child[] = [];
+  let i = skip(text, span.start + 1);
+  while (i < span.end - 1) {
+    let key: Span | undefined;
+    if (isObject) {
+      const end = endOfString(text, i);
+      key = { start: i, end };
+      i = skip(text, end);
+    }
+    const end = endOf(text, i);
+    if (end <= i) break; // not JSON
+    found.push({ key, value: { start: i, end } });
+    i = skip(text, end);
+  }
+  return found;
+}
+
+/** The value of a member of an object, the last one if the key is there twice. */
+export function member(text: string, span: Span, name: string): Span | undefined {
+  const wanted = children(text, span).findLast(({ key }) => key && decoded(text, key) === name);
+  return wanted?.value;
+}
+
+/** The text of a string, without its escapes. */
+export function decoded(text: string, span: Span): string {
+  try {
+    return JSON.parse(text.slice(span.start, span.end)) as string;
+  } catch {
+    return text.slice(span.start, span.end);
+  }
+}
+
+/** The members of an object as texts, by their keys. */
+export function membersOf(text: string): Map<string, string> {
+  const whole = { start: skip(text, 0), end: text.length };
+  const named = children(text, whole).filter(({ key }) => key);
+  return new Map(named.map(({ key, value }) => [decoded(text, key!), text.slice(value.start, value.end)]));
+}
+
+/** Bytes of a text in UTF-8. */
+export function bytesOf(text: string): number {
+  let bytes = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit > 0x7f) bytes += unit > 0x7ff ? 2 : 1;
+    if (unit >= 0xd800 && unit < 0xdc00) {
+      const low = text.charCodeAt(i + 1);
+      if (low >= 0xdc00 && low < 0xe000) i++; // the pair has 4 bytes: 2 units, and 2 more
+    }
+  }
+  return bytes;
+}
+
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === BACKSLASH) i++;
+    else if (unit === QUOTE) return i + 1;
+  }
+  return text.length;
+}
+
+function endOfWord(text: string, start: number): number {
+  let i = start;
+  for (; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === COMMA || unit === CLOSE_ARRAY || unit === CLOSE_OBJECT || isSpace(unit)) break;
+  }
+  return i;
+}
+
+/** Past white space, commas and colons. */
+function skip(text: string, start: number): number {
+  let i = start;
+  for (; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit !== COMMA && unit !== COLON && !isSpace(unit)) break;
+  }
+  return i;
+}
+
+const isSpace = (unit: number) => unit === 32 || unit === 10 || unit === 13 || unit === 9;

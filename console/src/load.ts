@@ -1,0 +1,32 @@
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { type Problem, asProblem } from "./api/problem.js";
+import { returns } from "./api/request.js";
+
+export interface Loaded<T> {
+  value: T | undefined;
+  problem: Problem | undefined;
+  isLoading: boolean;
+  reload: () => void;
+}
+
+/** Loads data for a component: at first, when one of `inputs` changes, on demand, and when the service is there again. */
+export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[]): Loaded<T> {
+  const [state, setState] = useState<Omit<Loaded<T>, "reload">>({ value: undefined, problem: undefined, isLoading: true });
+  const [again, setAgain] = useState(0);
+  const reload = useCallback(() => setAgain((count) => count + 1), []);
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    setState((before) => ({ ...before, isLoading: true }));
+    load(signal).then(
+      (value) => {
+        if (!signal.aborted) setState({ value, problem: undefined, isLoading: false });
+      },
+      (error: unknown) => {
+        if (!signal.aborted) setState((before) => ({ ...before, problem: asProblem(error), isLoading: false }));
+      },
+    );
+    return () => controller.abort();
+  }, [...inputs, again, returns.value]);
+  return { ...state, reload };
+}

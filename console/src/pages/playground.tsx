@@ -1,0 +1,205 @@
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { type Problem, asProblem } from "../api/problem.js";
+import { call } from "../api/request.js";
+import { listen } from "../api/stream.js";
+import { keyPath } from "../api/state.js";
+import { threadOf } from "../api/threads.js";
+import type { Thread } from "../api/types.js";
+import { messageOf } from "../chat/messages.js";
+import { curl } from "../curl.js";
+import { hrefOfThread } from "../ids.js";
+import { Doc } from "../json/rows.js";
+import { children, member } from "../json/text.js";
+import { visible } from "../json/visible.js";
+import { can } from "../session.js";
+import { Command, ThreadId } from "../ui/copy.js";
+import { Failure, Missing } from "../ui/notices.js";
+
+const KEY = "messages";
+const NEW = { metadata: { title: "Playground" }, state: { [KEY]: [] } };
+/** Messages that a push keeps. */
+const RECORDS = 50;
+
+/** The thread of this tab's playground. */
+const thread = signal<Thread | undefined>(undefined);
+
+/** Forgets the thread, as when the key changes. */
+export function forgetPlayground(): void {
+  thread.value = undefined;
+}
+
+/** Two writers of one thread, side by side: both messages are kept, and both panes hear of them. */
+export function PlaygroundPage() {
+  const [problem, setProblem] = useState<Problem>();
+  if (!can("threads")) return <Missing right="threads" />;
+  const create = async () => {
+    try {
+      thread.value = threadOf((await call("/v1/threads", { method: "POST", body: JSON.stringify(NEW) })).text);
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  const made = thread.value;
+  return (
+    <>
+      <h1>Playground</h1>
+      <p>
+        A thread is one conversation. Create one, push messages to it from two panes at the same moment, and see that both are kept and that both
+        panes hear of them.
+      </p>
+      <section class="step">
+        <h2>1. Create a thread</h2>
+        <div class="actions">
+          <button type="button" class="primary" onClick={create}>
+            {made ? "Create another thread" : "Create a thread"}
+          </button>
+          {made && <ThreadId id={made.id} whole />}
+        </div>
+        <Command name="command to create a thread" text={curl("POST", "/v1/threads", { body: JSON.stringify(NEW) , headers: [] })} />
+      </section>
+      {problem && <Failure problem={problem} />}
+      {made && <Panes key={made.id} thread={made} />}
+    </>
+  );
+}
+
+const pushPath = (id: string) => `${keyPath(id, KEY)}/push`;
+
+const push = (id: string, role: string, content: string) =>
+  call(pushPath(id), { method: "POST", query: { max_records: RECORDS }, body: JSON.stringify({ role, content }) });
+
+function Panes({ thread }: { thread: Thread }) {
+  const [problem, setProblem] = useState<Problem>();
+  const signed = [`x-thread-id: ${thread.signed_id ?? ""}`];
+  const both = async () => {
+    const time = new Date().toLocaleTimeString();
+    try {
+      await Promise.all([push(thread.id, "user", `From the left pane at ${time}`), push(thread.id, "assistant", `From the right pane at ${time}`)]);
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <>
+      <section class="step">
+        <h2>2. Push messages from two panes</h2>
+        <div class="panes">
+          <Pane name="Left" role="user" thread={thread} />
+          <Pane name="Right" role="assistant" thread={thread} />
+        </div>
+        <div class="actions">
+          <button type="button" class="primary" onClick={both}>
+            Push from both at once
+          </button>
+        </div>
+        {problem && <Failure problem={problem} />}
+        <Command
+          name="command to push"
+          text={curl("POST", `/v1/threads/current/state/${KEY}/push?max_records=${RECORDS}`, { body: '{"role":"user","content":"Hello"}', headers: signed })}
+        />
+      </section>
+      <section class="step">
+        <h2>3. Read it, and listen</h2>
+        <p class="dim">These lines carry the signed id of this thread, as a browser of your application would. They open no other thread.</p>
+        <Command name="command to read" text={curl("GET", `/v1/threads/current/state/${KEY}?tail=20`, { headers: signed })} />
+        <Command name="command to listen" text={curl("GET", "/v1/threads/current/events?values=true", { headers: signed }).replace("curl -s", "curl -sN")} />
+        <div class="actions">
+          <a class="button" href={hrefOfThread(thread.id)}>
+            Open its page
+          </a>
+          <a class="button" href="#/threads">
+            All threads
+          </a>
+        </div>
+      </section>
+    </>
+  );
+}
+
+/** One of the writers, with a stream of its own. */
+function Pane({ name, role, thread }: { name: string; role: string; thread: Thread }) {
+  const [messages, setMessages] = useState<string[]>([]);
+  const [isOpen, setOpen] = useState(false);
+  const [text, setText] = useState("");
+  const [problem, setProblem] = useState<Problem>();
+  useEffect(() => {
+    const controller = new AbortController();
+    const read = async () => {
+      try {
+        const { text } = await call(keyPath(thread.id, KEY), { signal: controller.signal });
+        setMessages(elements(text));
+      } catch (error) {
+        if (!controller.signal.aborted) setProblem(asProblem(error));
+      }
+    };
+    const stop = listen(`/v1/threads/${thread.id}/events`, { values: true }, {
+      onState: (state) => {
+        setOpen(state === "open");
+        if (state === "open") void read();
+      },
+      onEvent: ({ data }) => {
+        const values = at(data, "data", "values", KEY);
+        if (values === undefined) void read();
+        else setMessages(elements(values));
+      },
+      onProblem: setProblem,
+    });
+    return () => {
+      stop();
+      controller.abort();
+    };
+  }, [thread.id]);
+  const send = async (event: Event) => {
+    event.preventDefault();
+    try {
+      await push(thread.id, role, text || `Hello from the ${name.toLowerCase()} pane`);
+      setText("");
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <section class="pane" aria-label={`${name} pane`}>
+      <div class="pane-head">
+        <h3>{name}</h3>
+        <span class={isOpen ? "status on" : "status off"}>{isOpen ? "listening" : "not connected"}</span>
+      </div>
+      <ol class="pane-messages" tabIndex={0} aria-label={`Messages in the ${name.toLowerCase()} pane`}>
+        {messages.slice(-RECORDS).map((json, i) => {
+          const message = messageOf(json);
+          return (
+            <li key={i}>
+              <bdi class="role">{visible(message.role)}</bdi> <span dir="auto">{visible(message.text.slice(0, 2_000))}</span>
+            </li>
+          );
+        })}
+      </ol>
+      <form class="send" onSubmit={send}>
+        <input aria-label={`Message of the ${name.toLowerCase()} pane`} placeholder={`Message, as ${role}`} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <button type="submit" class="primary">
+          Push
+        </button>
+      </form>
+      {problem && <Failure problem={problem} />}
+    </section>
+  );
+}
+
+function elements(array: string): string[] {
+  return children(array, { start: 0, end: array.length }).map(({ value }) => array.slice(value.start, value.end));
+}
+
+/** The text of a member within members. */
+function at(text: string, ...names: string[]): string | undefined {
+  let span = new Doc(text).root;
+  for (const name of names) {
+    const found = member(text, span, name);
+    if (!found) return undefined;
+    span = found;
+  }
+  return text.slice(span.start, span.end);
+}

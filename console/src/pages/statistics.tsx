@@ -1,0 +1,150 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { asProblem } from "../api/problem.js";
+import { listThreads } from "../api/threads.js";
+import type { Thread } from "../api/types.js";
+import { bytes, count } from "../format.js";
+import { can } from "../session.js";
+import { announce } from "../ui/announce.js";
+import { Bar } from "../ui/bar.js";
+import { ThreadId } from "../ui/copy.js";
+import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
+import { source, stats, statsProblem } from "../stats/collector.js";
+
+/** Rows of a list. */
+const ROWS = 20;
+
+/** Hot threads and large states. */
+export function StatisticsPage() {
+  const threads = stats.value?.threads;
+  const problem = statsProblem.value;
+  return (
+    <>
+      <h1>Statistics</h1>
+      {!can("admin") && <Missing right="admin" />}
+      {can("admin") && problem?.status === 404 && (
+        <Empty title="This server does not offer hot threads.">
+          <p>
+            They come from <code>GET /v1/stats</code>, which this version of the server does not have.
+          </p>
+        </Empty>
+      )}
+      {problem && problem.status !== 404 && <Failure problem={problem} />}
+      {can("admin") && !stats.value && !problem && source.value === undefined && <Loading />}
+      {threads && (
+        <>
+          <p class="dim">This replica in the last {stats.value?.window_seconds ?? 60} seconds, read every 5 seconds.</p>
+          <div class="columns">
+            <List title="Most writes" rows={threads.by_writes?.map((row) => [row.thread_id, count(row.writes)])} />
+            <List title="Most reads" rows={threads.by_reads?.map((row) => [row.thread_id, count(row.reads)])} />
+            <List title="Most bytes" rows={threads.by_bytes?.map((row) => [row.thread_id, bytes(row.bytes)])} />
+            <List title="Largest states seen" rows={threads.largest?.map((row) => [row.thread_id, bytes(row.size_bytes)])} />
+          </div>
+        </>
+      )}
+      {can("threads.read") && <Largest />}
+    </>
+  );
+}
+
+function List({ title, rows }: { title: string; rows: [id: string, figure: ComponentChildren][] | undefined }) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {!rows && <p class="dim">Not offered.</p>}
+      {rows?.length === 0 && <p class="dim">None in this time.</p>}
+      <ol class="rows">
+        {rows?.slice(0, ROWS).map(([id, figure]) => (
+          <li key={id} class="row">
+            <ThreadId id={id} />
+            <span class="grow" />
+            <span>{figure}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+interface Search {
+  isRunning: boolean;
+  seen: number;
+  bytes: number;
+  largest: Thread[];
+}
+
+const search = signal<Search | undefined>(undefined);
+let controller = new AbortController();
+
+/** Reads the list of all threads, which moves no thread's end, and keeps the largest. */
+async function find(): Promise<void> {
+  controller.abort();
+  controller = new AbortController();
+  const { signal } = controller;
+  let cursor: string | null = null;
+  let state: Search = { isRunning: true, seen: 0, bytes: 0, largest: [] };
+  search.value = state;
+  try {
+    do {
+      const page = await listThreads({ owner: "", order: "updated", metadata: undefined }, cursor, signal);
+      if (signal.aborted) return;
+      cursor = page.next;
+      const largest = [...state.largest, ...page.items].sort((a, b) => b.size_bytes - a.size_bytes).slice(0, ROWS);
+      const sum = page.items.reduce((sum, { size_bytes }) => sum + size_bytes, state.bytes);
+      state = { isRunning: cursor !== null, seen: state.seen + page.items.length, bytes: sum, largest };
+      search.value = state;
+    } while (cursor !== null);
+  } catch (error) {
+    if (signal.aborted) return;
+    announce(asProblem(error).message);
+    search.value = { ...state, isRunning: false };
+  }
+}
+
+/** Large states among all threads, on demand. */
+function Largest() {
+  const state = search.value;
+  return (
+    <section class="card">
+      <div class="card-head">
+        <h2>Large states among all threads</h2>
+        {state?.isRunning ? (
+          <button
+            type="button"
+            onClick={() => {
+              controller.abort();
+              search.value = { ...state, isRunning: false };
+            }}
+          >
+            Stop
+          </button>
+        ) : (
+          <button type="button" onClick={() => void find()}>
+            {state ? "Search again" : "Search"}
+          </button>
+        )}
+      </div>
+      {!state && <p class="dim">The search reads the list of all threads, 100 with each request. It does not extend their lives.</p>}
+      {state && (
+        <p role="status">
+          {count(state.seen)} threads with {bytes(state.bytes)} {state.isRunning ? "so far" : "in all"}
+        </p>
+      )}
+      <ol class="rows">
+        {state?.largest.map((thread) => (
+          <li key={thread.id} class="row">
+            <ThreadId id={thread.id} />
+            <span class="grow" />
+            <Bar value={thread.size_bytes} max={thread.limit_bytes} name="Size of the state" />
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** Stops and forgets the search, as when the key changes. */
+export function forgetSearch(): void {
+  controller.abort();
+  search.value = undefined;
+}

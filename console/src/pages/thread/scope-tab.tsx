@@ -1,0 +1,84 @@
+import { callJson } from "../../api/request.js";
+import { bytes, count } from "../../format.js";
+import { excerpt, visible } from "../../json/visible.js";
+import { useLoad } from "../../load.js";
+import { can } from "../../session.js";
+import { Empty, Failure, Loading, Missing } from "../../ui/notices.js";
+import { Tree } from "../../ui/tree.js";
+import type { ThreadView } from "./view.js";
+
+interface Described {
+  exists: boolean;
+  version: number;
+  keys: number;
+  size_bytes: number;
+  tasks: number;
+}
+
+interface Task {
+  id: string;
+  content: string;
+  status: string;
+}
+
+/** Keys and tasks that models' tools keep with the thread. */
+export function ScopeTab({ view }: { view: ThreadView }) {
+  const scope = `thread:${view.id}`;
+  const { value, problem, reload } = useLoad(
+    async (signal) => {
+      if (!can("scopes")) return undefined;
+      const ask = <T,>(path: string, more = {}) =>
+        callJson<T>(`/v1/scopes/${path}`, { method: "POST", body: JSON.stringify({ scope, ...more }), signal });
+      const described = await ask<Described>("describe");
+      if (!described.exists) return { described, values: new Map<string, string>(), tasks: [] };
+      const { keys } = await ask<{ keys: string[] }>("kv/list");
+      const read = keys.length > 0 ? await ask<{ values: Record<string, string | null> }>("kv/get", { keys }) : { values: {} };
+      const values = new Map(Object.entries(read.values).map(([key, value]) => [key, JSON.stringify(value)]));
+      const { tasks } = await ask<{ tasks: Task[] }>("tasks/get");
+      return { described, values, tasks };
+    },
+    [scope],
+  );
+  if (!can("scopes")) return <Missing right="scopes" />;
+  if (problem) return <Failure problem={problem} onRetry={reload} />;
+  if (!value) return <Loading />;
+  const { described, values, tasks } = value;
+  return (
+    <>
+      <div class="actions">
+        <span class="dim">
+          {described.exists ? `Version ${count(described.version)}, ${bytes(described.size_bytes)}` : "Not written yet"}
+        </span>
+        <button type="button" onClick={reload}>
+          Read again
+        </button>
+      </div>
+      {values.size === 0 && tasks.length === 0 && (
+        <Empty title="The scope has neither keys nor tasks.">
+          <p>
+            Models write them with the tools <code>kv_write</code> and <code>tasks_write</code> in the scope <code>{scope}</code>.
+          </p>
+        </Empty>
+      )}
+      {values.size > 0 && (
+        <>
+          <h2>Keys</h2>
+          <Tree name="Keys of the scope" values={values} />
+        </>
+      )}
+      {tasks.length > 0 && (
+        <>
+          <h2>Tasks</h2>
+          <ul class="rows">
+            {tasks.map((task) => (
+              <li key={task.id} class="row">
+                <span class={`chip task-${task.status}`}>{task.status.replace("_", " ")}</span>
+                <bdi class="grow">{visible(excerpt(task.content, 500))}</bdi>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,217 @@
+import { signal } from "@preact/signals";
+import { type Problem, asProblem } from "../../api/problem.js";
+import { call } from "../../api/request.js";
+import { type StreamEvent, listen } from "../../api/stream.js";
+import { threadOf } from "../../api/threads.js";
+import type { Thread } from "../../api/types.js";
+import { member, membersOf } from "../../json/text.js";
+
+/** Changes are shown for that long. */
+export const SHOWN_MS = 4_000;
+/** Events that come close together are applied together. */
+const GATHER_MS = 250;
+/** Keys that one request can name. With more, the whole state is read. */
+const KEYS_MAX = 20;
+
+export type Phase = "loading" | "live" | "absent" | "ended" | "moved" | "failed";
+
+/** A change of a key, which is highlighted for a while. */
+export interface Change {
+  at: number;
+  before: string | undefined;
+}
+
+interface EventData {
+  life: string;
+  version: number;
+  keys?: string[] | null;
+  metadata_changed?: boolean;
+  reason?: string;
+  new_thread_id?: string;
+}
+
+interface Update {
+  data: EventData;
+  values: Map<string, string> | undefined;
+}
+
+/**
+ * A thread as a page shows it. It is read once, and then follows the thread's stream. Events have new values, so the page
+ * rarely needs to read again; a read would start the thread's time over.
+ */
+export class ThreadView {
+  readonly phase = signal<Phase>("loading");
+  readonly thread = signal<Thread | undefined>(undefined);
+  /** The text of each value. */
+  readonly state = signal<ReadonlyMap<string, string>>(new Map());
+  readonly changes = signal<ReadonlyMap<string, Change>>(new Map());
+  readonly problem = signal<Problem | undefined>(undefined);
+  readonly isListening = signal(false);
+  /** Grows with each change of the history. */
+  readonly historyChanges = signal(0);
+  /** Why the thread has ended. */
+  readonly reason = signal("");
+  readonly movedTo = signal("");
+
+  #version = 0;
+  #life = "";
+  #updates: Update[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isBusy = false;
+  #controller = new AbortController();
+  #stop: () => void;
+  #hasLoaded = false;
+  /** Counts the times that the whole thread was read; only the newest reading counts. */
+  #readings = 0;
+
+  constructor(readonly id: string) {
+    this.#stop = listen(`/v1/threads/${id}/events`, { values: true }, {
+      onEvent: (event) => this.#take(event),
+      onState: (state) => {
+        this.isListening.value = state === "open";
+        if (state === "open" && !this.#hasLoaded) void this.load();
+      },
+      onProblem: (problem) => {
+        this.problem.value = problem;
+        if (this.phase.value === "loading") this.phase.value = "failed";
+      },
+    });
+  }
+
+  close(): void {
+    this.#stop();
+    this.#controller.abort();
+    clearTimeout(this.#timer);
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Reads the thread and its state. */
+  async load(): Promise<void> {
+    this.#hasLoaded = true;
+    const reading = ++this.#readings;
+    const { signal } = this.#controller;
+    try {
+      const [state, thread] = await Promise.all([
+        call(`/v1/threads/${this.id}/state`, { signal }),
+        call(`/v1/threads/${this.id}`, { signal }),
+      ]);
+      if (reading !== this.#readings) return;
+      const [, version = "0", life = ""] = /^"(\d+)-([0-9a-f]+)"$/.exec(state.headers.get("etag") ?? "") ?? [];
+      this.#version = Number(version);
+      this.#life = life;
+      const next = membersOf(state.text);
+      if (this.phase.value === "live") this.#highlight(this.state.value, next);
+      this.state.value = next;
+      this.thread.value = threadOf(thread.text);
+      this.problem.value = undefined;
+      if (this.phase.value !== "ended" || this.#version > 0) this.phase.value = this.#version > 0 ? "live" : "absent";
+      this.historyChanges.value++;
+    } catch (error) {
+      if (signal.aborted || reading !== this.#readings) return;
+      this.problem.value = asProblem(error);
+      if (this.phase.value === "loading") this.phase.value = "failed";
+    }
+  }
+
+  /** Reads the thread without its state. */
+  async refresh(): Promise<void> {
+    const { signal } = this.#controller;
+    try {
+      this.thread.value = threadOf((await call(`/v1/threads/${this.id}`, { signal })).text);
+    } catch (error) {
+      if (!signal.aborted) this.problem.value = asProblem(error);
+    }
+  }
+
+  #take({ type, data: text }: StreamEvent): void {
+    if (type === "reset") return void this.load();
+    const root = { start: 0, end: text.length };
+    const span = member(text, root, "data");
+    if (!span) return;
+    const raw = text.slice(span.start, span.end);
+    if (type === "thread.updated" || type === "thread.created") {
+      const values = member(text, span, "values");
+      const { values: _, ...data } = JSON.parse(raw) as EventData & { values: unknown };
+      this.#updates.push({ data, values: values && membersOf(text.slice(values.start, values.end)) });
+      this.#timer ??= setTimeout(() => void this.#apply(), GATHER_MS);
+    } else if (type === "history.appended") {
+      this.historyChanges.value++;
+    } else if (type === "thread.destroyed") {
+      const { life, reason } = JSON.parse(raw) as EventData;
+      if (this.#life && life !== this.#life) return;
+      this.reason.value = reason ?? "destroyed";
+      this.phase.value = "ended";
+      this.#updates = [];
+    } else if (type === "thread.rotated") {
+      this.movedTo.value = (JSON.parse(raw) as EventData).new_thread_id ?? "";
+      this.phase.value = "moved";
+      this.#stop();
+      this.isListening.value = false;
+    }
+  }
+
+  /** Applies the gathered events. What they do not say, it reads. */
+  async #apply(): Promise<void> {
+    this.#timer = undefined;
+    if (this.#isBusy || this.phase.value === "loading") {
+      this.#timer = setTimeout(() => void this.#apply(), GATHER_MS);
+      return;
+    }
+    const updates = this.#updates.splice(0).filter(({ data }) => data.life !== this.#life || data.version > this.#version);
+    if (updates.length === 0) return;
+    this.#isBusy = true;
+    const readings = this.#readings;
+    try {
+      const isWhole = updates.every(({ data }, i) => data.life === this.#life && data.version === this.#version + 1 + i && data.keys);
+      if (!isWhole) return await this.load();
+      const next = new Map(this.state.value);
+      const unknown = new Set<string>();
+      for (const { data, values } of updates) {
+        for (const key of data.keys!) {
+          const value = values?.get(key);
+          if (!values) unknown.add(key);
+          else unknown.delete(key);
+          if (value !== undefined) next.set(key, value);
+          else next.delete(key);
+        }
+      }
+      if (unknown.size > KEYS_MAX) return await this.load();
+      const { signal } = this.#controller;
+      if (unknown.size > 0) {
+        // they may be newer than these events; later events then find the values that they bring
+        const query = { key: [...unknown] };
+        const { text } = await call(`/v1/threads/${this.id}/state`, { query, signal });
+        // the whole thread was read meanwhile, with these changes
+        if (readings !== this.#readings) return;
+        const read = membersOf(text);
+        for (const key of unknown) {
+          const value = read.get(key);
+          if (value !== undefined) next.set(key, value);
+          else next.delete(key);
+        }
+      }
+      this.#version = updates.at(-1)!.data.version;
+      this.#highlight(this.state.value, next);
+      this.state.value = new Map([...next].sort(([a], [b]) => (a < b ? -1 : 1)));
+      this.phase.value = "live";
+      await this.refresh();
+    } catch (error) {
+      if (!this.#controller.signal.aborted) {
+        this.problem.value = asProblem(error);
+        this.#hasLoaded = false;
+      }
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #highlight(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): void {
+    const at = Date.now();
+    const changes = new Map([...this.changes.value].filter(([, change]) => at - change.at < SHOWN_MS));
+    for (const [key, value] of after) if (before.get(key) !== value) changes.set(key, { at, before: before.get(key) });
+    this.changes.value = changes;
+  }
+}

@@ -1,0 +1,246 @@
+import { useState } from "preact/hooks";
+import { call, callJson } from "../api/request.js";
+import { type Problem, asProblem } from "../api/problem.js";
+import { EVENT_TYPES, type FailedEvent, type Webhook } from "../api/types.js";
+import { count } from "../format.js";
+import { visible } from "../json/visible.js";
+import { useLoad } from "../load.js";
+import { can } from "../session.js";
+import { deliveriesOf } from "../stats/metrics.js";
+import { announce } from "../ui/announce.js";
+import { Confirm } from "../ui/confirm.js";
+import { Copy, ThreadId } from "../ui/copy.js";
+import { Dialog } from "../ui/dialog.js";
+import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
+import { Ago } from "../ui/time.js";
+
+type Open = { kind: "create" } | { kind: "delete" | "secret"; webhook: Webhook };
+
+/** Endpoints of webhooks, and deliveries that failed. */
+export function WebhooksPage() {
+  const isAllowed = can("webhooks");
+  const { value, problem, reload } = useLoad(
+    async (signal) => (isAllowed ? (await callJson<{ webhooks: Webhook[] }>("/v1/webhooks", { signal })).webhooks : []),
+    [isAllowed],
+  );
+  const deliveries = useLoad(async (signal) => deliveriesOf((await call("/metrics", { signal })).text), []);
+  const [open, setOpen] = useState<Open>();
+  const [secret, setSecret] = useState<string>();
+  if (!isAllowed) return <Missing right="webhooks" />;
+  const close = () => setOpen(undefined);
+  return (
+    <>
+      <header class="page-head">
+        <h1>Webhooks</h1>
+        <button type="button" class="primary" onClick={() => setOpen({ kind: "create" })}>
+          New endpoint
+        </button>
+      </header>
+      {deliveries.value && deliveries.value.size > 0 && (
+        <dl class="tiles">
+          {[...deliveries.value].map(([outcome, number]) => (
+            <div key={outcome}>
+              <dt>{outcome}</dt>
+              <dd>{count(number)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {problem && <Failure problem={problem} onRetry={reload} />}
+      {!value && !problem && <Loading />}
+      {value?.length === 0 && (
+        <Empty title="There is no endpoint.">
+          <p>
+            With one, the server posts events there as they happen, signed by the rules of Standard Webhooks. You can also set them with{" "}
+            <code>webhooks</code>.
+          </p>
+        </Empty>
+      )}
+      {value?.map((webhook) => (
+        <section key={webhook.id} class="card">
+          <div class="card-head">
+            <h2>
+              <bdi class="break">{visible(webhook.url)}</bdi>
+            </h2>
+            {webhook.name === null ? (
+              <span class="actions">
+                <button type="button" onClick={() => setOpen({ kind: "secret", webhook })}>
+                  New secret
+                </button>
+                <button type="button" class="danger" onClick={() => setOpen({ kind: "delete", webhook })}>
+                  Delete
+                </button>
+              </span>
+            ) : (
+              <span class="chip">settings: {webhook.name}</span>
+            )}
+          </div>
+          <p class="id">
+            <code>{webhook.id}</code> <Copy text={webhook.id} name="id" />
+            {webhook.created_at && (
+              <span class="dim">
+                created <Ago at={webhook.created_at} />
+              </span>
+            )}
+          </p>
+          <p class="chips">
+            {webhook.events.map((type) => (
+              <span key={type} class="chip">
+                {type}
+              </span>
+            ))}
+          </p>
+          <Failed id={webhook.id} />
+        </section>
+      ))}
+      {open?.kind === "create" && (
+        <Create
+          onClose={close}
+          onCreated={(made) => {
+            setSecret(made.secret);
+            reload();
+          }}
+        />
+      )}
+      {open?.kind === "delete" && (
+        <Confirm
+          title="Delete the endpoint"
+          verb="Delete"
+          isDangerous
+          onClose={close}
+          act={async () => {
+            await call(`/v1/webhooks/${open.webhook.id}`, { method: "DELETE" });
+            announce("Deleted");
+            reload();
+          }}
+        >
+          <p>Nothing more is delivered there, and its failed deliveries are forgotten.</p>
+        </Confirm>
+      )}
+      {open?.kind === "secret" && (
+        <Confirm
+          title="New secret"
+          verb="Create"
+          isDangerous
+          onClose={close}
+          act={async () => {
+            const made = await callJson<Webhook>(`/v1/webhooks/${open.webhook.id}`, { method: "PATCH", body: '{"secret":null}' });
+            setSecret(made.secret);
+          }}
+        >
+          <p>The old secret also signs for another 24 hours.</p>
+        </Confirm>
+      )}
+      {secret !== undefined && (
+        <Dialog title="The secret of the endpoint" onClose={() => setSecret(undefined)}>
+          <p>The service shows it only now. The receiver verifies deliveries with it.</p>
+          <p class="id">
+            <code class="break">{secret}</code> <Copy text={secret} name="secret" />
+          </p>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Create({ onClose, onCreated }: { onClose: () => void; onCreated: (made: Webhook) => void }) {
+  const [url, setUrl] = useState("");
+  const [types, setTypes] = useState<string[]>(["thread.destroyed"]);
+  const toggle = (type: string) => setTypes(types.includes(type) ? types.filter((other) => other !== type) : [...types, type]);
+  return (
+    <Confirm
+      title="New endpoint"
+      verb="Create"
+      onClose={onClose}
+      act={async () => onCreated(await callJson<Webhook>("/v1/webhooks", { method: "POST", body: JSON.stringify({ url, events: types }) }))}
+    >
+      <label class="field">
+        <span>URL</span>
+        <input type="url" required placeholder="https://example.com/hook" value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
+      </label>
+      <fieldset class="chips">
+        <legend>Events</legend>
+        {EVENT_TYPES.map((type) => (
+          <label key={type} class="check">
+            <input type="checkbox" checked={types.includes(type)} onChange={() => toggle(type)} /> {type}
+          </label>
+        ))}
+      </fieldset>
+    </Confirm>
+  );
+}
+
+interface FailedList {
+  failed: FailedEvent[];
+  next_cursor: string | null;
+}
+
+/** Events that an endpoint did not take for a day. */
+function Failed({ id }: { id: string }) {
+  const [more, setMore] = useState<{ failed: FailedEvent[]; next: string | null }>();
+  const [problem, setProblem] = useState<Problem>();
+  const first = useLoad((signal) => callJson<FailedList>(`/v1/webhooks/${id}/failed`, { signal }), [id]);
+  const failed = [...(first.value?.failed ?? []), ...(more?.failed ?? [])];
+  const next = more ? more.next : first.value?.next_cursor;
+  const read = async () => {
+    try {
+      const page = await callJson<FailedList>(`/v1/webhooks/${id}/failed`, { query: { cursor: next ?? undefined } });
+      setMore({ failed: [...(more?.failed ?? []), ...page.failed], next: page.next_cursor });
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  const replay = async (events?: string[]) => {
+    try {
+      const { replayed } = await callJson<{ replayed: number }>(`/v1/webhooks/${id}/replay`, {
+        method: "POST",
+        body: JSON.stringify(events ? { events } : {}),
+      });
+      announce(`${count(replayed)} scheduled again`);
+      setMore(undefined);
+      first.reload();
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  const retry = () => {
+    setProblem(undefined);
+    first.reload();
+  };
+  if (first.problem ?? problem) return <Failure problem={(first.problem ?? problem)!} onRetry={retry} />;
+  if (!first.value) return <Loading />;
+  if (failed.length === 0) return <p class="dim">No delivery has failed for good.</p>;
+  return (
+    <>
+      <div class="actions">
+        <strong>
+          {count(failed.length)}
+          {next ? " or more" : ""} failed
+        </strong>
+        <button type="button" onClick={() => void replay()}>
+          Replay all
+        </button>
+      </div>
+      <ul class="rows">
+        {failed.map((event) => (
+          <li key={event.event} class="row">
+            <span class="chip">{event.type}</span>
+            {event.thread_id && <ThreadId id={event.thread_id} />}
+            <span class="grow">{visible(event.last_error)}</span>
+            <span class="dim">
+              {event.attempts} attempts, <Ago at={event.time} />
+            </span>
+            <button type="button" onClick={() => void replay([event.event])}>
+              Replay
+            </button>
+          </li>
+        ))}
+      </ul>
+      {next && (
+        <button type="button" onClick={read}>
+          More
+        </button>
+      )}
+    </>
+  );
+}

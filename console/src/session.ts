@@ -1,0 +1,72 @@
+import { computed, effect, signal } from "@preact/signals";
+import { Problem, asProblem } from "./api/problem.js";
+import { base, call, callJson, refusal, useKey } from "./api/request.js";
+import type { ApiKey, ServerInfo } from "./api/types.js";
+import { replace } from "./route.js";
+
+/** The API key in use, without its secret; none until one is accepted. */
+export const session = signal<ApiKey | undefined>(undefined);
+
+/** Why there is no session, if that is known. */
+export const sessionProblem = signal<Problem | undefined>(undefined);
+
+/** What the service says about itself. */
+export const server = signal<ServerInfo | undefined>(undefined);
+
+const rights = computed(() => new Set(session.value?.rights));
+
+/** Whether the key may make calls that need this right. The service decides; pages only say in advance. */
+export function can(right: string): boolean {
+  const held = rights.value;
+  return held.has("all") || held.has(right) || (right === "threads.read" && held.has("threads"));
+}
+
+effect(() => {
+  const problem = refusal.value;
+  if (problem) close(problem);
+});
+
+/** Forgets the API key. */
+export function close(problem?: Problem): void {
+  useKey(undefined);
+  refusal.value = undefined;
+  session.value = undefined;
+  sessionProblem.value = problem;
+}
+
+/** Uses an API key from now on, if the service accepts it. */
+export async function open(apiKey: string): Promise<void> {
+  sessionProblem.value = undefined;
+  useKey(apiKey);
+  try {
+    session.value = await callJson<ApiKey>("/v1/api-keys/current");
+  } catch (error) {
+    close(asProblem(error));
+  }
+}
+
+/** Takes the token of a one-time link out of the address, and uses it. */
+export async function openByLink(): Promise<void> {
+  const [, token] = /^#once=([0-9a-f]{64})$/.exec(location.hash) ?? [];
+  if (!token) return;
+  replace("#/");
+  try {
+    const { text } = await call("/console/session", { method: "POST", headers: { authorization: `Bearer ${token}` } });
+    await open((JSON.parse(text) as { api_key: string }).api_key);
+  } catch (error) {
+    const problem = asProblem(error);
+    const isUsed = problem.status === 401;
+    close(isUsed ? new Problem(401, problem.code, "This link was used, or it is of an earlier run. The server printed another one.") : problem);
+  }
+}
+
+/** Reads what the service is. Without an answer, pages do without it. */
+export async function meet(): Promise<void> {
+  try {
+    server.value = await callJson<ServerInfo>("/", { headers: { accept: "application/json" } });
+  } catch {
+    server.value = undefined;
+  }
+}
+
+export const docs = base + "/docs/";

@@ -1,0 +1,120 @@
+/** Figures of the service at one moment, as far as its answer has them. */
+export interface Snapshot {
+  /** The process that answered. */
+  replica: string;
+  startedAt: number;
+  at: number;
+  /** Requests since the start of the process, by method and route. */
+  requests: Map<string, number>;
+  errors: number | undefined;
+  /** In milliseconds: of the last minute, or counts since the start. */
+  latency: Latency;
+  store: Latency;
+  routes: RouteFigures[];
+  storeRows: StoreFigures[];
+  threads: number | undefined;
+  /** Threads that were created, and that ended, since the start of the process. */
+  created: number | undefined;
+  ended: number | undefined;
+  /** Sizes of states after writes, in bytes. */
+  sizes: Latency;
+  memoryBytes: number | undefined;
+  memoryLimitBytes: number | undefined;
+  connections: number | undefined;
+  streams: number | undefined;
+  lagMs: number | undefined;
+}
+
+export type Latency = { percentiles: Percentiles } | { buckets: Buckets } | undefined;
+
+export interface Percentiles {
+  p50: number | null;
+  p90: number | null;
+  p99: number | null;
+}
+
+/** Upper bounds, and how many were no more than each. */
+export type Buckets = Map<number, number>;
+
+export interface RouteFigures extends Percentiles {
+  route: string;
+  requests: number;
+  errors: number | undefined;
+}
+
+export interface StoreFigures extends Percentiles {
+  operation: string;
+  calls: number;
+  failures: number | undefined;
+}
+
+/** A point of the plots: figures between two snapshots of one replica. */
+export interface Sample {
+  at: number;
+  rates: Map<string, number>;
+  total: number | null;
+  latency: Percentiles;
+  store: Percentiles;
+  threads: number | null;
+  /** A second. */
+  created: number | null;
+  ended: number | null;
+  memoryBytes: number | null;
+  lagMs: number | null;
+}
+
+const NOTHING: Percentiles = { p50: null, p90: null, p99: null };
+
+/** The point at `after`, with rates since `before`. */
+export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample {
+  const seconds = before ? (after.at - before.at) / 1_000 : 0;
+  const rates = new Map<string, number>();
+  let total: number | null = null;
+  if (before && seconds > 0) {
+    total = 0;
+    for (const [route, count] of after.requests) {
+      const rate = Math.max(0, count - (before.requests.get(route) ?? 0)) / seconds;
+      rates.set(route, rate);
+      total += rate;
+    }
+  }
+  const rate = (earlier: number | undefined, later: number | undefined) =>
+    earlier === undefined || later === undefined || seconds <= 0 ? null : Math.max(0, later - earlier) / seconds;
+  return {
+    at: after.at,
+    created: rate(before?.created, after.created),
+    ended: rate(before?.ended, after.ended),
+    rates,
+    total,
+    latency: percentiles(before?.latency, after.latency),
+    store: percentiles(before?.store, after.store),
+    threads: after.threads ?? null,
+    memoryBytes: after.memoryBytes ?? null,
+    lagMs: after.lagMs ?? null,
+  };
+}
+
+export function percentiles(before: Latency, after: Latency): Percentiles {
+  if (!after) return NOTHING;
+  if ("percentiles" in after) return after.percentiles;
+  const earlier = before && "buckets" in before ? before.buckets : new Map<number, number>();
+  const counts = [...after.buckets].sort(([a], [b]) => a - b).map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)] as const);
+  const at = (part: number) => quantile(counts, part);
+  return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
+}
+
+/** A quantile of cumulative buckets, linear within a bucket as in Prometheus. */
+function quantile(counts: (readonly [number, number])[], part: number): number | null {
+  const all = counts.at(-1)?.[1] ?? 0;
+  if (all <= 0) return null;
+  const wanted = part * all;
+  let [low, below] = [0, 0];
+  for (const [bound, count] of counts) {
+    if (count >= wanted) {
+      if (!Number.isFinite(bound)) return low;
+      return count === below ? bound : low + ((bound - low) * (wanted - below)) / (count - below);
+    }
+    [low, below] = [bound, count];
+  }
+  return low;
+}

@@ -1,0 +1,53 @@
+import type { ComponentChildren } from "preact";
+import type { Problem } from "../api/problem.js";
+import { Copy } from "./copy.js";
+
+/** An error in the words of the service. */
+export function Failure({ problem, onRetry }: { problem: Problem; onRetry?: (() => void) | undefined }) {
+  return (
+    <div class="failure" role="alert">
+      <p>
+        <strong>{problem.status ? `${problem.status} ${problem.code}` : problem.code}</strong> {problem.message}
+      </p>
+      {problem.requestId && (
+        <p class="dim">
+          Request <code>{problem.requestId}</code> <Copy text={problem.requestId} name="request id" />
+        </p>
+      )}
+      {onRetry && (
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** In place of an empty list: the next step. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+/** In place of a page that the key does not open. */
+export function Missing({ right }: { right: string }) {
+  return (
+    <Empty title="This API key does not open this page.">
+      <p>
+        It needs the right <code>{right}</code>. Give it to the key with the setting <code>api_key_rights</code>, or use another key.
+      </p>
+    </Empty>
+  );
+}
+
+export function Loading() {
+  return (
+    <p class="dim" role="status">
+      Loading …
+    </p>
+  );
+}

@@ -1,0 +1,23 @@
+import { now } from "../clock.js";
+import { ago, duration } from "../format.js";
+
+/** A time by how long ago it was. */
+export function Ago({ at }: { at: string | null | undefined }) {
+  if (!at) return <span>–</span>;
+  return (
+    <time dateTime={at} title={at}>
+      {ago(now.value - Date.parse(at))}
+    </time>
+  );
+}
+
+/** The time until a thread ends, if nobody uses it. */
+export function Left({ until }: { until: string | null }) {
+  if (!until) return <span>–</span>;
+  const ms = Date.parse(until) - now.value;
+  return (
+    <time dateTime={until} title={until} class={ms < 60_000 ? "warn" : ""}>
+      {ms <= 0 ? "over" : duration(ms)}
+    </time>
+  );
+}

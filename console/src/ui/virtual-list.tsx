@@ -1,0 +1,97 @@
+import type { ComponentChild } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useActiveList } from "../keyboard.js";
+
+/** Lines above and below the visible ones. */
+const SPARE = 8;
+
+/**
+ * A list that has elements for its visible lines only, all of one height. It scrolls with the page, so that a phone has one
+ * thing to scroll. `j` and `k` move the focus from line to line.
+ */
+export function VirtualList({
+  name,
+  length,
+  rowHeight,
+  row,
+  role = "list",
+  onNearEnd,
+}: {
+  name: string;
+  length: number;
+  rowHeight: number;
+  /** The line, whose outer element spreads these properties. */
+  row: (index: number, properties: RowProperties) => ComponentChild;
+  role?: "list" | "tree";
+  onNearEnd?: (() => void) | undefined;
+}) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [[from, to], setRange] = useState<[number, number]>([0, 40]);
+  const [active, setActive] = useState(-1);
+  const wantsFocus = useRef(false);
+
+  useLayoutEffect(() => {
+    const list = ref.current!;
+    const scroller = list.closest<HTMLElement>("[data-scroller]")!;
+    let frame = 0;
+    const measure = () => {
+      frame = 0;
+      const top = scroller.getBoundingClientRect().top - list.getBoundingClientRect().top;
+      const first = Math.max(0, Math.floor(top / rowHeight) - SPARE);
+      const last = Math.min(length, Math.ceil((top + scroller.clientHeight) / rowHeight) + SPARE);
+      setRange(([a, b]) => (a === first && b === Math.max(first, last) ? [a, b] : [first, Math.max(first, last)]));
+    };
+    const later = () => (frame ||= requestAnimationFrame(measure));
+    measure();
+    scroller.addEventListener("scroll", later, { passive: true });
+    const observer = new ResizeObserver(later);
+    observer.observe(scroller);
+    observer.observe(list.parentElement!);
+    return () => {
+      cancelAnimationFrame(frame);
+      scroller.removeEventListener("scroll", later);
+      observer.disconnect();
+    };
+  }, [length, rowHeight]);
+
+  useEffect(() => {
+    if (to >= length - SPARE) onNearEnd?.();
+  }, [to, length, onNearEnd]);
+
+  useLayoutEffect(() => {
+    if (!wantsFocus.current || active < from || active >= to) return;
+    wantsFocus.current = false;
+    const line = ref.current!.querySelector<HTMLElement>(`[data-index="${active}"]`);
+    line?.focus({ preventScroll: true });
+  });
+
+  useActiveList((step) => {
+    if (length === 0) return;
+    const next = Math.max(0, Math.min(length - 1, active < 0 ? 0 : active + step));
+    const list = ref.current!;
+    const scroller = list.closest<HTMLElement>("[data-scroller]")!;
+    const top = list.getBoundingClientRect().top + next * rowHeight - scroller.getBoundingClientRect().top;
+    const margin = 2 * rowHeight;
+    if (top < margin) scroller.scrollTop += top - margin;
+    else if (top + rowHeight > scroller.clientHeight - margin) scroller.scrollTop += top + rowHeight + margin - scroller.clientHeight;
+    wantsFocus.current = true;
+    setActive(next);
+  });
+
+  const rows: ComponentChild[] = [];
+  for (let index = from; index < Math.min(to, length); index++) {
+    const style = { top: `${index * rowHeight}px`, height: `${rowHeight}px` };
+    rows.push(row(index, { "data-index": index, style, isActive: index === active }));
+  }
+  return (
+    <div ref={ref} class="virtual" role={role} aria-label={name} style={{ height: `${length * rowHeight}px` }}>
+      {rows}
+    </div>
+  );
+}
+
+export interface RowProperties {
+  "data-index": number;
+  style: { top: string; height: string };
+  isActive: boolean;
+}

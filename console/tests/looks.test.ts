@@ -1,0 +1,125 @@
+/** How pages look and read: axe finds no serious fault, and each page has a screenshot at two sizes. */
+
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import type { Page } from "playwright-core";
+import { API_KEY, STORE, type Server, api, enter, newContext, newThread, noErrors, pageOf, push, startServer, visit } from "./support/console.js";
+
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const SCREENSHOTS = join(process.env["SCREENSHOTS"]!, STORE);
+
+/** A page, its address, and something that it shows when it is there. */
+type Look = [name: string, fragment: string, shown: string];
+
+let server: Server;
+let looks: Look[];
+before(async () => {
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  server = await startServer();
+  const words = "The quick brown fox jumps over the lazy dog. ";
+  for (let i = 0; i < 30; i++)
+    await newThread(server, { owner: i % 3 ? "ada" : "grace", metadata: { title: `Conversation ${i}`, language: "en" }, state: { tokens: i, text: words.repeat(i * 40) } });
+  const messages = Array.from({ length: 12 }, (_, i) => ({ role: i % 2 ? "assistant" : "user", content: words.repeat(1 + (i % 4)) }));
+  const tools = { role: "assistant", content: null, tool_calls: [{ id: "1", function: { name: "weather", arguments: "{}" } }] };
+  const id = await newThread(server, { owner: "ada", metadata: { title: "A trip to Oslo" }, state: { messages: [...messages, tools], settings: { model: "m-1", temperature: 0.5 }, list: [1, null, true, "text"] } });
+  for (let i = 0; i < 5; i++) await api(server, "POST", `/v1/threads/${id}/history`, { id: `item-${i}`, value: { step: i, note: words } });
+  await api(server, "POST", `/v1/threads/${id}/checkpoints`, { name: "before the booking" });
+  await api(server, "POST", "/v1/scopes/kv/set", { scope: `thread:${id}`, key: "user/name", value: "Ada" });
+  await api(server, "POST", "/v1/scopes/tasks/set", { scope: `thread:${id}`, tasks: [{ id: "1", content: "Book the train", status: "in_progress" }, { id: "2", content: "Pack", status: "completed" }] });
+  await api(server, "POST", "/v1/webhooks", { url: "https://example.com/hook", events: ["thread.created", "thread.destroyed"] });
+  const ended = await newThread(server, { metadata: { title: "An old conversation" }, state: { messages } });
+  await api(server, "DELETE", `/v1/threads/${ended}`);
+  looks = [
+    ["playground", "#/playground", "Create a thread"],
+    ["threads", "#/threads", "newest first"],
+    ["thread-chat", pageOf(id, "chat"), "tool_calls"],
+    ["thread-state", pageOf(id, "state"), '"settings"'],
+    ["thread-history", pageOf(id, "history"), "item-4"],
+    ["thread-checkpoints", pageOf(id, "checkpoints"), "before the booking"],
+    ["thread-scope", pageOf(id, "scope"), "Book the train"],
+    ["events", "#/events", "thread.created"],
+    ["webhooks", "#/webhooks", "https://example.com/hook"],
+    ["archives", "#/archives", "destroyed"],
+    ["archive", `#/archives/${pageOf(ended).split("/").at(-1)}`, "Restore"],
+    ["statistics", "#/statistics", "Large states"],
+    ["settings", "#/settings", "thread_ttl_seconds"],
+    ["overview", "#/overview", "Requests by route"],
+  ];
+});
+
+async function faults(page: Page): Promise<string[]> {
+  const results = await page.evaluate(async () => {
+    const { axe } = window as unknown as { axe: { run: (options: object) => Promise<{ violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
+    return (await axe.run({ resultTypes: ["violations"] })).violations;
+  });
+  const serious = results.filter(({ impact }) => impact === "serious" || impact === "critical");
+  return serious.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 200)} ${failureSummary}`).join("\n")}`);
+}
+
+for (const [size, width, height, colorScheme] of [["desktop", 1280, 800, "light"], ["phone", 390, 844, "dark"]] as const) {
+  test(`pages on a ${size}, ${colorScheme}`, async (t) => {
+    // axe is a script of the test, which the policy of the page would not run
+    const context = await newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce", bypassCSP: true });
+    await context.addInitScript({ path: AXE });
+    const page = await context.newPage();
+    await page.goto(`${server.url}/console/`);
+    await page.getByLabel("API key").waitFor();
+    const check = async (name: string) => {
+      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${size}.png`) });
+      assert.deepEqual(await faults(page), [], name);
+      const { scroll, client } = await page.evaluate(() => ({ scroll: document.querySelector("main")!.scrollWidth, client: document.querySelector("main")!.clientWidth }));
+      assert.ok(scroll <= client, `${name} is ${scroll - client} px too wide`);
+    };
+    await t.test("login", () => check("login"));
+    await enter(page, API_KEY);
+    await page.locator(".shell").waitFor();
+    for (const [name, fragment, shown] of looks) {
+      await t.test(name, async () => {
+        await visit(page, fragment);
+        if (name === "events") {
+          await page.locator(".status.on").waitFor();
+          const id = await newThread(server, { state: { messages: [] } });
+          await push(server, id, "user", "Hello");
+          await api(server, "DELETE", `/v1/threads/${id}`);
+          await page.getByRole("list", { name: "Events" }).getByRole("listitem").filter({ hasText: "thread.destroyed" }).waitFor();
+        }
+        await page.getByText(shown).first().waitFor();
+        if (name === "playground") {
+          await page.getByRole("button", { name: "Create a thread", exact: true }).click();
+          await page.getByLabel("Left pane").getByText("listening").waitFor();
+          await page.getByRole("button", { name: "Push from both at once" }).click();
+          await page.getByLabel("Right pane").getByText("From the left pane").waitFor();
+        }
+        if (name === "overview") await page.getByRole("img", { name: /Latency in ms, now: median \d/ }).waitFor();
+        await check(name);
+      });
+    }
+    await t.test("dialogs", async () => {
+      await visit(page, looks.find(([name]) => name === "thread-state")![1]);
+      await page.getByRole("button", { name: "Edit settings" }).click();
+      await check("dialog-edit");
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Destroy" }).click();
+      await check("dialog-destroy");
+      await page.keyboard.press("Escape");
+      await page.locator("main").focus();
+      await page.keyboard.press("?");
+      await page.getByRole("dialog").waitFor();
+      await check("dialog-keys");
+      await page.keyboard.press("Escape");
+    });
+    if (size === "phone") {
+      await t.test("menu", async () => {
+        await page.getByRole("button", { name: "Menu" }).click();
+        await page.getByRole("navigation", { name: "Pages" }).waitFor();
+        await check("menu");
+        await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Threads" }).click();
+        await page.getByRole("heading", { name: "Threads" }).waitFor();
+      });
+    }
+    noErrors();
+  });
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { after } from "node:test";
+import { type Browser, type BrowserContext, type BrowserContextOptions, type Page, chromium } from "playwright-core";
+import { API_KEY, type Server } from "../../../clients/typescript/tests/support/server.js";
+import { until as wait } from "../../../clients/typescript/tests/support/until.js";
+
+export { API_KEY, STORE, type Server, startServer } from "../../../clients/typescript/tests/support/server.js";
+
+/** A condition that holds within a second on a free machine may take long where other tests run. */
+const PATIENCE_MS = 60_000;
+
+export const until = (what: string, condition: () => unknown, ms = PATIENCE_MS) => wait(what, condition, ms);
+
+let browser: Promise<Browser> | undefined;
+after(async () => (await browser)?.close());
+
+/** Errors of pages, which no test may have. */
+const errors: string[] = [];
+
+/** A new context of the one browser, as another person has it. */
+export async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  browser ??= chromium.launch({
+    executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+  });
+  const context = await (await browser).newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
+  return context;
+}
+
+/** Opens a page of the console, before any key is given. Errors of its scripts and breaches of its policy fail the test. */
+export async function openPage(server: Server, context: BrowserContext, fragment = ""): Promise<Page> {
+  const page = await context.newPage();
+  page.on("pageerror", (error) => errors.push(String(error.stack)));
+  page.on("dialog", (dialog) => {
+    errors.push(`a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("console", (message) => {
+    if (/Content Security Policy|TrustedScript|TrustedHTML/.test(message.text())) errors.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (!/^blob:|^data:/.test(request.url()) && new URL(request.url()).origin !== server.url) errors.push(`a request to ${request.url()}`);
+  });
+  await page.goto(`${server.url}/console/${fragment}`);
+  return page;
+}
+
+/** Opens the console with a key, at a page of it. */
+export async function openConsole(server: Server, fragment = "#/overview", key = API_KEY, context?: BrowserContext): Promise<Page> {
+  const page = await openPage(server, context ?? (await newContext()), fragment);
+  await enter(page, key);
+  await page.locator(".shell").waitFor();
+  return page;
+}
+
+export async function enter(page: Page, key: string): Promise<void> {
+  await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Open" }).click();
+}
+
+/** Fails if a page had an error since the last call. */
+export function noErrors(): void {
+  assert.deepEqual(errors.splice(0), []);
+}
+
+/** The fragment of a thread's page. */
+export const pageOf = (id: string, part = "") => `#/threads/${hashOf(id)}${part && "/" + part}`;
+export const hashOf = (id: string) => createHash("sha256").update(id).digest("hex").slice(0, 16);
+
+export async function visit(page: Page, fragment: string): Promise<void> {
+  await page.evaluate((fragment) => void (location.hash = fragment), fragment);
+}
+
+/** Calls the service as a back end. The body is a value, or JSON text. */
+export async function api<T = any>(server: Server, method: string, path: string, body?: unknown, key = API_KEY): Promise<T> {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const init: RequestInit = { method, headers };
+  if (body !== undefined) init.body = typeof body === "string" ? body : JSON.stringify(body);
+  let response = await fetch(server.url + path, init);
+  // a machine that gives this process no time for 5 s has the server give up the connection before it has a request
+  for (let tries = 0; response.status === 408 && tries < 3; tries++) response = await fetch(server.url + path, init);
+  const text = await response.text();
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+/** A new thread's id. */
+export async function newThread(server: Server, body: unknown = {}): Promise<string> {
+  return (await api<{ id: string }>(server, "POST", "/v1/threads", body)).id;
+}
+
+export const push = (server: Server, id: string, role: string, content: string) =>
+  api(server, "POST", `/v1/threads/${id}/state/messages/push`, { role, content });

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { afterEach, before, test } from "node:test";
+import { API_KEY, type Server, api, hashOf, newContext, newThread, noErrors, openConsole, pageOf, startServer, visit } from "./support/console.js";
+
+let server: Server;
+const ids: string[] = [];
+before(async () => {
+  server = await startServer();
+  for (const [owner, title] of [["ada", "First"], ["grace", "Second"], ["ada", "Third"]] as const)
+    ids.push(await newThread(server, { owner, metadata: { title }, state: { messages: [{ role: "user", content: title }] } }));
+  await newThread(server, { metadata: { title: "Without an owner" } });
+});
+afterEach(noErrors);
+
+const titles = async (page: Awaited<ReturnType<typeof openConsole>>) => (await page.locator(".thread-row .thread-meta").allTextContents()).map((text) => text.trim());
+
+test("threads are listed with the newest first", async () => {
+  const page = await openConsole(server, "#/threads");
+
+  await page.getByText("4 threads, newest first").waitFor();
+
+  assert.deepEqual(await titles(page), ["Without an owner", "Third", "Second", "First"].map((title) => `title: "${title}"`));
+  const row = page.locator(".thread-row", { hasText: "Third" });
+  assert.equal(await row.getByRole("meter").getAttribute("aria-valuemax"), "1048576");
+  assert.match((await row.locator(".thread-times").textContent())!, /59 min|1 h 0 min/);
+});
+
+test("a list is filtered by owner and by metadata", async () => {
+  const page = await openConsole(server, "#/threads");
+  await page.getByText("4 threads").waitFor();
+
+  await page.getByLabel("Owner").fill("ada");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("2 threads").waitFor();
+  assert.deepEqual(await titles(page), ['title: "Third"', 'title: "First"']);
+
+  await page.getByLabel("Metadata key").fill("title");
+  await page.getByLabel("has the text").fill("First");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("1 thread,").waitFor();
+
+  await page.getByLabel("has the text").fill("Nothing");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("No thread fits.").waitFor();
+});
+
+test("an id opens its thread, and the address has a hash of it only", async () => {
+  const page = await openConsole(server, "#/threads");
+  await page.getByText("4 threads").waitFor();
+
+  await page.keyboard.press("/");
+  await page.keyboard.type(ids[0]!);
+  await page.keyboard.press("Enter");
+
+  await page.getByRole("heading", { name: ids[0]! }).waitFor();
+  assert.ok(page.url().endsWith(pageOf(ids[0]!)), page.url());
+  assert.ok(!page.url().includes(ids[0]!));
+});
+
+test("a shared link finds its thread in another browser", async () => {
+  const page = await openConsole(server, pageOf(ids[1]!, "state"));
+  await page.getByRole("heading", { name: ids[1]! }).waitFor();
+
+  // the log has the first 8 digits
+  await visit(page, `#/threads/${hashOf(ids[2]!).slice(0, 8)}`);
+  await page.getByRole("heading", { name: ids[2]! }).waitFor();
+
+  await visit(page, "#/threads/0123456789abcdef");
+  await page.getByText("No thread has this address.").waitFor();
+  await visit(page, "#/threads/x");
+  await page.getByText("This address names no thread.").waitFor();
+});
+
+test("keys move in the list, open a thread and show the help", async () => {
+  const page = await openConsole(server, "#/threads");
+  await page.getByText("4 threads").waitFor();
+
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  assert.match((await page.locator(":focus").textContent())!, /Third/);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: ids[2]! }).waitFor();
+
+  await page.keyboard.press("u");
+  await page.getByText("4 threads").waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").getByText("Next and previous line").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("e");
+  await page.getByRole("heading", { name: "Events" }).waitFor();
+});
+
+test("ids are copied", async () => {
+  const context = await newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await openConsole(server, "#/threads", API_KEY, context);
+
+  await page.locator(".thread-row", { hasText: "First" }).getByRole("button", { name: "Copy id" }).click();
+
+  await page.getByText("Copied: id").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), ids[0]);
+});
+
+test("a service without threads offers to begin, and the next start shows the overview", async () => {
+  const fresh = await startServer();
+  const page = await openConsole(fresh, "#/threads");
+  await page.getByText("There are no threads yet.").waitFor();
+  await visit(page, "#/");
+  await page.getByRole("heading", { name: "Playground" }).waitFor();
+
+  await api(fresh, "POST", "/v1/threads", {});
+  await visit(page, "#/events");
+  await visit(page, "#/");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+});

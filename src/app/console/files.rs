@@ -1,0 +1,173 @@
+//! The built files of the console.
+
+use std::io::Write;
+use std::sync::OnceLock;
+
+use actix_web::http::header::{
+    AcceptEncoding, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    Encoding, EntityTag, Header, HeaderName, IfNoneMatch, REFERRER_POLICY, VARY,
+};
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse, Resource};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
+
+use crate::http::read_only;
+
+/// The pages run their own script and call this server, and nothing else. They write text into their elements and never
+/// markup: with Trusted Types the browser rejects every way to write any. No page may show them in a frame, where a
+/// visitor could be led to click on something else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types 'none'";
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// A file as it is sent.
+struct File {
+    path: &'static str,
+    kind: &'static str,
+    bytes: &'static [u8],
+    prepared: OnceLock<Prepared>,
+}
+
+/// Parts of a file that are computed once, at its first use.
+struct Prepared {
+    /// The digest of its bytes.
+    digest: String,
+    gzip: Bytes,
+}
+
+static FILES: [File; 4] = [
+    File::new(
+        "/console/",
+        "text/html; charset=utf-8",
+        include_bytes!("dist/index.html"),
+    ),
+    File::new(
+        "/console/console.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("dist/console.js"),
+    ),
+    File::new(
+        "/console/console.css",
+        "text/css; charset=utf-8",
+        include_bytes!("dist/console.css"),
+    ),
+    File::new(
+        "/console/icon.svg",
+        "image/svg+xml",
+        include_bytes!("dist/icon.svg"),
+    ),
+];
+
+/// A resource for each file.
+pub(super) fn resources() -> impl Iterator<Item = Resource> {
+    FILES.iter().map(|file| {
+        read_only(file.path, move |request: HttpRequest| {
+            std::future::ready(file.answer(&request))
+        })
+    })
+}
+
+impl File {
+    const fn new(path: &'static str, kind: &'static str, bytes: &'static [u8]) -> Self {
+        Self {
+            path,
+            kind,
+            bytes,
+            prepared: OnceLock::new(),
+        }
+    }
+
+    fn prepared(&self) -> &Prepared {
+        self.prepared.get_or_init(|| Prepared {
+            digest: hex::encode(&Sha256::digest(self.bytes)[..16]),
+            gzip: compressed(self.bytes),
+        })
+    }
+
+    /// A browser asks for each file again with the tag that it has: with a new program come new files.
+    fn answer(&self, request: &HttpRequest) -> HttpResponse {
+        let Prepared { digest, gzip } = self.prepared();
+        let is_gzip = accepts_gzip(request);
+        let tag = EntityTag::new_strong(match is_gzip {
+            true => format!("{digest}-gzip"),
+            false => digest.clone(),
+        });
+        let is_known = is_known(request, &tag);
+        let mut answer = match is_known {
+            true => HttpResponse::NotModified(),
+            false => HttpResponse::Ok(),
+        };
+        answer
+            .insert_header((ETAG, tag))
+            .insert_header((CACHE_CONTROL, "no-cache"))
+            .insert_header((VARY, "accept-encoding"))
+            .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+            .insert_header((REFERRER_POLICY, "no-referrer"))
+            .insert_header((OPENER_POLICY, "same-origin"))
+            .insert_header((RESOURCE_POLICY, "same-origin"));
+        if is_known {
+            return answer.finish();
+        }
+        answer.insert_header((CONTENT_TYPE, self.kind));
+        if is_gzip {
+            answer.insert_header((CONTENT_ENCODING, "gzip"));
+            return answer.body(gzip.clone());
+        }
+        answer.body(self.bytes)
+    }
+}
+
+fn accepts_gzip(request: &HttpRequest) -> bool {
+    let offered = [Encoding::gzip(), Encoding::identity()];
+    let accepted = AcceptEncoding::parse(request).ok();
+    let best = accepted.and_then(|accepted| accepted.negotiate(offered.iter()));
+    best == Some(Encoding::gzip())
+}
+
+fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
+    match IfNoneMatch::parse(request) {
+        Ok(IfNoneMatch::Any) => true,
+        Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(tag)),
+        Err(_) => false,
+    }
+}
+
+fn compressed(bytes: &[u8]) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let written = encoder.write_all(bytes);
+    let finished = written.and_then(|()| encoder.finish());
+    finished.expect("memory takes all that is written").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For all files together, as a browser loads them.
+    const COMPRESSED_MAX_BYTES: usize = 250 * 1024;
+
+    #[test]
+    fn the_files_are_small() {
+        let bytes: usize = FILES.iter().map(|file| file.prepared().gzip.len()).sum();
+
+        assert!(bytes <= COMPRESSED_MAX_BYTES, "{bytes}");
+    }
+
+    #[test]
+    fn the_page_has_no_script_of_its_own_and_names_no_other_host() {
+        let page = std::str::from_utf8(FILES[0].bytes).unwrap();
+
+        for script in page.match_indices("<script") {
+            let tag = &page[script.0..];
+            let (tag, rest) = tag.split_once('>').unwrap();
+            assert!(tag.contains(" src=\"./"), "{tag}");
+            assert!(rest.starts_with("</script>"), "{rest}");
+        }
+        assert!(!page.contains("<style"));
+        assert!(!page.contains("://"), "{page}");
+    }
+}

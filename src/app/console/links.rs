@@ -1,0 +1,122 @@
+//! Links that open the console without an API key.
+
+use std::sync::Arc;
+
+use subtle::ConstantTimeEq;
+use tokio::sync::watch;
+
+use crate::config::Settings;
+use crate::identity::{ApiKey, ApiKeys};
+
+/// The name of the run's API key, for the log.
+const NAME: &str = "console";
+
+/// One-time links to the console, for a server that only this machine can reach and that has no API keys.
+///
+/// The person at its terminal is its operator then. A link is worth an API key of this run. Clones share them.
+#[derive(Clone)]
+pub struct ConsoleLinks {
+    /// The API key that a link is exchanged for.
+    api_key: Arc<str>,
+    /// The token of the next link.
+    token: Arc<watch::Sender<String>>,
+}
+
+impl ConsoleLinks {
+    /// The links of a run, if its settings are those that they are for: the embedded store, a loopback address, and no API
+    /// keys.
+    pub(in crate::app) fn for_run(settings: &Settings) -> Option<Self> {
+        let is_alone = settings.store.redis_url.is_none() && settings.listen.ip().is_loopback();
+        (is_alone && settings.api_keys.is_empty()).then(|| Self {
+            api_key: random().into(),
+            token: Arc::new(watch::Sender::new(random())),
+        })
+    }
+
+    /// The run's API key, which can do everything.
+    pub(in crate::app) fn api_keys(&self) -> ApiKeys {
+        ApiKeys::new([(ApiKey::named(NAME), &*self.api_key)])
+    }
+
+    /// The token of the next link, and of each one that takes its place when it is used.
+    #[must_use]
+    pub fn tokens(&self) -> watch::Receiver<String> {
+        self.token.subscribe()
+    }
+
+    /// The path of the link with that token. A browser sends no fragment, so the token is in no log of a proxy.
+    #[must_use]
+    pub fn path(token: &str) -> String {
+        format!("/console/#once={token}")
+    }
+
+    /// The API key, for the token of the next link. The token is used with that, and another one takes its place.
+    pub(super) fn exchange(&self, token: &str) -> Option<&str> {
+        let is_used = self.token.send_if_modified(|current| {
+            let fits = bool::from(current.as_bytes().ct_eq(token.as_bytes()));
+            if fits {
+                *current = random();
+            }
+            fits
+        });
+        is_used.then_some(&*self.api_key)
+    }
+}
+
+impl std::fmt::Debug for ConsoleLinks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConsoleLinks").finish_non_exhaustive()
+    }
+}
+
+/// 32 random bytes, as text for a URL.
+fn random() -> String {
+    hex::encode(rand::random::<[u8; 32]>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layers;
+
+    #[test]
+    fn only_a_server_of_its_own_machine_and_memory_without_keys_has_links() {
+        let has_links = |name: &str, value: &str| {
+            let flags = [(name.into(), value.into())].into();
+            let layers = Layers {
+                flags,
+                ..Layers::default()
+            };
+            let settings = Settings::parse(layers.merge().unwrap()).unwrap();
+            ConsoleLinks::for_run(&settings).is_some()
+        };
+
+        assert!(has_links("listen", "127.0.0.1:0"));
+        assert!(has_links("listen", "[::1]:8080"));
+        assert!(!has_links(
+            "api_keys",
+            "ops:0123456789abcdef0123456789abcdef"
+        ));
+        #[cfg(feature = "redis")]
+        assert!(!has_links("redis_url", "redis://127.0.0.1"));
+    }
+
+    #[test]
+    fn a_link_opens_once_and_the_next_one_differs() {
+        let links = ConsoleLinks {
+            api_key: "key".into(),
+            token: Arc::new(watch::Sender::new(random())),
+        };
+        let tokens = links.tokens();
+        let first = tokens.borrow().clone();
+
+        assert_eq!(links.exchange(&first[1..]), None);
+        assert_eq!(links.exchange(&first), Some("key"));
+        assert_eq!(links.exchange(&first), None);
+
+        let second = tokens.borrow().clone();
+        assert_ne!(first, second);
+        assert_eq!(links.exchange(&second), Some("key"));
+        assert!(!format!("{links:?}").contains(&*tokens.borrow()));
+    }
+}

@@ -1,0 +1,26 @@
+//! The settings of a run, for operators.
+
+use std::sync::Arc;
+
+use crate::config::{Provenance, Setting};
+use crate::http::SettingObject;
+
+/// The settings with their values, in the order of the default file.
+pub(super) fn of(provenance: &Provenance) -> Arc<[SettingObject]> {
+    let rows = provenance
+        .rows()
+        .map(|[name, value, source]| (name, value, source));
+    let documented = Setting::all();
+    rows.filter_map(|(name, value, source)| {
+        let setting = documented.iter().find(|setting| setting.name == name)?;
+        Some(SettingObject {
+            group: setting.group,
+            name: setting.name,
+            value: value.clone(),
+            default: setting.default,
+            source: source.clone(),
+            help: setting.help.clone(),
+        })
+    })
+    .collect()
+}

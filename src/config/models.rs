@@ -1,0 +1,303 @@
+//! Settings of the model loop: upstreams, the models there, the limits of turns.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::time::Duration;
+
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+use super::keys::named_secrets;
+use super::mask::mask;
+use super::online::{self, OnlineSettings};
+use super::values::Values;
+use super::warning::Warning;
+use crate::domain::{TTL_MAX, TTL_MIN, TurnLimits, is_name};
+use crate::identity::ApiKeys;
+use crate::upstreams::{UpstreamUrl, UpstreamUrlError};
+
+const UPSTREAM_FORM: &str = "it must be a name, a kind and a URL, with spaces between";
+const MODEL_FORM: &str =
+    "it must be a name, an upstream and, if it differs, the name there, with spaces between";
+const TAKEN: &str = "its name is taken by an earlier one";
+
+/// The models that the server calls, and the limits of turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSettings {
+    /// The services that have models, each with another name.
+    pub upstreams: Vec<UpstreamSetting>,
+    /// The models, never empty. The first one that matches a requested name is used.
+    pub models: Vec<ModelSetting>,
+    /// How long one answer of a model may take, up to its last byte.
+    pub upstream_timeout: Duration,
+    /// How often a request to an upstream is repeated, 0 to 10 times.
+    pub upstream_retries: u32,
+    /// The limit of tokens for requests that set none, where the API of an upstream wants one, 1 to 1,000,000.
+    pub upstream_max_output_tokens: u64,
+    /// Limits and lifetimes of turns.
+    pub limits: TurnLimits,
+    /// The tools that ask other servers.
+    pub online: OnlineSettings,
+}
+
+/// A service that has models. The debug form contains neither the key nor the path.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UpstreamSetting {
+    /// Its name in the settings: 1 to 64 of `A-Za-z0-9._-`.
+    pub name: String,
+    /// The API that it speaks.
+    pub kind: UpstreamKind,
+    /// Where its API begins: an http or https URL with a host, without credentials, query and fragment, and without
+    /// the slash at its end.
+    pub url: String,
+    /// The key that it gets, in visible ASCII. Without one, it gets no credential.
+    pub key: Option<String>,
+}
+
+/// The API that an upstream speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpstreamKind {
+    /// OpenAI's Chat Completions, as many services have it.
+    OpenAiChat,
+    /// OpenAI's Responses.
+    OpenAiResponses,
+    /// Anthropic's Messages.
+    Anthropic,
+}
+
+/// A model that clients may request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSetting {
+    /// The name that clients request: 1 to 128 visible ASCII characters without a comma. A `*` at its end stands for
+    /// any text.
+    pub pattern: String,
+    /// The name of its upstream, one of [`ModelSettings::upstreams`].
+    pub upstream: String,
+    /// The name that goes upstream, unless it is the requested one. It has the form of `pattern`, without `*`.
+    pub name_there: Option<String>,
+}
+
+impl UpstreamKind {
+    const ALL: [Self; 3] = [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic];
+
+    /// Its name in the settings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+impl fmt::Debug for UpstreamSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamSetting")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .field("url", &mask("upstreams", &self.url))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads the settings, which are checked even without models.
+pub(super) fn read(
+    values: &mut Values,
+    api_keys: &ApiKeys,
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<ModelSettings>, SettingsError> {
+    let mut upstreams = upstreams(&values.take("upstreams"))?;
+    let file = values.take("upstream_keys_file");
+    let keys = values.take("upstream_keys").or_file(file)?;
+    give_keys(&mut upstreams, &keys)?;
+    let models = models(&values.take("models"), &upstreams)?;
+    let rule = "a number of milliseconds, 100 to 3600000";
+    let timeout_ms = values
+        .take("upstream_timeout_ms")
+        .within(100..=3_600_000, rule)?;
+    let retries = values
+        .take("upstream_retries")
+        .within(0..=10, "a number of retries, 0 to 10")?;
+    let rule = "a number of tokens, 1 to 1000000";
+    let max_output_tokens = values
+        .take("upstream_max_output_tokens")
+        .within(1..=1_000_000, rule)?;
+    let limits = limits(values)?;
+    let online = online::read(values, &upstreams)?;
+    if models.is_empty() {
+        return Ok(None);
+    }
+    if api_keys.is_empty() {
+        warnings.push(Warning::ModelsWithoutApiKey);
+    }
+    Ok(Some(ModelSettings {
+        upstreams,
+        models,
+        upstream_timeout: Duration::from_millis(timeout_ms),
+        upstream_retries: retries as u32,
+        upstream_max_output_tokens: max_output_tokens,
+        limits,
+        online,
+    }))
+}
+
+fn upstreams(given: &Given) -> Result<Vec<UpstreamSetting>, SettingsError> {
+    let mut names = HashSet::new();
+    let read = |(index, text)| {
+        let upstream = upstream(text).map_err(|rule| fault(given, index, rule))?;
+        if !names.insert(upstream.name.clone()) {
+            return Err(fault(given, index, TAKEN));
+        }
+        Ok(upstream)
+    };
+    given.items().enumerate().map(read).collect()
+}
+
+/// Reads one upstream, still without its key.
+fn upstream(text: &str) -> Result<UpstreamSetting, &'static str> {
+    let words: Vec<_> = text.split_ascii_whitespace().collect();
+    let [name, kind, url] = words[..] else {
+        return Err(UPSTREAM_FORM);
+    };
+    if !is_name(name, 64) {
+        return Err("its name must be 1 to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`");
+    }
+    let mut kinds = UpstreamKind::ALL.into_iter();
+    Ok(UpstreamSetting {
+        name: name.into(),
+        kind: kinds
+            .find(|known| known.as_str() == kind)
+            .ok_or("its kind must be openai-chat, openai-responses or anthropic")?,
+        url: url_of(url)?,
+        key: None,
+    })
+}
+
+/// The URL without the slash at its end.
+pub(super) fn url_of(text: &str) -> Result<String, &'static str> {
+    const RULE: &str = "its URL must be http or https, with a host and without query and fragment";
+    match text.parse::<UpstreamUrl>() {
+        Ok(_) => {}
+        Err(UpstreamUrlError::Credentials) => {
+            return Err("its URL has a user or password; set its key in `upstream_keys` instead");
+        }
+        Err(_) => return Err(RULE),
+    }
+    // the parser corrects other beginnings and backslashes, and passes over controls
+    let has_scheme = text.starts_with("http://") || text.starts_with("https://");
+    let is_odd = |char: char| char.is_whitespace() || char.is_control();
+    if !has_scheme || text.contains(['?', '#', '\\']) || text.contains(is_odd) {
+        return Err(RULE);
+    }
+    Ok(text.strip_suffix('/').unwrap_or(text).into())
+}
+
+fn give_keys(upstreams: &mut [UpstreamSetting], given: &Given) -> Result<(), SettingsError> {
+    for (index, key) in named_secrets(given)?.into_iter().enumerate() {
+        let fault = |rule| {
+            let number = index + 1;
+            given.refuse(Fault::Key { number, rule })
+        };
+        if !is_visible(key.secret) {
+            return Err(fault(
+                "its secret must be visible ASCII, as it is sent in a header",
+            ));
+        }
+        let mut upstreams = upstreams.iter_mut();
+        let upstream = upstreams.find(|upstream| upstream.name == key.name);
+        let upstream = upstream.ok_or_else(|| fault("its name is that of no upstream"))?;
+        upstream.key = Some(key.secret.into());
+    }
+    Ok(())
+}
+
+fn models(
+    given: &Given,
+    upstreams: &[UpstreamSetting],
+) -> Result<Vec<ModelSetting>, SettingsError> {
+    let mut patterns = HashSet::new();
+    let read = |(index, text)| {
+        let model = model(text).map_err(|rule| fault(given, index, rule))?;
+        let mut names = upstreams.iter().map(|upstream| &upstream.name);
+        if !names.any(|name| *name == model.upstream) {
+            return Err(fault(given, index, "its upstream is not in `upstreams`"));
+        }
+        if !patterns.insert(model.pattern.clone()) {
+            return Err(fault(given, index, TAKEN));
+        }
+        Ok(model)
+    };
+    given.items().enumerate().map(read).collect()
+}
+
+/// Reads one model.
+fn model(text: &str) -> Result<ModelSetting, &'static str> {
+    let words: Vec<_> = text.split_ascii_whitespace().collect();
+    let (pattern, upstream, name_there) = match words[..] {
+        [pattern, upstream] => (pattern, upstream, None),
+        [pattern, upstream, name_there] => (pattern, upstream, Some(name_there)),
+        _ => return Err(MODEL_FORM),
+    };
+    if !is_model(pattern) || !name_there.is_none_or(is_model) {
+        return Err("its names must be 1 to 128 characters of visible ASCII");
+    }
+    match (pattern.find('*'), name_there) {
+        (Some(at), _) if at + 1 < pattern.len() => return Err("`*` may only end its name"),
+        (Some(_), Some(_)) => {
+            return Err("its name ends in `*`, so it cannot have another name there");
+        }
+        (None, Some(name)) if name.contains('*') => return Err("its name there has a `*`"),
+        _ => {}
+    }
+    Ok(ModelSetting {
+        pattern: pattern.into(),
+        upstream: upstream.into(),
+        name_there: name_there.map(Into::into),
+    })
+}
+
+/// Whether a text can be the name of a model.
+pub(super) fn is_model(name: &str) -> bool {
+    name.len() <= 128 && is_visible(name)
+}
+
+fn limits(values: &mut Values) -> Result<TurnLimits, SettingsError> {
+    let mut within = |name, range, rule| values.take(name).within(range, rule);
+    let day = 1..=86_400;
+    let seconds = "a number of seconds, 1 to 86400";
+    let max_steps = within("turn_max_steps", 1..=1_000, "a number of steps, 1 to 1000")?;
+    let rule = "a number of calls, 1 to 10000";
+    let max_tool_calls = within("turn_max_tool_calls", 1..=10_000, rule)?;
+    let max_time = within("turn_max_seconds", day.clone(), seconds)?;
+    let rule = "a number of bytes, 1024 to 8388608";
+    let max_bytes = within("turn_max_bytes", 1_024..=8_388_608, rule)?;
+    let rule = "a number of turns, 1 to 65536";
+    let turns_max = within("turns_max", 1..=65_536, rule)?;
+    let rule = "a number of milliseconds, 1000 to 600000";
+    let lease_ms = within("turn_lease_ms", 1_000..=600_000, rule)?;
+    let resume = within("turn_resume_seconds", day, seconds)?;
+    let window = within("turn_window", 0..=10_000, "a number of turns, 0 to 10000")?;
+    let ttl = TTL_MIN.as_secs()..=TTL_MAX.as_secs();
+    let rule = "a number of seconds, 60 to 946080000";
+    let response_ttl = within("response_ttl_seconds", ttl, rule)?;
+    Ok(TurnLimits {
+        max_steps: max_steps as u32,
+        max_tool_calls: max_tool_calls as u32,
+        max_time: Duration::from_secs(max_time),
+        max_bytes,
+        lease: Duration::from_millis(lease_ms),
+        resume: Duration::from_secs(resume),
+        window: window as u32,
+        response_ttl: Duration::from_secs(response_ttl),
+        turns_max: turns_max as usize,
+    })
+}
+
+fn is_visible(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn fault(given: &Given, index: usize, rule: &'static str) -> SettingsError {
+    let number = index + 1;
+    given.refuse(Fault::Item { number, rule })
+}

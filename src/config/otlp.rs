@@ -1,0 +1,74 @@
+//! Settings of traces.
+
+use std::fmt;
+
+use super::error::{Fault, SettingsError};
+use super::keys::named_secrets;
+use super::values::Values;
+use crate::webhooks::EndpointUrl;
+
+/// The collector that spans go to.
+#[derive(Clone)]
+pub struct TraceSettings {
+    /// Where it takes spans.
+    pub url: String,
+    /// Headers of each request, names in lowercase. Values are secrets.
+    pub headers: Vec<(String, String)>,
+    /// The share of new traces that is recorded, 0 to 1.
+    pub ratio: f64,
+}
+
+/// The values of headers are left out.
+impl fmt::Debug for TraceSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TraceSettings")
+            .field("ratio", &self.ratio)
+            .finish_non_exhaustive()
+    }
+}
+
+const IS_BUILT: bool = cfg!(feature = "otel");
+
+/// The collector, if there is one.
+pub(super) fn read(values: &mut Values) -> Result<Option<TraceSettings>, SettingsError> {
+    let endpoint = values.take("otlp_endpoint");
+    let file = values.take("otlp_headers_file");
+    let given = values.take("otlp_headers").or_file(file)?;
+    let rule = "names and values in visible ASCII, as `name:value,name:value`";
+    let mut headers = Vec::new();
+    for header in named_secrets(&given)? {
+        let is_visible = |byte: u8| (b' '..=b'~').contains(&byte);
+        if !header.secret.bytes().all(is_visible) {
+            return Err(given.refuse(Fault::Expected(rule)));
+        }
+        let value = header.secret.trim().to_owned();
+        headers.push((header.name.to_ascii_lowercase(), value));
+    }
+    let sample_ratio = values.take("otlp_sample_ratio");
+    let rule = "a number from 0 to 1";
+    let ratio: f64 = sample_ratio.parse(rule)?;
+    if !(0.0..=1.0).contains(&ratio) {
+        return Err(sample_ratio.refuse(Fault::Expected(rule)));
+    }
+    let Some(text) = endpoint.filled() else {
+        return Ok(None);
+    };
+    if !IS_BUILT {
+        let rule = "empty, as this program was built without its feature otel";
+        return Err(endpoint.refuse(Fault::Expected(rule)));
+    }
+    let url: EndpointUrl = text
+        .parse()
+        .map_err(|_| endpoint.refuse(Fault::Expected(RULE)))?;
+    if text.contains(['?', '#']) {
+        return Err(endpoint.refuse(Fault::Expected(RULE)));
+    }
+    Ok(Some(TraceSettings {
+        url: format!("{}/v1/traces", url.as_str().trim_end_matches('/')),
+        headers,
+        ratio,
+    }))
+}
+
+const RULE: &str =
+    "a URL such as http://collector:4318, without a user, password, query or fragment";

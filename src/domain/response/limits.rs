@@ -1,0 +1,41 @@
+//! The limits and lifetimes of turns.
+
+use std::time::Duration;
+
+/// Limits and lifetimes of the turns that the server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnLimits {
+    /// Answers of the model in a turn, 1 to 1000.
+    pub max_steps: u32,
+    /// Calls of tools in a turn, 1 to 10000.
+    pub max_tool_calls: u32,
+    /// How long a turn may take, 1 s to a day.
+    pub max_time: Duration,
+    /// Bytes of the items of a turn without images, and of one answer of the model: 1 KiB to 8 MiB.
+    pub max_bytes: u64,
+    /// How long a driver has a turn without a sign of life, 1 s to 10 min. It renews the lease every third of this.
+    pub lease: Duration,
+    /// How long a failed turn can be resumed after its last write, 1 s to a day.
+    pub resume: Duration,
+    /// Turns of a conversation that go upstream, 0 to 10000; 0: all.
+    pub window: u32,
+    /// How long a response can be read after its end, 60 s to 30 years.
+    pub response_ttl: Duration,
+    /// Turns that one process runs at the same time, 1 to 65536.
+    pub turns_max: usize,
+}
+
+impl TurnLimits {
+    /// The documented defaults.
+    pub const DEFAULT: Self = Self {
+        max_steps: 16,
+        max_tool_calls: 128,
+        max_time: Duration::from_secs(600),
+        max_bytes: 1_048_576,
+        lease: Duration::from_secs(15),
+        resume: Duration::from_secs(600),
+        window: 100,
+        response_ttl: Duration::from_secs(604_800),
+        turns_max: 256,
+    };
+}

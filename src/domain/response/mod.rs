@@ -1,0 +1,15 @@
+//! Responses: turns of a model in a conversation.
+
+mod id;
+mod limits;
+mod outcome;
+mod prompt;
+mod usage;
+mod window;
+
+pub use id::{ResponseId, ResponseIdError};
+pub use limits::TurnLimits;
+pub use outcome::{Failure, FailureCode, Incomplete, Outcome, Status};
+pub use prompt::{PromptItem, prompt_of};
+pub use usage::Usage;
+pub use window::Window;

@@ -1,0 +1,38 @@
+//! Tokens that models have read and written.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one answer of a model, or the sum over several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that the model has read.
+    pub input_tokens: u64,
+    /// How many of these came from the upstream's cache.
+    pub cached_tokens: u64,
+    /// Tokens that it has written.
+    pub output_tokens: u64,
+    /// How many of these were reasoning.
+    pub reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// All of them.
+    #[must_use]
+    pub fn total_tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        let add = u64::saturating_add;
+        *self = Self {
+            input_tokens: add(self.input_tokens, other.input_tokens),
+            cached_tokens: add(self.cached_tokens, other.cached_tokens),
+            output_tokens: add(self.output_tokens, other.output_tokens),
+            reasoning_tokens: add(self.reasoning_tokens, other.reasoning_tokens),
+        };
+    }
+}

@@ -1,0 +1,41 @@
+//! Handler of the figures of this replica.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::stats_object::StatsObject;
+use crate::http::answer::json::json;
+use crate::http::answer::negotiation::accepts_json;
+use crate::http::openapi::problems::BackEndProblems;
+use crate::http::request::back_end::BackEnd;
+use crate::http::request::query::{Nothing, Query};
+use crate::web::ApiError;
+
+/// Show the busiest threads, the routes and the store
+///
+/// The figures are about this replica. Those called `window` are about the last minute, and the totals about the time since
+/// `replica.started_at`. If several replicas share an address, `replica.id` says which one has answered. The memory for these
+/// figures is bounded, whatever the number of threads: a count of a thread is never too high, and exact for threads with
+/// more than a thousandth of the load.
+#[utoipa::path(
+    get,
+    path = "/v1/stats",
+    tag = "operations",
+    security(("api_key" = [])),
+    responses(
+        (status = 200, description = "The figures.", body = StatsObject),
+        BackEndProblems,
+    ),
+)]
+pub(crate) async fn get_stats(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    // not on the thread of the worker, whose other requests would wait
+    let stats = api.stats.clone();
+    let report = web::block(move || stats.report()).await;
+    // it fails only while the server stops
+    let report = report.map_err(|_| ApiError::ShuttingDown)?;
+    Ok(json(HttpResponse::Ok(), &StatsObject::of(report)))
+}

@@ -1,0 +1,225 @@
+//! The text that a page's tokens make.
+
+use html5gum::emitters::callback::CallbackEvent;
+
+use super::spaced::Spaced;
+
+/// Elements that are left out with all that is in them.
+const LEFT_OUT: [&[u8]; 5] = [b"script", b"style", b"noscript", b"template", b"svg"];
+/// The place of pictures in that list.
+const SVG: usize = 4;
+
+/// A text in the making.
+#[derive(Debug)]
+pub(super) struct HtmlText {
+    is_xhtml: bool,
+    max_chars: usize,
+    title: Spaced,
+    body: Spaced,
+    /// How often the element that is left out was opened in itself, and which one it is.
+    left_out: Option<(usize, u32)>,
+    /// The element whose start tag is being read.
+    opening: Opening,
+    is_in_title: bool,
+    has_title: bool,
+    /// Open elements `pre`.
+    pre: u32,
+    /// Whether the next line break is the one behind `<pre>`, which is no part of the text.
+    is_behind_pre: bool,
+}
+
+/// An element whose start tag is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    /// One of [`LEFT_OUT`].
+    LeftOut(usize),
+    Title,
+    Pre,
+    Other,
+}
+
+impl HtmlText {
+    /// An empty text that takes up to that many characters.
+    pub(super) fn new(is_xhtml: bool, max_chars: usize) -> Self {
+        Self {
+            is_xhtml,
+            max_chars,
+            title: Spaced::new(max_chars),
+            body: Spaced::new(max_chars),
+            left_out: None,
+            opening: Opening::Other,
+            is_in_title: false,
+            has_title: false,
+            pre: 0,
+            is_behind_pre: false,
+        }
+    }
+
+    /// Whether an element may end with its start tag, and no element has a content other than elements and text.
+    pub(super) fn is_xhtml(&self) -> bool {
+        self.is_xhtml
+    }
+
+    /// Goes on by an event of the tokenizer.
+    pub(super) fn read(&mut self, event: &CallbackEvent<'_>) {
+        match event {
+            CallbackEvent::OpenStartTag { name } => self.open(name),
+            CallbackEvent::CloseStartTag { self_closing } => self.opened(*self_closing),
+            CallbackEvent::EndTag { name } => self.close(name),
+            CallbackEvent::String { value } => self.text(&String::from_utf8_lossy(value)),
+            _ => {}
+        }
+    }
+
+    /// The title, and the rest below it.
+    pub(super) fn finish(self) -> String {
+        let (title, body) = (self.title.into_text(), self.body.into_text());
+        match (title.is_empty(), body.is_empty()) {
+            (true, _) => body,
+            (false, true) => title,
+            (false, false) => {
+                let pieces = title.chars().chain(['\n']).chain(body.chars());
+                pieces.take(self.max_chars).collect()
+            }
+        }
+    }
+
+    fn open(&mut self, name: &[u8]) {
+        self.is_behind_pre = false;
+        let left_out = LEFT_OUT.iter().position(|known| *known == name);
+        self.opening = match (left_out, name) {
+            (Some(index), _) => Opening::LeftOut(index),
+            (None, b"title") => Opening::Title,
+            (None, b"pre") => Opening::Pre,
+            _ => Opening::Other,
+        };
+        if self.left_out.is_none() {
+            self.boundary(name);
+        }
+    }
+
+    fn opened(&mut self, self_closing: bool) {
+        let opening = std::mem::replace(&mut self.opening, Opening::Other);
+        // in HTML, `/>` counts for pictures only
+        let is_picture = opening == Opening::LeftOut(SVG);
+        if self_closing && (self.is_xhtml || is_picture) {
+            return;
+        }
+        match (opening, &mut self.left_out) {
+            (Opening::LeftOut(index), Some((known, depth))) if *known == index => *depth += 1,
+            (_, Some(_)) | (Opening::Other, None) => {}
+            (Opening::LeftOut(index), None) => self.left_out = Some((index, 1)),
+            (Opening::Title, None) => self.is_in_title = true,
+            (Opening::Pre, None) => {
+                self.pre += 1;
+                self.is_behind_pre = true;
+            }
+        }
+    }
+
+    fn close(&mut self, name: &[u8]) {
+        if let Some((index, depth)) = &mut self.left_out {
+            if LEFT_OUT[*index] == name {
+                *depth -= 1;
+                if *depth == 0 {
+                    self.left_out = None;
+                }
+            }
+            return;
+        }
+        match name {
+            b"title" => {
+                self.has_title |= self.is_in_title && !self.title.is_empty();
+                self.is_in_title = false;
+            }
+            b"pre" => self.pre = self.pre.saturating_sub(1),
+            _ => {}
+        }
+        self.boundary(name);
+    }
+
+    fn boundary(&mut self, name: &[u8]) {
+        match name {
+            b"td" | b"th" => self.body.separate(),
+            name if is_block(name) => self.body.break_line(),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let text = match std::mem::take(&mut self.is_behind_pre) {
+            true => text.strip_prefix('\n').unwrap_or(text),
+            false => text,
+        };
+        if self.left_out.is_some() {
+            return;
+        }
+        match (self.is_in_title, self.has_title) {
+            (true, false) => self.title.add(text),
+            (true, true) => {}
+            (false, _) if self.pre > 0 => self.body.add_verbatim(text),
+            (false, _) => self.body.add(text),
+        }
+    }
+}
+
+/// Whether an element begins and ends a line.
+fn is_block(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"address"
+            | b"article"
+            | b"aside"
+            | b"blockquote"
+            | b"body"
+            | b"br"
+            | b"caption"
+            | b"center"
+            | b"dd"
+            | b"details"
+            | b"dialog"
+            | b"dir"
+            | b"div"
+            | b"dl"
+            | b"dt"
+            | b"fieldset"
+            | b"figcaption"
+            | b"figure"
+            | b"footer"
+            | b"form"
+            | b"h1"
+            | b"h2"
+            | b"h3"
+            | b"h4"
+            | b"h5"
+            | b"h6"
+            | b"head"
+            | b"header"
+            | b"hgroup"
+            | b"hr"
+            | b"html"
+            | b"iframe"
+            | b"legend"
+            | b"li"
+            | b"main"
+            | b"menu"
+            | b"nav"
+            | b"ol"
+            | b"optgroup"
+            | b"option"
+            | b"p"
+            | b"pre"
+            | b"search"
+            | b"section"
+            | b"select"
+            | b"summary"
+            | b"table"
+            | b"tbody"
+            | b"textarea"
+            | b"tfoot"
+            | b"thead"
+            | b"title"
+            | b"tr"
+            | b"ul"
+    )
+}

@@ -1,0 +1,100 @@
+//! A text whose white space is that of a rendered page.
+
+/// A text of up to a number of characters. White space becomes one space, and there are no empty lines, except in what is
+/// added verbatim.
+#[derive(Debug)]
+pub(super) struct Spaced {
+    text: String,
+    /// Characters that it still takes.
+    left: usize,
+    gap: Gap,
+}
+
+/// The white space before the next character, the widest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    None,
+    Space,
+    Tab,
+    Line,
+}
+
+impl Spaced {
+    pub(super) fn new(max_chars: usize) -> Self {
+        Self {
+            text: String::new(),
+            left: max_chars,
+            gap: Gap::None,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Begins another line.
+    pub(super) fn break_line(&mut self) {
+        self.gap = Gap::Line;
+    }
+
+    /// Begins another cell of a row.
+    pub(super) fn separate(&mut self) {
+        self.gap = self.gap.max(Gap::Tab);
+    }
+
+    /// Adds a text.
+    pub(super) fn add(&mut self, text: &str) {
+        for char in text.chars() {
+            if self.left == 0 {
+                return;
+            }
+            match char {
+                char if char.is_whitespace() => self.gap = self.gap.max(Gap::Space),
+                char if char.is_control() => {}
+                char => self.push(char),
+            }
+        }
+    }
+
+    /// Adds a text with its spaces and lines.
+    pub(super) fn add_verbatim(&mut self, text: &str) {
+        for char in text.chars() {
+            if self.left == 0 {
+                return;
+            }
+            match char {
+                '\n' if self.text.is_empty() => {}
+                '\n' if self.gap == Gap::Line => self.put('\n'),
+                '\n' => self.gap = Gap::Line,
+                char if char.is_control() && char != '\t' => {}
+                char => self.push(char),
+            }
+        }
+    }
+
+    /// The text without white space at its end.
+    pub(super) fn into_text(mut self) -> String {
+        self.text.truncate(self.text.trim_end().len());
+        self.text
+    }
+
+    fn push(&mut self, char: char) {
+        let gap = std::mem::replace(&mut self.gap, Gap::None);
+        if !self.text.is_empty() {
+            match gap {
+                Gap::None => {}
+                Gap::Space => self.put(' '),
+                Gap::Tab => self.put('\t'),
+                Gap::Line => self.put('\n'),
+            }
+        }
+        self.put(char);
+    }
+
+    fn put(&mut self, char: char) {
+        if let Some(left) = self.left.checked_sub(1) {
+            self.left = left;
+            self.text.push(char);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A server for tests, which answers each path in its own way.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// An answer.
+pub(super) enum Reply {
+    /// These bytes, and the end of the connection.
+    Bytes(Vec<u8>),
+    /// These bytes, and then nothing.
+    Stall(Vec<u8>),
+    /// These bytes, and then the others again and again.
+    Endless(Vec<u8>, Vec<u8>),
+}
+
+pub(super) struct Scripted {
+    pub(super) address: SocketAddr,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+/// An answer with a status, headers and a body.
+pub(super) fn reply(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply {
+    let body = body.as_ref();
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n",
+        body.len()
+    );
+    Reply::Bytes([head.as_bytes(), body].concat())
+}
+
+impl Scripted {
+    /// Answers requests by their path with its query.
+    pub(super) async fn start(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        Self::on("127.0.0.1:0", answer).await
+    }
+
+    pub(super) async fn on(
+        address: &str,
+        answer: impl Fn(&str) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            requests: Arc::default(),
+        };
+        let requests = Arc::clone(&server.requests);
+        let answer = Arc::new(answer);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (requests, answer) = (Arc::clone(&requests), Arc::clone(&answer));
+                tokio::spawn(async move {
+                    let Some(request) = request(&mut stream).await else {
+                        return;
+                    };
+                    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                    requests.lock().unwrap().push(request);
+                    send(&mut stream, answer(&path)).await;
+                });
+            }
+        });
+        server
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(super) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+async fn send(stream: &mut TcpStream, reply: Reply) {
+    match reply {
+        Reply::Bytes(bytes) => {
+            let _ = stream.write_all(&bytes).await;
+        }
+        Reply::Stall(bytes) => {
+            let _ = stream.write_all(&bytes).await;
+            std::future::pending::<()>().await;
+        }
+        Reply::Endless(bytes, more) => {
+            let _ = stream.write_all(&bytes).await;
+            while stream.write_all(&more).await.is_ok() {}
+        }
+    }
+}
+
+/// A request with its body; none at the end of the connection.
+async fn request(stream: &mut TcpStream) -> Option<String> {
+    let mut text = String::new();
+    let mut bytes = [0; 4_096];
+    loop {
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let mut lines = head.lines();
+            let length = lines.find_map(|line| line.strip_prefix("content-length: "));
+            let length = length.map_or(0, |length| length.parse().unwrap());
+            if body.len() >= length {
+                return Some(text);
+            }
+        }
+        let count = stream.read(&mut bytes).await.ok()?;
+        if count == 0 {
+            return None;
+        }
+        text.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+}

@@ -1,0 +1,260 @@
+//! The body of a request for a response. Unknown fields are ignored: the clients grow faster than this server.
+
+use serde_json::{Value, json};
+
+use super::input::read_input;
+use super::tools::Tools;
+use crate::domain::{Json, ResponseId, ThreadId, TurnLimits, member};
+use crate::protocols::openai::OpenAiError;
+use crate::protocols::openai::body::{ObjectBody, string};
+use crate::protocols::openai::fault::Fault;
+use crate::service::responses::{Door, Parameters, TurnContext, TurnRequest};
+
+/// The conversation of a request.
+pub(super) enum Context {
+    /// A thread, which is made if it does not exist.
+    Thread(ThreadId),
+    /// A conversation, which has to exist, by its id.
+    Conversation(String),
+    /// The conversation of a response.
+    Previous(ResponseId),
+    /// One of its own.
+    None,
+}
+
+impl Context {
+    /// # Errors
+    /// [`Fault`].
+    pub(super) fn read(body: &ObjectBody) -> Result<Self, Fault> {
+        let previous = body.given("previous_response_id");
+        let conversation = body.given("conversation");
+        match (conversation, previous) {
+            (Some(_), Some(_)) => Err(Fault::wrong_value(
+                "previous_response_id",
+                "null, as the request names a conversation",
+            )),
+            (None, None) => Ok(Self::None),
+            (None, Some(previous)) => {
+                let id = string(previous, "previous_response_id")?;
+                let wrong = |_| Fault::wrong_value("previous_response_id", "the id of a response");
+                Ok(Self::Previous(id.parse().map_err(wrong)?))
+            }
+            (Some(conversation), None) => {
+                let (json, place) = match conversation.starts_with('{') {
+                    true => {
+                        let id = member(conversation, "id");
+                        let id = id.ok_or_else(|| Fault::missing("conversation.id"))?;
+                        (id, "conversation.id")
+                    }
+                    false => (conversation, "conversation"),
+                };
+                let id = string(json, place)?;
+                Ok(match id.parse() {
+                    Ok(thread) => Self::Thread(thread),
+                    Err(_) => Self::Conversation(id),
+                })
+            }
+        }
+    }
+}
+
+/// Reads the request of a turn.
+///
+/// # Errors
+/// [`OpenAiError`].
+pub(super) fn read_request(
+    body: &ObjectBody,
+    id: &ResponseId,
+    created_ms: u64,
+    limits: &TurnLimits,
+    conversation: &str,
+) -> Result<TurnRequest, OpenAiError> {
+    refuse_unsupported(body)?;
+    let text = |name: &str| body.given(name).map(|json| string(json, name)).transpose();
+    let model = text("model")?.ok_or_else(|| Fault::missing("model"))?;
+    let instructions = text("instructions")?;
+    let input = read_input(body.given("input"), (id, created_ms))?;
+    let counted_bytes = input.iter().map(|item| item.counted_bytes).sum::<u64>();
+    if counted_bytes > limits.max_bytes {
+        return Err(crate::web::ApiError::BodyTooLarge {
+            limit_bytes: limits.max_bytes,
+            read_bytes: counted_bytes,
+        }
+        .into());
+    }
+    let tools = Tools::read(body.given("tools"))?;
+    let choice = tools.choice(body.given("tool_choice"))?;
+    let is_kept = flag(body, "store")?.unwrap_or(true);
+    if !is_kept && body.given("conversation").is_some() {
+        let wanted = "true, as the request names a conversation";
+        return Err(Fault::wrong_value("store", wanted).into());
+    }
+    let is_background = flag(body, "background")? == Some(true);
+    if is_background && !is_kept {
+        let wanted = "true, as the response runs in the background";
+        return Err(Fault::wrong_value("store", wanted).into());
+    }
+    let extension = body.given("threadkeep").unwrap_or("{}");
+    let window_turns = match member(extension, "window_turns") {
+        Some(turns) if extension.starts_with('{') => {
+            Some(whole(turns, "threadkeep.window_turns", 1, 10_000)? as u32)
+        }
+        _ => None,
+    };
+    let max_tool_calls = body.given("max_tool_calls");
+    let max_tool_calls = max_tool_calls.map(|json| whole(json, "max_tool_calls", 1, 10_000));
+    Ok(TurnRequest {
+        door: Door::OpenAi,
+        context: TurnContext::Conversation,
+        model,
+        instructions,
+        input,
+        state_tools: tools.state,
+        stateless: tools.stateless,
+        definitions: Vec::new(),
+        functions: tools.functions,
+        choice,
+        parameters: parameters(body)?,
+        max_tool_calls: max_tool_calls.transpose()?.map(|calls| calls as u32),
+        window_turns,
+        is_streamed: flag(body, "stream")? == Some(true),
+        is_background,
+        is_kept,
+        is_repeatable: false,
+        created_ms,
+        echo: echo(body, [is_background, is_kept], conversation, created_ms)?,
+    })
+}
+
+/// Fields and values that would change the meaning.
+fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
+    let unsupported = |name: &str, code, wanted: &str| {
+        Fault::new(code, name, format!("Unsupported '{name}': {wanted}."))
+    };
+    if body.given("prompt").is_some() {
+        let wanted = "this server keeps no prompts";
+        return Err(unsupported("prompt", "unsupported_parameter", wanted));
+    }
+    if body
+        .given("truncation")
+        .is_some_and(|truncation| truncation != r#""disabled""#)
+    {
+        return Err(unsupported(
+            "truncation",
+            "unsupported_parameter",
+            "expected 'disabled'",
+        ));
+    }
+    let extension = body.given("threadkeep");
+    if extension.is_some_and(|extension| member(extension, "messages").is_some()) {
+        let name = "threadkeep.messages";
+        return Err(unsupported(
+            name,
+            "unsupported_parameter",
+            "it is not available yet",
+        ));
+    }
+    Ok(())
+}
+
+fn parameters(body: &ObjectBody) -> Result<Parameters, Fault> {
+    let number = |name: &str| {
+        given_as(body, name, "a number", |byte| {
+            matches!(byte, b'-' | b'0'..=b'9')
+        })
+    };
+    let object = |name: &str| given_as(body, name, "an object", |byte| byte == b'{');
+    let text = |name: &str| given_as(body, name, "a string", |byte| byte == b'"');
+    let max_output_tokens = body.given("max_output_tokens");
+    let max = max_output_tokens.map(|json| whole(json, "max_output_tokens", 1, u64::MAX));
+    Ok(Parameters {
+        max_output_tokens: max.transpose()?,
+        parallel_tool_calls: flag(body, "parallel_tool_calls")?,
+        temperature: number("temperature")?,
+        top_p: number("top_p")?,
+        text: object("text")?,
+        reasoning: object("reasoning")?,
+        stop: None,
+        user: text("user")?,
+        safety_identifier: text("safety_identifier")?,
+        prompt_cache_key: text("prompt_cache_key")?,
+        service_tier: text("service_tier")?,
+    })
+}
+
+fn given_as(
+    body: &ObjectBody,
+    name: &str,
+    wanted: &str,
+    is_it: impl Fn(u8) -> bool,
+) -> Result<Option<Json>, Fault> {
+    match body.given(name) {
+        None => Ok(None),
+        Some(json) if is_it(json.as_bytes()[0]) => Ok(Some(Json::from_compact(json))),
+        Some(_) => Err(Fault::wrong_type(name, wanted)),
+    }
+}
+
+fn flag(body: &ObjectBody, name: &str) -> Result<Option<bool>, Fault> {
+    match body.given(name) {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(Fault::wrong_type(name, "a boolean")),
+    }
+}
+
+fn whole(json: &str, name: &str, min: u64, max: u64) -> Result<u64, Fault> {
+    let Ok(number) = json.parse::<u64>() else {
+        return Err(Fault::wrong_type(name, "a whole number"));
+    };
+    match (min..=max).contains(&number) {
+        true => Ok(number),
+        false => {
+            let wanted = format!("a whole number from {min} to {max}");
+            Err(Fault::wrong_value(name, &wanted))
+        }
+    }
+}
+
+/// The members of the request that its response has too.
+fn echo(
+    body: &ObjectBody,
+    [is_background, is_kept]: [bool; 2],
+    conversation: &str,
+    created_ms: u64,
+) -> Result<Json, Fault> {
+    let metadata = body.metadata()?;
+    let mut echo = format!(
+        r#"{{"created_at":{},"background":{is_background},"truncation":"disabled","store":{is_kept},"conversation":{},"metadata":{}"#,
+        created_ms / 1_000,
+        json!({ "id": conversation }),
+        metadata.as_ref().map_or("{}", Json::as_str),
+    );
+    let defaults = [
+        ("model", Value::Null),
+        ("instructions", Value::Null),
+        ("previous_response_id", Value::Null),
+        ("max_output_tokens", Value::Null),
+        ("max_tool_calls", Value::Null),
+        ("parallel_tool_calls", json!(true)),
+        ("tools", json!([])),
+        ("tool_choice", json!("auto")),
+        ("temperature", Value::Null),
+        ("top_p", Value::Null),
+        ("text", json!({"format": {"type": "text"}})),
+        ("reasoning", Value::Null),
+        ("service_tier", Value::Null),
+        ("prompt_cache_key", Value::Null),
+        ("safety_identifier", Value::Null),
+        ("user", Value::Null),
+    ];
+    for (name, default) in defaults {
+        let value = body
+            .given(name)
+            .map_or_else(|| default.to_string(), Into::into);
+        echo.push_str(&format!(r#","{name}":{value}"#));
+    }
+    echo.push('}');
+    Ok(Json::from_compact(echo))
+}

@@ -1,0 +1,149 @@
+//! The input of a request.
+
+use std::collections::HashSet;
+
+use crate::domain::{ResponseId, elements, member};
+use crate::protocols::openai::body::{kind_of, required};
+use crate::protocols::openai::fault::Fault;
+use crate::protocols::openai::kinds::prefix;
+use crate::protocols::openai::new_items::complete_item;
+use crate::service::responses::{InputItem, turn_item_id, without_image};
+
+/// Items of an input at most: a write of a history takes 1,000, and the output needs room too.
+pub(super) const INPUT_MAX: usize = 400;
+
+/// The kinds of items that an input may have.
+static KINDS: [&str; 8] = [
+    "message",
+    "function_call",
+    "function_call_output",
+    "reasoning",
+    "mcp_call",
+    "mcp_list_tools",
+    "web_search_call",
+    "image_generation_call",
+];
+static ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
+static PARTS: [&str; 5] = [
+    "input_text",
+    "input_image",
+    "input_file",
+    "output_text",
+    "refusal",
+];
+
+/// Reads an input: a text, or a list of items, which get the ids that they lack.
+///
+/// # Errors
+/// [`Fault`].
+pub(super) fn read_input(
+    input: Option<&str>,
+    turn: (&ResponseId, u64),
+) -> Result<Vec<InputItem>, Fault> {
+    let Some(input) = input else {
+        return Err(Fault::missing("input"));
+    };
+    if input.starts_with('"') {
+        let message = format!(r#"{{"type":"message","role":"user","content":{input}}}"#);
+        return Ok(vec![read_item(&message, "input", turn, 0)?]);
+    }
+    if !input.starts_with('[') {
+        let wanted = format!("a string or an array, but got {}", kind_of(input));
+        return Err(Fault::wrong_type("input", &wanted));
+    }
+    let mut items: Vec<InputItem> = Vec::new();
+    let mut ids = HashSet::new();
+    for (index, item) in elements(input).enumerate() {
+        if index >= INPUT_MAX {
+            let message = format!("Invalid 'input': expected at most {INPUT_MAX} items.");
+            return Err(Fault::new("array_above_max_length", "input", message));
+        }
+        let item = read_item(item, &format!("input[{index}]"), turn, index)?;
+        if !ids.insert(item.id.clone()) {
+            let wanted = "another id than that of an earlier item";
+            return Err(Fault::wrong_value(format!("input[{index}].id"), wanted));
+        }
+        items.push(item);
+    }
+    match items.is_empty() {
+        true => Err(Fault::wrong_value(
+            "input",
+            "a string or an array with an item",
+        )),
+        false => Ok(items),
+    }
+}
+
+fn read_item(
+    item: &str,
+    at: &str,
+    turn: (&ResponseId, u64),
+    index: usize,
+) -> Result<InputItem, Fault> {
+    let item = complete_item(item, at, |kind| {
+        turn_item_id(prefix(kind), turn.0, turn.1, index as u64)
+    })?;
+    // a client may send the image of an earlier response again, and its prompt needs the description alone
+    let value = without_image(&item.value);
+    let text = value.as_str();
+    let place = |name: &str| format!("{at}.{name}");
+    let kind = required(text, "type", at)?;
+    if !KINDS.contains(&kind.as_str()) {
+        let wanted = format!("one of {}", KINDS.join(", "));
+        return Err(Fault::wrong_value(place("type"), &wanted));
+    }
+    let mut uncounted = 0;
+    match kind.as_str() {
+        "message" => {
+            let role = required(text, "role", at)?;
+            if !ROLES.contains(&role.as_str()) {
+                let wanted = format!("one of {}", ROLES.join(", "));
+                return Err(Fault::wrong_value(place("role"), &wanted));
+            }
+            uncounted = read_content(member(text, "content").unwrap_or("[]"), &place("content"))?;
+        }
+        "function_call" => {
+            for name in ["call_id", "name", "arguments"] {
+                required(text, name, at)?;
+            }
+        }
+        "function_call_output" => {
+            required(text, "call_id", at)?;
+            match member(text, "output") {
+                Some(output) if output.starts_with('"') => {}
+                Some(output) if output.starts_with('[') => {
+                    uncounted = read_content(output, &place("output"))?;
+                }
+                Some(_) => return Err(Fault::wrong_type(place("output"), "a string or an array")),
+                None => return Err(Fault::missing(place("output"))),
+            }
+        }
+        _ => {}
+    }
+    Ok(InputItem {
+        id: item.id.to_string(),
+        counted_bytes: text.len().saturating_sub(uncounted) as u64,
+        value,
+    })
+}
+
+/// Checks the parts of a content, and returns the bytes of its images and files.
+fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
+    let mut bytes = 0;
+    for (index, part) in elements(content).enumerate() {
+        let at = format!("{at}[{index}]");
+        if !part.starts_with('{') {
+            return Err(Fault::wrong_type(at, "an object"));
+        }
+        let kind = required(part, "type", &at)?;
+        match kind.as_str() {
+            "input_image" | "input_file" => bytes += part.len(),
+            kind if PARTS.contains(&kind) => {}
+            _ => {
+                let wanted = format!("one of {}", PARTS.join(", "));
+                return Err(Fault::wrong_value(format!("{at}.type"), &wanted));
+            }
+        }
+    }
+    Ok(bytes)
+}

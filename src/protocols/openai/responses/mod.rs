@@ -1,0 +1,256 @@
+//! Responses of models, and the models.
+
+mod body;
+mod delivery;
+mod input;
+mod object;
+mod stream;
+mod stream_query;
+mod tools;
+mod wire_event;
+
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use serde_json::{Value, json};
+
+use super::OpenAiError;
+use super::body::ObjectBody;
+use super::fault::Fault;
+use super::ids::{conversation_of, thread_of};
+use super::list_query::ListQuery;
+use super::objects::answer;
+use super::request::OpenAiRequest;
+use crate::domain::scope::ScopeId;
+use crate::domain::{Fingerprint, ResponseId, Status, ThreadId, members};
+use crate::service::responses::{MissingThread, ModelTurns, NewTurn, TurnError, response_of_item};
+use crate::store::{Clock, HistoryFrom};
+use body::{Context, read_request};
+use delivery::Delivery;
+use stream_query::StreamQuery;
+
+/// `POST /responses`
+pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let turns = request.turns()?;
+    let body = ObjectBody::read(request.text()?)?;
+    let digest = request.repeat_digest("threadkeep response")?;
+    let context = Context::read(&body)?;
+    let has_context = !matches!(context, Context::None);
+    let Place {
+        thread,
+        missing,
+        after,
+    } = Place::find(&request, context).await?;
+    request.note_about(thread);
+    let scope = ScopeId::Thread(thread);
+    let fingerprint = fingerprint(request.key(), &body);
+    let repeated = match (digest, has_context && request.is_retry()) {
+        (None, true) => turns.repeated(&thread, fingerprint).await?,
+        _ => None,
+    };
+    let entropy = || digest.unwrap_or_else(rand::random);
+    let id = repeated.unwrap_or_else(|| turns.response_id(&scope, entropy()));
+    if let Some(after) = after {
+        check_is_last(&request, &scope, [after, id]).await?;
+    }
+    let created_ms = Clock::system().now_ms();
+    let conversation = conversation_of(&thread);
+    let mut turn = read_request(&body, &id, created_ms, turns.limits(), &conversation)?;
+    turn.is_repeatable = digest.is_some();
+    if !turns.catalog().has(&turn.model) {
+        return Err(TurnError::NoModel.into());
+    }
+    request.protocol.api.service.admit(&thread).await?;
+    let new = NewTurn {
+        id,
+        scope,
+        missing,
+        lent: request.turn()?,
+        wait: request.wait(),
+        fingerprint,
+        request: Arc::new(turn),
+    };
+    if has_context {
+        request.note_recognized();
+    }
+    let (turns, connection) = (turns.clone(), request.connection());
+    // a body can be large, and a turn takes a while
+    drop((body, request));
+    let answer = run(&turns, new).await?;
+    // without a key, a repeat is recognized by the conversation
+    Ok(match digest.is_none() && has_context {
+        true => Delivery {
+            turns,
+            id,
+            connection,
+        }
+        .of(answer),
+        false => answer,
+    })
+}
+
+/// Runs a turn, and answers as its request wants.
+async fn run(turns: &ModelTurns, new: NewTurn) -> Result<HttpResponse, OpenAiError> {
+    if new.request.is_streamed {
+        return Ok(stream::respond(turns.stream(new).await?));
+    }
+    if new.request.is_background {
+        let begun = turns.begin(new).await?;
+        if let Some(ended) = begun.ended() {
+            return Ok(answer(object::of_ended(&ended), true));
+        }
+        let queued = object::of_running(begun.id(), begun.request(), true);
+        return Ok(answer(queued, begun.is_replay()));
+    }
+    let ended = turns.run(new).await?;
+    match &ended.outcome.status {
+        Status::Failed(failure) => Err(OpenAiError::Failed(failure.clone())),
+        _ => Ok(answer(object::of_ended(&ended), ended.is_replay)),
+    }
+}
+
+/// The digest of a request, which is the same one whether it is streamed or not.
+fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
+    let members = members(body.as_str()).filter(|(name, _)| *name != r#""stream""#);
+    let parts = members.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let parts: Vec<_> = std::iter::once(key.as_bytes()).chain(parts).collect();
+    Fingerprint::of(&parts)
+}
+
+/// Where a turn takes place.
+struct Place {
+    thread: ThreadId,
+    missing: MissingThread,
+    /// The response that it follows.
+    after: Option<ResponseId>,
+}
+
+impl Place {
+    async fn find(request: &OpenAiRequest, context: Context) -> Result<Self, OpenAiError> {
+        let (thread, missing, after) = match context {
+            Context::Thread(id) => (id, MissingThread::Create(None), None),
+            Context::Conversation(name) => {
+                let id = thread_of(&name).ok_or(OpenAiError::NoSuchConversation)?;
+                (id, MissingThread::Refuse, None)
+            }
+            Context::Previous(id) => {
+                let previous = request.turns()?.get(&id).await?;
+                let thread = previous.scope.thread().copied();
+                let thread = thread.ok_or(TurnError::NoResponse)?;
+                (thread, MissingThread::Refuse, Some(id))
+            }
+            Context::None => {
+                let digest = request.repeat_digest("threadkeep conversation of a response")?;
+                let id = digest.map_or_else(ThreadId::random, ThreadId::from_entropy);
+                let ttl = request.turns()?.limits().response_ttl;
+                (id, MissingThread::Create(Some(ttl)), None)
+            }
+        };
+        Ok(Self {
+            thread,
+            missing,
+            after,
+        })
+    }
+}
+
+/// Checks that no later response has left items in the conversation than the one that a turn follows, or its own, if it is
+/// a repeat.
+async fn check_is_last(
+    request: &OpenAiRequest,
+    scope: &ScopeId,
+    known: [ResponseId; 2],
+) -> Result<(), OpenAiError> {
+    let scopes = &request.protocol.scopes;
+    let newest = scopes
+        .history(scope, HistoryFrom::Before(u64::MAX), 1)
+        .await?;
+    let later = newest
+        .items
+        .first()
+        .and_then(|item| response_of_item(item.id.as_str()));
+    match later.is_none_or(|later| known.contains(&later)) {
+        true => Ok(()),
+        false => {
+            let name = "previous_response_id";
+            let wanted = "the last response of its conversation";
+            let message = format!("Unsupported value for '{name}': expected {wanted}.");
+            Err(Fault::new("unsupported_value", name, message).into())
+        }
+    }
+}
+
+/// The response in the path.
+fn response_id(request: &OpenAiRequest) -> Result<ResponseId, OpenAiError> {
+    let name = request.named().ok_or(TurnError::NoResponse)?;
+    Ok(name.parse().map_err(|_| TurnError::NoResponse)?)
+}
+
+/// `GET /responses/{response}`
+pub(super) async fn get_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let id = response_id(&request)?;
+    let turns = request.turns()?;
+    let query = StreamQuery::read(request.query(), request.last_event_id())?;
+    if !query.is_wanted {
+        let state = turns.get(&id).await?;
+        return Ok(answer(object::of_state(&id, &state), false));
+    }
+    let events = turns.listen(&id, query.after).await?;
+    Ok(stream::respond(events))
+}
+
+/// `POST /responses/{response}/cancel`
+pub(super) async fn cancel_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let id = response_id(&request)?;
+    let ended = request.turns()?.cancel(&id).await?;
+    Ok(answer(object::of_ended(&ended), false))
+}
+
+/// `DELETE /responses/{response}`
+pub(super) async fn delete_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let id = response_id(&request)?;
+    request.turns()?.delete(&id).await?;
+    let deleted = format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#);
+    Ok(answer(deleted, false))
+}
+
+/// `GET /responses/{response}/input_items`
+pub(super) async fn list_input_items(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let id = response_id(&request)?;
+    let query = ListQuery::read(request.query())?;
+    let state = request.turns()?.get(&id).await?;
+    let mut items: Vec<_> = state.request.input.iter().collect();
+    if !query.is_ascending {
+        items.reverse();
+    }
+    let start = match &query.after {
+        None => 0,
+        Some(after) => {
+            let place = items.iter().position(|item| item.id == *after);
+            place.ok_or(OpenAiError::UnknownCursor)? + 1
+        }
+    };
+    Ok(answer(object::page(&items[start..], query.limit), false))
+}
+
+/// `GET /models`
+pub(super) async fn list_models(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let models: Vec<_> = request.turns()?.catalog().names().map(model).collect();
+    let list = json!({"object": "list", "data": models});
+    Ok(answer(list.to_string(), false))
+}
+
+/// `GET /models/{model}`
+pub(super) async fn get_model(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let name = request.named().unwrap_or_default();
+    let mut names = request.turns()?.catalog().names();
+    let found = names.find(|known| *known == name);
+    Ok(answer(
+        model(found.ok_or(TurnError::NoModel)?).to_string(),
+        false,
+    ))
+}
+
+fn model(name: &str) -> Value {
+    json!({"id": name, "object": "model", "created": 0, "owned_by": "threadkeep"})
+}

@@ -1,0 +1,46 @@
+//! The events of a turn as server-sent events
+//! ([the HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use super::wire_event::WireEvent;
+use crate::http::{EVENT_STREAM, cut_at_error, mark_replay, streamed};
+use crate::service::responses::{TurnError, TurnStream};
+
+/// The longest silence: then comes a comment.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// Bytes of events that are sent together.
+const CHUNK_BYTES: usize = 32 * 1_024;
+
+/// A stream that lasts until the turn ends. If it breaks before that, the connection is cut, so that the client goes on
+/// from its last event.
+pub(super) fn respond(events: TurnStream) -> HttpResponse {
+    let mut response = streamed(EVENT_STREAM);
+    mark_replay(&mut response, events.is_replay());
+    cut_at_error(response, events, next)
+}
+
+/// The next events, or a comment after a silence; none at the end.
+async fn next(events: &mut TurnStream) -> Result<Option<Bytes>, TurnError> {
+    let mut text = String::new();
+    loop {
+        let item = tokio::select! {
+            item = events.next() => item?,
+            () = sleep(SILENCE_MAX) => return Ok(Some(Bytes::from_static(b":\n\n"))),
+        };
+        let Some((number, item)) = item else {
+            return Ok((!text.is_empty()).then(|| text.into()));
+        };
+        let WireEvent { kind, data } = WireEvent::of(number, &item, events.id(), events.request());
+        write!(text, "event: {kind}\nid: {number}\ndata: {data}\n\n")
+            .expect("a string takes any text");
+        if !events.is_ready() || text.len() >= CHUNK_BYTES {
+            return Ok(Some(text.into()));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The models that callers may name.
+
+use std::sync::Arc;
+
+use super::model::Model;
+
+/// The models of a deployment, in the order in which their names are tried.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog(Arc<[CatalogEntry]>);
+
+/// A model, or all whose names begin alike.
+#[derive(Debug, Clone)]
+pub struct CatalogEntry {
+    /// The name for callers. If it ends in `*`, it stands for all names that begin with the rest.
+    pub name: String,
+    /// The name at the upstream, if it is another one.
+    pub name_there: Option<String>,
+    /// The name of the upstream.
+    pub upstream_name: Arc<str>,
+    /// The upstream.
+    pub upstream: Arc<dyn Model>,
+}
+
+/// A model that was found.
+#[derive(Debug, Clone)]
+pub(super) struct FoundModel {
+    pub(super) upstream_name: Arc<str>,
+    pub(super) upstream: Arc<dyn Model>,
+    /// Its name there.
+    pub(super) name: String,
+}
+
+impl Catalog {
+    /// These models.
+    #[must_use]
+    pub fn new(entries: Vec<CatalogEntry>) -> Self {
+        Self(entries.into())
+    }
+
+    /// The names that stand for one model each.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.0.iter().map(|entry| entry.name.as_str());
+        names.filter(|name| !name.ends_with('*'))
+    }
+
+    /// Whether a caller may name that model.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<FoundModel> {
+        let is_it = |entry: &&CatalogEntry| match entry.name.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == entry.name,
+        };
+        self.0.iter().find(is_it).map(|entry| FoundModel {
+            upstream_name: Arc::clone(&entry.upstream_name),
+            upstream: Arc::clone(&entry.upstream),
+            name: entry.name_there.as_deref().unwrap_or(name).to_owned(),
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! Why a turn has no answer.
+
+use std::time::Duration;
+
+use crate::domain::{Failure, ResponseId};
+use crate::service::ServiceError;
+use crate::store::StoreError;
+
+/// Why a turn has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum TurnError {
+    /// The model is not one of the settings.
+    #[error("the model is not configured")]
+    NoModel,
+    /// The events of the response are no longer kept.
+    #[error("the events of this response are no longer kept")]
+    StreamExpired,
+    /// The response has no event of that number.
+    #[error("there is no such event")]
+    NoSuchEvent,
+    /// There is no such response.
+    #[error("there is no such response")]
+    NoResponse,
+    /// The conversation has to exist, and does not.
+    #[error("there is no such conversation")]
+    NoConversation,
+    /// Another turn of the conversation is running, or a client holds its turn.
+    #[error("another turn of this conversation is running")]
+    Locked {
+        /// The response that is running; none if a client holds the turn.
+        by: Option<ResponseId>,
+        /// How long, unless it goes on.
+        left: Duration,
+    },
+    /// The process runs as many turns as it may.
+    #[error("this server runs as many turns as it may")]
+    TooMany,
+    /// The process ends, and another one can go on with the turn.
+    #[error("this server is stopping; repeat the request")]
+    Stopping,
+    /// It failed, and a repeat goes on with it.
+    #[error("{}", .0.message)]
+    Failed(Failure),
+    /// The store refused a step, or failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl From<StoreError> for TurnError {
+    fn from(error: StoreError) -> Self {
+        Self::Service(error.into())
+    }
+}

@@ -1,0 +1,87 @@
+//! Items of an output, in the form of OpenAI's Responses API.
+
+use serde_json::{Value, json};
+
+use crate::domain::{Json, ResponseId, member};
+use crate::service::tools::Outcome;
+
+/// Hex digits of a response in the id of an item, and of the item's number.
+const RESPONSE_DIGITS: usize = 32;
+const NUMBER_DIGITS: usize = 16;
+/// Bits of the number of an item, below those of the time.
+const NUMBER_BITS: u32 = 16;
+
+/// The id of the item of that number in a turn that came at that time: the same for each of its drivers, and another one if a
+/// forgotten turn is run again. Input and output are counted together.
+#[must_use]
+pub fn turn_item_id(prefix: &str, response: &ResponseId, created_ms: u64, number: u64) -> String {
+    let number = created_ms << NUMBER_BITS | number;
+    let response = response.to_string();
+    let digits = response.rsplit('_').next().unwrap_or_default();
+    format!("{prefix}{digits}{number:0NUMBER_DIGITS$x}")
+}
+
+/// The response whose turn has given an item that id.
+#[must_use]
+pub fn response_of_item(id: &str) -> Option<ResponseId> {
+    let (_, digits) = id.rsplit_once('_')?;
+    let response = digits.get(..RESPONSE_DIGITS)?;
+    let is_made = digits.len() == RESPONSE_DIGITS + NUMBER_DIGITS;
+    is_made.then(|| format!("resp_{response}").parse().ok())?
+}
+
+/// A message of the model.
+pub(super) fn message(id: &str, content: &Json) -> Json {
+    let content = content.as_str();
+    Json::from_compact(format!(
+        r#"{{"type":"message","id":"{id}","role":"assistant","status":"completed","content":{content}}}"#
+    ))
+}
+
+/// An item of the upstream, which gets an id unless it has one.
+pub(super) fn foreign(id: &str, item: &Json) -> Json {
+    let item = item.as_str();
+    match member(item, "id") {
+        Some(_) => Json::from_compact(item),
+        None => Json::from_compact(format!(r#"{{"id":"{id}",{}"#, &item[1..])),
+    }
+}
+
+/// A call that the client has to run.
+pub(super) fn function_call(id: &str, call: &super::course::PendingCall) -> Json {
+    let item = json!({
+        "type": "function_call",
+        "id": id,
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "status": "completed",
+    });
+    Json::from_compact(item.to_string())
+}
+
+/// A call that the server has run.
+pub(super) fn executed_call(
+    id: &str,
+    label: &str,
+    call: &super::course::PendingCall,
+    outcome: &Outcome,
+) -> Json {
+    let (output, error, status) = match outcome {
+        Outcome::Result(result) => (Value::from(result.to_string()), Value::Null, "completed"),
+        Outcome::Mistake(text) => (Value::Null, Value::from(text.as_str()), "failed"),
+    };
+    let item = json!({
+        "type": "mcp_call",
+        "id": id,
+        "call_id": call.id,
+        "server_label": label,
+        "name": call.name,
+        "arguments": call.arguments,
+        "output": output,
+        "error": error,
+        "status": status,
+        "approval_request_id": null,
+    });
+    Json::from_compact(item.to_string())
+}

@@ -1,0 +1,48 @@
+//! Responses of models that call tools of this service: the loop.
+//!
+//! A turn runs in a task of its own, the driver. Each answer of the model and each call is an entry of the turn's journal, and
+//! the effect of a call and its entry are one step of the store, so another driver can go on with it at any moment.
+
+mod broadcast;
+mod catalog;
+mod closing;
+mod course;
+mod dialogue;
+mod driver;
+mod entry;
+mod error;
+mod event;
+mod executed;
+mod items;
+mod listening;
+mod model;
+mod observer;
+mod passing;
+mod rehearsal;
+mod request;
+mod run;
+mod running;
+mod stateless;
+mod telling;
+mod turns;
+
+pub use catalog::{Catalog, CatalogEntry};
+pub use dialogue::items_of_message;
+pub use error::TurnError;
+pub use event::{TextKind, TurnEvent};
+pub use items::{response_of_item, turn_item_id};
+pub use listening::{StreamItem, TurnStream};
+pub use model::{
+    AnswerPart, Finish, Function, Model, ModelAnswer, Parameters, Piece, Question, ToolChoice,
+    UpstreamError,
+};
+pub use observer::{TurnObserver, TurnRefusal, UpstreamOutcome};
+pub use request::{Door, InputItem, StateTools, TurnContext, TurnRequest};
+pub(crate) use stateless::without_image;
+pub use stateless::{
+    GeneratedImage, NoStatelessTools, SearchResult, StatelessError, StatelessServer, StatelessSet,
+    StatelessTools,
+};
+pub use turns::{
+    EndedTurn, MissingThread, ModelTurns, NewTurn, TurnState, TurnStores, TurnsSettings,
+};

@@ -1,0 +1,242 @@
+//! The interface between the loop and a model.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::Sender;
+
+use super::observer::UpstreamOutcome;
+use crate::domain::{Failure, FailureCode, Json, PromptItem, Usage};
+
+/// A model behind an upstream, which repeats requests by itself as the settings say.
+#[async_trait]
+pub trait Model: fmt::Debug + Send + Sync {
+    /// Has a model answer. Dropping the future drops the request. With `pieces`, it asks for a stream, and sends each piece
+    /// at once; it waits while the channel is full, and goes on without it once that is closed.
+    ///
+    /// # Errors
+    /// [`UpstreamError`], after the last attempt.
+    async fn answer(
+        &self,
+        question: &Question<'_>,
+        pieces: Option<&Sender<Piece>>,
+    ) -> Result<ModelAnswer, UpstreamError>;
+}
+
+/// A piece of an answer that is still being written. `part` is the number of its part in [`ModelAnswer::parts`], whose texts
+/// are all pieces together. Parts without pieces come with the whole answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// More of the text of a message, never empty.
+    Text {
+        /// Its part.
+        part: usize,
+        /// The text.
+        text: String,
+    },
+    /// More of the refusal in a message, never empty.
+    Refusal {
+        /// Its part.
+        part: usize,
+        /// The text.
+        text: String,
+    },
+    /// The beginning of a call.
+    Call {
+        /// Its part.
+        part: usize,
+        /// The id that the upstream gave.
+        id: Option<String>,
+        /// The name of its function.
+        name: String,
+    },
+    /// More of the arguments of a call that has begun, never empty.
+    Arguments {
+        /// Its part.
+        part: usize,
+        /// The text.
+        text: String,
+    },
+    /// All pieces so far belong to no answer: the attempt failed, and another one begins.
+    Void,
+}
+
+/// The question that a model answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The name of the model at the upstream.
+    pub model: &'a str,
+    /// Instructions for this turn alone, which come before everything else.
+    pub instructions: Option<&'a str>,
+    /// The conversation, the newest part last.
+    pub prompt: &'a [PromptItem<'a>],
+    /// The functions that it may call.
+    pub functions: &'a [Function],
+    /// Whether it has to call one.
+    pub choice: &'a ToolChoice,
+    /// Fields of the request that go upstream as they are.
+    pub parameters: &'a Parameters,
+    /// How long the turn may still take.
+    pub left: Duration,
+}
+
+/// A function that a model may call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// A text for the model.
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments.
+    pub parameters: Option<Json>,
+    /// Whether the model has to keep to the schema.
+    pub strict: Option<bool>,
+}
+
+/// Whether a model calls functions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToolChoice {
+    /// As it likes.
+    #[default]
+    Auto,
+    /// It must not.
+    None,
+    /// It has to call one.
+    Required,
+    /// It has to call the one of that name.
+    Function(String),
+}
+
+/// Fields of a request in the form of OpenAI's Responses API, as JSON. An upstream omits those that its API cannot express.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Parameters {
+    /// Tokens that the model may write.
+    pub max_output_tokens: Option<u64>,
+    /// Whether it may call several functions at once.
+    pub parallel_tool_calls: Option<bool>,
+    /// A number.
+    pub temperature: Option<Json>,
+    /// A number.
+    pub top_p: Option<Json>,
+    /// `{"format"?, "verbosity"?}`.
+    pub text: Option<Json>,
+    /// `{"effort"?, "summary"?}`.
+    pub reasoning: Option<Json>,
+    /// The texts that end an answer, an array.
+    pub stop: Option<Json>,
+    /// A string.
+    pub user: Option<Json>,
+    /// A string.
+    pub safety_identifier: Option<Json>,
+    /// A string.
+    pub prompt_cache_key: Option<Json>,
+    /// A string.
+    pub service_tier: Option<Json>,
+}
+
+/// The answer of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelAnswer {
+    /// Its parts in order; without text and calls it is [`UpstreamError::Malformed`].
+    pub parts: Vec<AnswerPart>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// Its tokens.
+    pub usage: Usage,
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AnswerPart {
+    /// A message, whose content is an array of `output_text` and `refusal` parts.
+    Message(Json),
+    /// Reasoning, or an item of another type: an object with a `type`, without `id` unless the upstream gave one.
+    Item(Json),
+    /// A call of a function.
+    Call {
+        /// The id that the upstream gave.
+        id: Option<String>,
+        /// The name as the model wrote it.
+        name: String,
+        /// The arguments as the model wrote them.
+        arguments: String,
+    },
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Finish {
+    /// By itself, or with calls.
+    Done,
+    /// It has as many tokens as it may have.
+    MaxOutputTokens,
+    /// The upstream's filter ended it.
+    ContentFilter,
+}
+
+/// The failure of an upstream. Only that of a 400 has words of the upstream.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamError {
+    /// It answered 400, with that message.
+    #[error("The upstream refused the request: {0}")]
+    Refused(String),
+    /// It still answered 429.
+    #[error("The upstream has too many requests. Try again later.")]
+    RateLimited {
+        /// How long it wants callers to wait, at most 60 s.
+        retry_after: Option<Duration>,
+    },
+    /// It answered 401, 403, 404 or something else that no retry mends.
+    #[error("The upstream rejected the request of this server.")]
+    Rejected,
+    /// It answered 5xx, or the connection failed.
+    #[error("The upstream failed.")]
+    Failed,
+    /// Its answer is unreadable, was cut off, is too long, or is empty.
+    #[error("The answer of the upstream is unreadable, was cut off or is too long.")]
+    Malformed,
+    /// It took too long.
+    #[error("The upstream did not answer in time.")]
+    Timeout,
+}
+
+impl UpstreamError {
+    /// Its kind, for metrics.
+    pub(super) fn outcome(&self) -> UpstreamOutcome {
+        match self {
+            Self::Refused(_) => UpstreamOutcome::Refused,
+            Self::RateLimited { .. } => UpstreamOutcome::RateLimited,
+            Self::Rejected => UpstreamOutcome::Rejected,
+            Self::Failed => UpstreamOutcome::Failed,
+            Self::Malformed => UpstreamOutcome::Malformed,
+            Self::Timeout => UpstreamOutcome::TimedOut,
+        }
+    }
+
+    /// The failure of the turn, for its caller.
+    pub(super) fn failure(&self) -> Failure {
+        let (code, is_temporary) = match self {
+            Self::Refused(_) => (FailureCode::UpstreamRefused, false),
+            Self::RateLimited { .. } => (FailureCode::RateLimitExceeded, true),
+            Self::Rejected => (FailureCode::UpstreamError, false),
+            Self::Failed => (FailureCode::UpstreamError, true),
+            Self::Malformed => (FailureCode::UpstreamMalformed, true),
+            Self::Timeout => (FailureCode::UpstreamTimeout, true),
+        };
+        let retry_after_seconds = match self {
+            Self::RateLimited { retry_after } => {
+                retry_after.map(|wait| wait.as_secs().clamp(1, 60))
+            }
+            _ => None,
+        };
+        Failure {
+            code,
+            message: self.to_string(),
+            retry_after_seconds,
+            is_temporary,
+        }
+    }
+}

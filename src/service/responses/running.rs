@@ -1,0 +1,142 @@
+//! The turns that this process drives.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::broadcast::{Broadcast, Progress};
+use super::error::TurnError;
+use crate::domain::{Fingerprint, Refusal, ResponseId};
+use crate::service::ServiceError;
+
+/// The turns that this process drives, each with those that wait for it.
+#[derive(Debug)]
+pub(super) struct Running {
+    turns: Mutex<HashMap<ResponseId, RunningTurn>>,
+    limit: usize,
+    pub(super) tasks: TaskTracker,
+    /// The process is stopping: no turn begins.
+    pub(super) closing: CancellationToken,
+    /// Drivers release their turns.
+    pub(super) stop: CancellationToken,
+}
+
+#[derive(Debug)]
+struct RunningTurn {
+    fingerprint: Fingerprint,
+    broadcast: Arc<Broadcast>,
+    ended: CancellationToken,
+}
+
+/// The place of a turn that this process is to drive. It is given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    running: Arc<Running>,
+    id: ResponseId,
+    pub(super) broadcast: Arc<Broadcast>,
+    /// Another process, or a caller that cancels it, has ended the turn.
+    pub(super) ended: CancellationToken,
+    /// A process that is stopping waits for it.
+    _token: TaskTrackerToken,
+}
+
+impl Running {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            turns: Mutex::default(),
+            limit,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Joins the turn of that id, or makes a place for it.
+    ///
+    /// # Errors
+    /// [`TurnError`]: the id is that of another request, there are too many turns, or the process is stopping.
+    pub(super) fn join(
+        self: &Arc<Self>,
+        id: ResponseId,
+        fingerprint: Fingerprint,
+    ) -> Result<(Arc<Broadcast>, Option<Place>), TurnError> {
+        let mut turns = self.turns();
+        if let Some(turn) = turns.get(&id) {
+            return match turn.fingerprint == fingerprint {
+                true => Ok((Arc::clone(&turn.broadcast), None)),
+                false => Err(ServiceError::from(Refusal::IdempotencyKeyReused).into()),
+            };
+        }
+        if self.closing.is_cancelled() {
+            return Err(TurnError::Stopping);
+        }
+        if turns.len() >= self.limit {
+            return Err(TurnError::TooMany);
+        }
+        let broadcast = Arc::new(Broadcast::new());
+        let ended = CancellationToken::new();
+        let turn = RunningTurn {
+            fingerprint,
+            broadcast: Arc::clone(&broadcast),
+            ended: ended.clone(),
+        };
+        turns.insert(id, turn);
+        let place = Place {
+            running: Arc::clone(self),
+            id,
+            broadcast: Arc::clone(&broadcast),
+            ended,
+            _token: self.tasks.token(),
+        };
+        Ok((broadcast, Some(place)))
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.turns().len() as u64
+    }
+
+    /// The turn of that id, if it is driven here.
+    pub(super) fn find(&self, id: &ResponseId) -> Option<Arc<Broadcast>> {
+        let turns = self.turns();
+        turns.get(id).map(|turn| Arc::clone(&turn.broadcast))
+    }
+
+    /// Has the driver of a turn that has ended stop at once.
+    pub(super) fn note_ended(&self, id: &ResponseId) {
+        if let Some(turn) = self.turns().get(id) {
+            turn.ended.cancel();
+        }
+    }
+
+    /// Takes no new turns, waits for those that run, and has the rest released after a while.
+    pub(super) async fn shutdown(&self, patience: Duration) {
+        {
+            // no turn joins in the meantime
+            let _turns = self.turns();
+            self.closing.cancel();
+        }
+        self.tasks.close();
+        if timeout(patience, self.tasks.wait()).await.is_err() {
+            self.stop.cancel();
+            self.tasks.wait().await;
+        }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<ResponseId, RunningTurn>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // a driver that is gone with its runtime has shown no end
+        let stopped = Err(Arc::new(TurnError::Stopping));
+        self.broadcast.show(Progress::Done(stopped));
+        self.running.turns().remove(&self.id);
+    }
+}

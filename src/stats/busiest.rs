@@ -1,0 +1,55 @@
+//! The lists of threads, merged from all workers and slots.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::hot::{HotThreads, PARTITIONS};
+use super::largest::{LISTED, Large};
+use super::recorder::{StoreRecorder, Threads};
+use super::report::Busy;
+use super::window::Window;
+
+/// The threads with the highest counts.
+pub(super) fn busiest(
+    stores: &[Arc<StoreRecorder>],
+    slot: u64,
+    kind: fn(&Threads) -> &Window<HotThreads>,
+) -> Vec<Busy> {
+    let mut busiest: Vec<Busy> = Vec::new();
+    let mut counted = Vec::new();
+    // one partition after the other, so that no worker waits for long and little is held at once
+    for place in 0..PARTITIONS {
+        for store in stores {
+            let parts = store.parts();
+            let recent = kind(&parts.threads).recent(slot);
+            let partitions = recent.filter_map(|threads| threads.partition(place));
+            counted.extend(partitions.flat_map(|partition| partition.counted()));
+        }
+        counted.sort_unstable_by_key(|(hash, ..)| *hash);
+        let threads = counted.chunk_by(|(one, ..), (other, ..)| one == other);
+        busiest.extend(threads.map(|of_one| Busy {
+            id: of_one[0].1,
+            count: of_one.iter().map(|(.., count)| count).sum(),
+        }));
+        busiest.sort_unstable_by_key(|busy| Reverse(busy.count));
+        busiest.truncate(LISTED);
+        counted.clear();
+    }
+    busiest
+}
+
+/// The largest states, each thread once with its largest size.
+pub(super) fn largest(stores: &[Arc<StoreRecorder>], slot: u64) -> Vec<Large> {
+    let mut largest: Vec<Large> = Vec::new();
+    for store in stores {
+        let parts = store.parts();
+        let recent = parts.threads.largest.recent(slot);
+        largest.extend(recent.flat_map(|slot| slot.states()));
+    }
+    let size = |state: &Large| (Reverse(state.size_bytes), Reverse(state.seen));
+    largest.sort_unstable_by_key(|state| (state.hash, size(state)));
+    largest.dedup_by_key(|state| state.hash);
+    largest.sort_unstable_by_key(size);
+    largest.truncate(LISTED);
+    largest
+}

@@ -1,0 +1,96 @@
+//! Finds the largest states.
+
+use std::time::Instant;
+
+use super::hot::Hashed;
+use super::window::Slot;
+use crate::domain::ThreadId;
+
+/// How many a list has at most.
+pub(super) const LISTED: usize = 20;
+
+/// The largest states of one slot, exactly.
+#[derive(Debug, Default)]
+pub(super) struct Largest {
+    states: Vec<Large>,
+    /// Smaller states have no place any more.
+    floor: u64,
+}
+
+/// A state at its largest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Large {
+    pub(super) id: ThreadId,
+    pub(super) hash: u64,
+    pub(super) size_bytes: u64,
+    pub(super) seen: Instant,
+}
+
+impl Slot for Largest {
+    fn clear(&mut self) {
+        self.states.clear();
+        self.floor = 0;
+    }
+}
+
+impl Largest {
+    /// Notes the size of a state.
+    pub(super) fn add(&mut self, thread: Hashed<'_>, size_bytes: u64, seen: Instant) {
+        if size_bytes < self.floor {
+            return;
+        }
+        let Hashed { id, hash } = thread;
+        let new = Large {
+            id: *id,
+            hash,
+            size_bytes,
+            seen,
+        };
+        let known = self.states.iter().position(|state| state.hash == hash);
+        match known {
+            Some(place) if self.states[place].size_bytes > size_bytes => return,
+            Some(place) => self.states[place] = new,
+            None if self.states.len() < LISTED => self.states.push(new),
+            None => {
+                let sizes = self.states.iter().enumerate();
+                let least = sizes.min_by_key(|(_, state)| state.size_bytes);
+                if let Some((place, _)) = least.filter(|(_, least)| least.size_bytes < size_bytes) {
+                    self.states[place] = new;
+                }
+            }
+        }
+        if self.states.len() == LISTED {
+            let sizes = self.states.iter().map(|state| state.size_bytes);
+            self.floor = sizes.min().unwrap_or(0);
+        }
+    }
+
+    pub(super) fn states(&self) -> &[Large] {
+        &self.states
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_are_kept_with_their_largest_size() {
+        let mut largest = Largest::default();
+        let now = Instant::now();
+        let ids: Vec<_> = (0..1_000).map(|_| ThreadId::random()).collect();
+        for round in [3, 2, 1] {
+            for (place, id) in ids.iter().enumerate() {
+                let hash = place as u64;
+                largest.add(Hashed { id, hash }, hash * 100 + round, now);
+            }
+        }
+
+        let mut sizes: Vec<_> = largest.states().iter().map(|one| one.size_bytes).collect();
+        sizes.sort_unstable();
+        let expected: Vec<_> = (980..1_000).map(|place| place * 100 + 3).collect();
+        assert_eq!(sizes, expected);
+        let known = |state: &Large| ids[state.hash as usize] == state.id;
+        assert!(largest.states().iter().all(known));
+    }
+}

@@ -1,0 +1,134 @@
+//! How durations are distributed.
+
+use std::time::Duration;
+
+use super::window::Slot;
+
+/// The first bucket has all durations below 2^10 ns.
+const FIRST_BIT: u32 = 10;
+/// Powers of two up to 2^36 ns, 69 s; the last bucket has all longer ones.
+const POWERS: usize = 26;
+/// Buckets for each power of two, so that a bucket is at most a quarter wider than its lower end.
+const PARTS: usize = 4;
+const BUCKETS: usize = POWERS * PARTS + 1;
+
+/// Counts of durations, in buckets that grow with them.
+#[derive(Debug, Clone)]
+pub(super) struct Latency {
+    buckets: [u32; BUCKETS],
+    longest: Duration,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self {
+            buckets: [0; BUCKETS],
+            longest: Duration::ZERO,
+        }
+    }
+}
+
+impl Slot for Latency {
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Latency {
+    pub(super) fn record(&mut self, took: Duration) {
+        let bucket = &mut self.buckets[bucket(took)];
+        *bucket = bucket.saturating_add(1);
+        self.longest = self.longest.max(took);
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        for (bucket, more) in self.buckets.iter_mut().zip(&other.buckets) {
+            *bucket = bucket.saturating_add(*more);
+        }
+        self.longest = self.longest.max(other.longest);
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.buckets.iter().copied().map(u64::from).sum()
+    }
+
+    /// The longest duration; `None` without any.
+    pub(super) fn longest(&self) -> Option<Duration> {
+        (self.count() > 0).then_some(self.longest)
+    }
+
+    /// The duration that this percentage of all does not exceed, to within an eighth; `None` without any.
+    pub(super) fn percentile(&self, percent: u64) -> Option<Duration> {
+        let wanted = (self.count() * percent).div_ceil(100);
+        let mut seen = 0;
+        let bucket = self.buckets.iter().position(|count| {
+            seen += u64::from(*count);
+            seen > 0 && seen >= wanted
+        })?;
+        Some(middle(bucket).min(self.longest))
+    }
+}
+
+fn bucket(took: Duration) -> usize {
+    let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    let Some(power) = nanos
+        .checked_ilog2()
+        .and_then(|bit| bit.checked_sub(FIRST_BIT))
+    else {
+        return 0;
+    };
+    let part = nanos >> (power + FIRST_BIT - 2) & 3;
+    (power as usize * PARTS + part as usize + 1).min(BUCKETS - 1)
+}
+
+/// The duration in the middle of a bucket.
+fn middle(bucket: usize) -> Duration {
+    let Some(place) = bucket.checked_sub(1) else {
+        return Duration::from_nanos(1 << (FIRST_BIT - 1));
+    };
+    let quarter = 1_u64 << (place / PARTS + FIRST_BIT as usize - 2);
+    let lower = quarter * (PARTS + place % PARTS) as u64;
+    Duration::from_nanos(lower + quarter / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_right_to_within_an_eighth() {
+        let mut latency = Latency::default();
+        assert_eq!((latency.percentile(50), latency.longest()), (None, None));
+        for micros in 1..=10_000 {
+            latency.record(Duration::from_micros(micros));
+        }
+
+        for percent in [1, 50, 90, 99] {
+            let exact = percent as f64 * 100.0;
+            let about = latency.percentile(percent).unwrap().as_secs_f64() * 1e6;
+            assert!((about / exact - 1.0).abs() < 0.125, "{about} for {exact}");
+        }
+        assert_eq!(latency.longest(), Some(Duration::from_millis(10)));
+        assert_eq!(latency.count(), 10_000);
+    }
+
+    #[test]
+    fn any_duration_has_a_bucket_around_it() {
+        for bit in 0..64 {
+            for nanos in [1 << bit, (1 << bit) + (1 << bit) / 3, u64::MAX >> bit] {
+                let took = Duration::from_nanos(nanos);
+                let mut latency = Latency::default();
+                latency.record(took);
+                let about = latency.percentile(99).unwrap();
+                if (1 << FIRST_BIT..1 << 36).contains(&nanos) {
+                    let ratio = about.as_secs_f64() / took.as_secs_f64();
+                    assert!((0.875..1.125).contains(&ratio), "{about:?} for {took:?}");
+                }
+                assert!(about <= took, "never more than the longest");
+            }
+        }
+        let mut latency = Latency::default();
+        latency.record(Duration::MAX);
+        assert_eq!(latency.longest(), Some(Duration::MAX));
+    }
+}

@@ -1,0 +1,226 @@
+//! Figures about the last minute of this replica: busy threads, routes, and the latency of the store.
+//!
+//! Each worker records into parts of its own, so that no request waits for another worker. A report merges them.
+
+mod busiest;
+mod hot;
+mod largest;
+mod latency;
+mod levels;
+mod recorder;
+mod report;
+mod routes;
+mod window;
+
+use std::collections::BTreeMap;
+use std::hash::RandomState;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use latency::Latency;
+use routes::Answers;
+use window::Clock;
+
+pub use levels::{Level, Levels};
+pub use recorder::{Call, StoreRecorder, Use};
+pub use report::{
+    Busy, CallRow, Durations, LargeState, Replica, Report, Requests, RouteRow, ThreadLists,
+};
+pub use routes::RouteRecorder;
+
+/// The figures of this process. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Stats(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    id: String,
+    clock: Clock,
+    started_at: SystemTime,
+    /// The same for all workers, so that a thread is in the same partition of each. It is random, so that no client can choose
+    /// ids that share a partition.
+    hasher: RandomState,
+    /// Part and name of each kind of call.
+    kinds: Mutex<Vec<(&'static str, &'static str)>>,
+    stores: Mutex<Vec<Arc<StoreRecorder>>>,
+    routes: Mutex<Vec<Arc<RouteRecorder>>>,
+    levels: OnceLock<Box<dyn Levels>>,
+    /// Held while a report is made, so that reports take the time of one processor at most.
+    reporting: Mutex<()>,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        let clock = Clock {
+            started: Instant::now(),
+        };
+        Self(Arc::new(Shared {
+            id: format!("{:016x}", rand::random::<u64>()),
+            clock,
+            started_at: SystemTime::now(),
+            hasher: RandomState::new(),
+            kinds: Mutex::default(),
+            stores: Mutex::default(),
+            routes: Mutex::default(),
+            levels: OnceLock::new(),
+            reporting: Mutex::default(),
+        }))
+    }
+}
+
+impl Stats {
+    /// The random id of this process.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// The number by which calls of that kind are recorded. Call it once for each kind.
+    #[must_use]
+    pub fn kind(&self, part: &'static str, operation: &'static str) -> usize {
+        let mut kinds = lock(&self.0.kinds);
+        kinds.push((part, operation));
+        kinds.len() - 1
+    }
+
+    /// A recorder for the calls of one worker; that of a worker that has ended is used again.
+    #[must_use]
+    pub fn store_recorder(&self) -> Arc<StoreRecorder> {
+        let new = || StoreRecorder::new(self.0.clock, self.0.hasher.clone());
+        unused_or(&mut lock(&self.0.stores), new)
+    }
+
+    /// A recorder for the requests of one worker, likewise.
+    #[must_use]
+    pub fn route_recorder(&self) -> Arc<RouteRecorder> {
+        let new = || RouteRecorder::new(self.0.clock);
+        unused_or(&mut lock(&self.0.routes), new)
+    }
+
+    /// Shows these numbers in reports; others that were given before stay.
+    pub fn show(&self, levels: impl Levels + 'static) {
+        let _ = self.0.levels.set(Box::new(levels));
+    }
+
+    /// The figures up to now. It takes a few milliseconds, so do not call it on the thread of a worker.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.report_at(Instant::now())
+    }
+
+    fn report_at(&self, now: Instant) -> Report {
+        let _one = lock(&self.0.reporting);
+        let slot = self.0.clock.slot(now);
+        let stores = lock(&self.0.stores).clone();
+        let (routes, all_routes) = self.routes(slot);
+        Report {
+            replica: Replica {
+                id: self.0.id.clone(),
+                started_at: self.0.started_at,
+                now: self.0.started_at + now.saturating_duration_since(self.0.clock.started),
+            },
+            window: self.0.clock.covered(now),
+            routes,
+            all_routes,
+            calls: self.calls(&stores, slot),
+            threads: ThreadLists {
+                by_writes: busiest::busiest(&stores, slot, |threads| &threads.writes),
+                by_reads: busiest::busiest(&stores, slot, |threads| &threads.reads),
+                by_bytes: busiest::busiest(&stores, slot, |threads| &threads.bytes),
+                largest: self.largest(&stores, slot),
+            },
+            level: self
+                .0
+                .levels
+                .get()
+                .map(|levels| levels.now())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn largest(&self, stores: &[Arc<StoreRecorder>], slot: u64) -> Vec<LargeState> {
+        let largest = busiest::largest(stores, slot);
+        let state = |state: largest::Large| LargeState {
+            id: state.id,
+            size_bytes: state.size_bytes,
+            seen_at: self.0.started_at + state.seen.saturating_duration_since(self.0.clock.started),
+        };
+        largest.into_iter().map(state).collect()
+    }
+
+    /// The requests of all workers by route and method, and all together.
+    fn routes(&self, slot: u64) -> (Vec<RouteRow>, Requests) {
+        let mut by_name = BTreeMap::<(Arc<str>, &'static str), (u64, u64, Answers)>::new();
+        let mut all = <(u64, u64, Answers)>::default();
+        for recorder in lock(&self.0.routes).iter() {
+            for route in recorder.routes().iter() {
+                let name = (Arc::clone(&route.route), route.method);
+                for (requests, errors, answers) in [by_name.entry(name).or_default(), &mut all] {
+                    *requests += route.requests;
+                    *errors += route.errors;
+                    route.recent.recent(slot).for_each(|more| answers.add(more));
+                }
+            }
+        }
+        let rows = by_name
+            .into_iter()
+            .map(|((route, method), of)| RouteRow {
+                route,
+                method,
+                requests: Requests::of(of),
+            })
+            .collect();
+        (rows, Requests::of(all))
+    }
+
+    /// The calls of the store by all workers, one row for each kind that was called.
+    fn calls(&self, stores: &[Arc<StoreRecorder>], slot: u64) -> Vec<CallRow> {
+        let kinds = lock(&self.0.kinds).clone();
+        let mut rows = Vec::new();
+        for (kind, (part, operation)) in kinds.into_iter().enumerate() {
+            let (mut total, mut failures) = (0, 0);
+            let mut durations = Latency::default();
+            for store in stores {
+                let parts = store.parts();
+                let calls = parts.calls.get(kind).and_then(Option::as_deref);
+                if let Some(calls) = calls {
+                    total += calls.total;
+                    failures += calls.failures;
+                    calls
+                        .durations
+                        .recent(slot)
+                        .for_each(|more| durations.add(more));
+                }
+            }
+            if total > 0 {
+                rows.push(CallRow {
+                    part,
+                    operation,
+                    calls_total: total,
+                    failures_total: failures,
+                    durations: Durations::of(&durations),
+                });
+            }
+        }
+        rows
+    }
+}
+
+/// One of the recorders that nobody else holds, or a new one.
+fn unused_or<T>(recorders: &mut Vec<Arc<T>>, new: impl FnOnce() -> T) -> Arc<T> {
+    let unused = recorders.iter().find(|one| Arc::strong_count(one) == 1);
+    if let Some(unused) = unused {
+        return Arc::clone(unused);
+    }
+    let recorder = Arc::new(new());
+    recorders.push(Arc::clone(&recorder));
+    recorder
+}
+
+/// Numbers are numbers, also after a panic of another thread.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

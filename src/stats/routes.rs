@@ -1,0 +1,94 @@
+//! Records the requests that one worker answers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::latency::Latency;
+use super::window::{Clock, Slot, Window};
+
+/// The requests of one worker. Its lock is free, except while a report reads it.
+#[derive(Debug)]
+pub struct RouteRecorder {
+    clock: Clock,
+    /// As many as the server has routes and methods at most, 3 KiB each.
+    routes: Mutex<Vec<Route>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Route {
+    pub(super) route: Arc<str>,
+    pub(super) method: &'static str,
+    pub(super) requests: u64,
+    pub(super) errors: u64,
+    pub(super) recent: Window<Answers>,
+}
+
+/// The answers of one slot.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    pub(super) durations: Latency,
+    pub(super) client_errors: u64,
+    pub(super) errors: u64,
+}
+
+impl Slot for Answers {
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Answers {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.durations.add(&other.durations);
+        self.client_errors += other.client_errors;
+        self.errors += other.errors;
+    }
+}
+
+impl RouteRecorder {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            routes: Mutex::default(),
+        }
+    }
+
+    /// The number by which requests of a route and a method are recorded. The route is a template, never a path.
+    #[must_use]
+    pub fn number(&self, route: &Arc<str>, method: &'static str) -> usize {
+        let mut routes = self.routes();
+        let known = routes
+            .iter()
+            .position(|known| known.route == *route && known.method == method);
+        known.unwrap_or_else(|| {
+            routes.push(Route {
+                route: Arc::clone(route),
+                method,
+                requests: 0,
+                errors: 0,
+                recent: Window::default(),
+            });
+            routes.len() - 1
+        })
+    }
+
+    /// Records a request, by the number of its route and method, and the status of its answer.
+    pub fn record(&self, number: usize, status: u16, ended: Instant, took: Duration) {
+        let slot = self.clock.slot(ended);
+        let mut routes = self.routes();
+        let Some(route) = routes.get_mut(number) else {
+            return;
+        };
+        let is_error = status >= 500;
+        route.requests += 1;
+        route.errors += u64::from(is_error);
+        let answers = route.recent.at(slot);
+        answers.durations.record(took);
+        answers.errors += u64::from(is_error);
+        answers.client_errors += u64::from((400..500).contains(&status));
+    }
+
+    pub(super) fn routes(&self) -> MutexGuard<'_, Vec<Route>> {
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,110 @@
+//! Figures of the last minute, in slots that are reused.
+
+use std::time::{Duration, Instant};
+
+/// How long a slot lasts.
+const SLOT: Duration = Duration::from_secs(10);
+/// How many there are: the current one, and those before it, so that no figure is older than 60 s.
+const SLOTS: usize = 6;
+
+/// When slots begin, for all recorders of a process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    pub(super) started: Instant,
+}
+
+/// The figures of one slot.
+pub(super) trait Slot: Default {
+    /// Makes it as it was at first, and keeps its memory.
+    fn clear(&mut self);
+}
+
+/// A part for each of the last slots.
+#[derive(Debug, Default)]
+pub(super) struct Window<T>([Numbered<T>; SLOTS]);
+
+#[derive(Debug, Default)]
+struct Numbered<T> {
+    number: u64,
+    part: T,
+}
+
+impl Clock {
+    /// The number of the slot at that time.
+    pub(super) fn slot(self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.started).as_secs() / SLOT.as_secs()
+    }
+
+    /// How much time the slots up to that time cover.
+    pub(super) fn covered(self, at: Instant) -> Duration {
+        let age = at.saturating_duration_since(self.started);
+        let begun = (SLOTS as u64 - 1).min(self.slot(at)) as u32 * SLOT;
+        begun + Duration::from_nanos((age.as_nanos() % SLOT.as_nanos()) as u64)
+    }
+}
+
+impl<T: Slot> Window<T> {
+    /// The part of that slot. The part of an earlier slot makes room; if there is a later one already, it is that.
+    pub(super) fn at(&mut self, number: u64) -> &mut T {
+        let Numbered { number: of, part } = &mut self.0[number as usize % SLOTS];
+        if *of < number {
+            *of = number;
+            part.clear();
+        }
+        part
+    }
+
+    /// The parts of that slot and of those before it.
+    pub(super) fn recent(&self, number: u64) -> impl Iterator<Item = &T> {
+        let first = (number + 1).saturating_sub(SLOTS as u64);
+        let recent = self.0.iter().filter(move |part| part.number >= first);
+        recent.map(|part| &part.part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Slot for u32 {
+        fn clear(&mut self) {
+            *self = 0;
+        }
+    }
+
+    fn sum(window: &Window<u32>, number: u64) -> u32 {
+        window.recent(number).sum()
+    }
+
+    #[test]
+    fn a_slot_is_forgotten_a_minute_after_it_began() {
+        let mut window = Window::default();
+        *window.at(0) += 1;
+        *window.at(3) += 10;
+        *window.at(3) += 10;
+
+        assert_eq!(sum(&window, 5), 21);
+        assert_eq!(sum(&window, 6), 20);
+        *window.at(6) += 100;
+        assert_eq!(sum(&window, 8), 120);
+        assert_eq!(sum(&window, 9), 100);
+        assert_eq!(sum(&window, 1_000), 0);
+    }
+
+    #[test]
+    fn the_covered_time_grows_to_a_minute() {
+        let started = Instant::now();
+        let clock = Clock { started };
+        let covered = |seconds| {
+            clock
+                .covered(started + Duration::from_secs(seconds))
+                .as_secs()
+        };
+
+        assert_eq!(
+            [0, 9, 10, 59, 60, 69, 75].map(covered),
+            [0, 9, 10, 59, 50, 59, 55]
+        );
+        assert_eq!(clock.slot(started + Duration::from_secs(75)), 7);
+    }
+}

@@ -1,0 +1,215 @@
+//! Responses in this process' memory.
+
+mod held;
+mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::slots::{Due, Slots};
+use crate::domain::heap::{self, Heap};
+use crate::domain::scope::ScopeId;
+use crate::domain::{Life, OwnerTag, Refusal, ResponseId};
+pub(super) use held::HeldResponse;
+
+/// The responses of a shard.
+#[derive(Debug, Default)]
+pub(super) struct HeldResponses {
+    slots: Slots<ResponseId, Slot>,
+    listed: Listed,
+}
+
+/// The lists of responses.
+#[derive(Debug, Default)]
+struct Listed {
+    /// Those of each life of a thread, for an erasure.
+    of_lives: BTreeSet<(Life, ResponseId)>,
+    /// Those that have not ended, by when they are due.
+    due: BTreeSet<(u64, ResponseId)>,
+    /// The owner of each life that has ended and that has responses.
+    owners: BTreeMap<Life, OwnerTag>,
+    /// The same by owner.
+    ended: BTreeSet<(OwnerTag, Life)>,
+    /// The response that has the floor of a scope without a thread.
+    floors: BTreeMap<ScopeId, ResponseId>,
+}
+
+/// A place for a response.
+#[derive(Debug, Default)]
+struct Slot(Option<HeldResponse>);
+
+impl HeldResponses {
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// A response that is still kept.
+    fn get(&self, id: &ResponseId, now_ms: u64) -> Option<&HeldResponse> {
+        let held = self.slots.get(id)?.0.as_ref();
+        held.filter(|held| held.ends_ms > now_ms)
+    }
+
+    /// Changes a response, if it is still kept.
+    fn change<T>(
+        &mut self,
+        id: &ResponseId,
+        now_ms: u64,
+        change: impl FnOnce(&mut HeldResponse) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        self.get(id, now_ms).ok_or(Refusal::TurnLost)?;
+        let Listed { due, floors, .. } = &mut self.listed;
+        self.slots.change(id, |slot| {
+            let held = slot.0.as_mut().ok_or(Refusal::TurnLost)?;
+            let before = held.due_ms();
+            let changed = change(held);
+            if held.answer.is_some() {
+                Listed::free(floors, id, held);
+            }
+            if held.due_ms() != before {
+                due.remove(&(before.unwrap_or_default(), *id));
+                due.extend(held.due_ms().map(|due_ms| (due_ms, *id)));
+            }
+            changed
+        })
+    }
+
+    fn keep(&mut self, id: &ResponseId, held: HeldResponse) {
+        self.forget(id);
+        self.listed.add(id, &held);
+        self.slots.change(id, |slot| slot.0 = Some(held));
+    }
+
+    /// Removes a response, which is for the caller to drop.
+    fn forget(&mut self, id: &ResponseId) -> Option<HeldResponse> {
+        let gone = self.slots.look_at(id, u64::MAX, |slot| slot.0.take())??;
+        self.listed.remove(id, &gone);
+        Some(gone)
+    }
+
+    /// The other response that has the floor of a scope without a thread.
+    fn on_floor(
+        &self,
+        scope: &ScopeId,
+        id: &ResponseId,
+        now_ms: u64,
+    ) -> Option<(ResponseId, &HeldResponse)> {
+        let other = self.listed.floors.get(scope)?;
+        let held = self.get(other, now_ms).filter(|_| other != id)?;
+        Some((*other, held))
+    }
+
+    /// Has a response have the floor of a scope without a thread until it has ended.
+    fn take_floor(&mut self, scope: &ScopeId, id: ResponseId) {
+        self.listed.floors.insert(scope.clone(), id);
+    }
+
+    /// Those that are due, the earliest first.
+    fn due(&self, now_ms: u64) -> impl Iterator<Item = ResponseId> {
+        let due = self.listed.due.iter();
+        let due = due.take_while(move |(due_ms, _)| *due_ms <= now_ms);
+        let is_kept = move |id: &ResponseId| self.get(id, now_ms).is_some();
+        due.map(|(_, id)| *id).filter(is_kept)
+    }
+
+    /// Notes that a life of an owner's thread has ended.
+    pub(super) fn note_ended(&mut self, life: Life, owner: OwnerTag) {
+        let listed = &mut self.listed;
+        if listed.of_life(life).next().is_some() {
+            listed.owners.insert(life, owner);
+            listed.ended.insert((owner, life));
+        }
+    }
+
+    /// Takes out up to `limit` responses of an owner's lives that have ended.
+    pub(super) fn erase_ended(&mut self, owner: OwnerTag, limit: usize) -> Vec<HeldResponse> {
+        let from = self.listed.ended.range((owner, Life(0))..);
+        let lives = from.take_while(|(other, _)| *other == owner).take(limit);
+        let ids = lives.flat_map(|(_, life)| self.listed.of_life(*life));
+        self.take(ids.take(limit).collect())
+    }
+
+    /// Takes out up to `limit` responses of a life.
+    pub(super) fn erase(&mut self, life: Life, limit: usize) -> Vec<HeldResponse> {
+        self.take(self.listed.of_life(life).take(limit).collect())
+    }
+
+    fn take(&mut self, ids: Vec<ResponseId>) -> Vec<HeldResponse> {
+        ids.iter().filter_map(|id| self.forget(id)).collect()
+    }
+
+    /// Frees some that are no longer kept. Returns whether there are more.
+    pub(super) fn sweep(&mut self, now_ms: u64, limit: usize) -> bool {
+        let listed = &mut self.listed;
+        self.slots.sweep(now_ms, limit, |id, slot| {
+            if let Some(gone) = slot.0.take_if(|held| held.ends_ms <= now_ms) {
+                listed.remove(id, &gone);
+            }
+        })
+    }
+}
+
+impl Listed {
+    fn of_life(&self, life: Life) -> impl Iterator<Item = ResponseId> {
+        let all = (life, ResponseId::MIN)..=(life, ResponseId::MAX);
+        self.of_lives.range(all).map(|(_, id)| *id)
+    }
+
+    fn add(&mut self, id: &ResponseId, held: &HeldResponse) {
+        if let Some(life) = held.life {
+            self.of_lives.insert((life, *id));
+        }
+        if let Some(due_ms) = held.due_ms() {
+            self.due.insert((due_ms, *id));
+        }
+    }
+
+    fn free(floors: &mut BTreeMap<ScopeId, ResponseId>, id: &ResponseId, held: &HeldResponse) {
+        if floors.get(&held.scope) == Some(id) {
+            floors.remove(&held.scope);
+        }
+    }
+
+    fn remove(&mut self, id: &ResponseId, held: &HeldResponse) {
+        Self::free(&mut self.floors, id, held);
+        if let Some(life) = held.life {
+            self.of_lives.remove(&(life, *id));
+            if self.of_life(life).next().is_none()
+                && let Some(owner) = self.owners.remove(&life)
+            {
+                self.ended.remove(&(owner, life));
+            }
+        }
+        if let Some(due_ms) = held.due_ms() {
+            self.due.remove(&(due_ms, *id));
+        }
+    }
+}
+
+impl Due for Slot {
+    fn due_ms(&self) -> u64 {
+        self.0.as_ref().map_or(0, |held| held.ends_ms)
+    }
+}
+
+impl Heap for Slot {
+    fn heap_bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, Heap::heap_bytes)
+    }
+}
+
+impl Heap for HeldResponses {
+    fn heap_bytes(&self) -> u64 {
+        let Listed {
+            of_lives,
+            due,
+            owners,
+            ended,
+            floors,
+        } = &self.listed;
+        self.slots.heap_bytes()
+            + heap::tree::<(Life, ResponseId)>(of_lives.len())
+            + heap::tree::<(u64, ResponseId)>(due.len())
+            + heap::tree::<(Life, OwnerTag)>(owners.len())
+            + heap::tree::<(OwnerTag, Life)>(ended.len())
+            + heap::tree::<(ScopeId, ResponseId)>(floors.len())
+    }
+}

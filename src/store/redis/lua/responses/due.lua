@@ -1,0 +1,12 @@
+-- Finds responses that are due. KEYS: 1 those of a bucket that have not ended. ARGV: 1 ahead, 2 how many at most.
+-- Reply: their ids.
+local ahead, start = tonumber(ARGV[1]), sub(KEYS[1], 1, -4)
+local found = {}
+for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], '-inf', now(ahead), 'LIMIT', 0, ARGV[2])) do
+  if call('PTTL', start .. ':u:' .. id) > ahead then
+    found[#found + 1] = id
+  else
+    call('ZREM', KEYS[1], id)
+  end
+end
+return found

@@ -1,0 +1,16 @@
+-- Parts of write_scope.lua for writes that are a step of a response.
+-- KEYS: last the response.
+-- ARGV, behind those of write_scope.lua: channel, then as plan_step has them, and last how many these are with the channel.
+-- Reply: that of write_scope.lua; `J` and the outcome of an earlier step; or a refusal.
+--+ keys
+local response = table.remove(KEYS)
+--+ step
+local step_args = {}
+for j = #ARGV - tonumber(ARGV[#ARGV]), #ARGV - 1 do step_args[#step_args + 1] = ARGV[j] end
+for j = #ARGV, #ARGV - #step_args, -1 do ARGV[j] = nil end
+local channel = table.remove(step_args, 1)
+local its_thread = thread or refused and living(k.thread, ahead)
+local step_refusal, its_response = plan_step(response, k.thread, its_thread, step_args, ahead)
+if step_refusal then return step_refusal end
+--+ done
+do_step(response, k.thread, its_response, step_args, channel, ahead)

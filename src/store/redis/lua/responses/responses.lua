@@ -1,0 +1,141 @@
+-- Shared by the scripts that write responses. A response is one hash:
+--   M          meta: whether it has ended (1), token of its driver, until when that has it, token of the turn of its thread
+--              that it works under (of its driver if it took the turn itself, zeros if it works under none), number of
+--              entries, number of the next event, life of its thread, how long it is kept, and how long after its last
+--              write it is due
+--   S          its scope as text
+--   P          fingerprint of the request
+--   Q          the request
+--   1, 2..     the entries
+--   R          the answer, once it has ended
+--   D          there if the answer has reached its caller
+-- Next to it, in its slot:
+--   :u:ID      the response
+--   :ue:ID     its events: a stream of entries N-0 with `e`, where N is the number of the event plus 1
+--   :ud        those that have not ended, by when they are due
+--   :ul:LIFE   the responses of a life of a thread, by when they are deleted at the latest, for an erasure
+local RESPONSE = '>Bc16I6c16I4I4c8I6I6'
+local NO_TURN = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+-- Responses that one script forgets in the list of a life.
+local MOST_FORGOTTEN = 10
+
+local function start_of(key) return sub(key, 1, find(key, '}:u:', 1, true)) end
+local function response_id_of(key) return sub(key, find(key, '}:u:', 1, true) + 4) end
+local function events_of(key) return start_of(key) .. ':ue:' .. response_id_of(key) end
+local function list_of(key, life) return start_of(key) .. ':ul:' .. hex(life) end
+
+-- A response that is still kept.
+local function open_response(key, ahead)
+  local m = call('PTTL', key) > ahead and call('HGET', key, 'M')
+  if not m then return nil end
+  local r, has_ended = {}, nil
+  has_ended, r.token, r.lease, r.turn, r.entries, r.next_event, r.life, r.kept, r.due = unpack_(RESPONSE, m)
+  r.has_ended = has_ended == 1
+  return r
+end
+
+local function pack_response(r)
+  return pack(RESPONSE, r.has_ended and 1 or 0, r.token, r.lease, r.turn, r.entries, r.next_event, r.life, r.kept, r.due)
+end
+
+-- Fails while a slot moves, before anything is written: see `settle`.
+local function settle_response(key, r)
+  settle(key)
+  call('EXISTS', events_of(key), start_of(key) .. ':ud', list_of(key, r.life))
+end
+
+-- Keeps a response and its events, also in the lists.
+local function keep(key, r, ahead)
+  call('PEXPIRE', key, r.kept + ahead)
+  local due = start_of(key) .. ':ud'
+  if r.has_ended then
+    call('ZREM', due, response_id_of(key))
+  else
+    call('PEXPIRE', events_of(key), r.kept + ahead)
+    call('ZADD', due, now(ahead) + r.due, response_id_of(key))
+  end
+  if r.life == NO_LIFE then return end
+  local list = list_of(key, r.life)
+  local old = call('ZRANGEBYSCORE', list, '-inf', now(ahead) - 1, 'LIMIT', 0, MOST_FORGOTTEN)
+  if #old > 0 then call('ZREM', list, unpack(old)) end
+  call('ZADD', list, now(ahead) + r.kept, response_id_of(key))
+  if call('PTTL', list) < r.kept + ahead then call('PEXPIRE', list, r.kept + ahead) end
+end
+
+-- Whether a response works in a scope: that of its thread, whose life the caller compares, or the one with that text.
+local function is_in(key, r, scope, thread)
+  if thread then return r.life ~= NO_LIFE end
+  return r.life == NO_LIFE and call('HGET', key, 'S') == scope
+end
+
+-- Why a caller with that token, or at the end with none (''), may not write to a response; `m`: the meta of its
+-- thread, if it has one and that lives.
+local function driver_refusal(r, token, thread, m)
+  if not r or r.has_ended or token ~= '' and r.token ~= token then return {'R', 'turn_lost'} end
+  if not thread then return nil end
+  if not m or sub(m, LIFE_AT, LIFE_END) ~= r.life then return {'R', 'thread_destroyed'} end
+  if token ~= '' and r.turn ~= NO_TURN and sub(call('HGET', thread, 'U') or '', 1, TOKEN_END) ~= r.turn then
+    return {'R', 'turn_lost'}
+  end
+end
+
+-- Adds events, of which the first has that number: the arguments from `from` to `to`.
+local function add_events(key, r, first, events, from, to)
+  for i = from, to do
+    local number = first + i - from
+    if number >= r.next_event then call('XADD', events_of(key), fmt('%.0f-0', number + 1), 'e', events[i]) end
+  end
+  r.next_event = math.max(r.next_event, first + to - from + 1)
+end
+
+-- Whether the arguments of a step are those of the end.
+local function is_end(args) return args[5] ~= '' end
+
+-- A step of a response: an entry, or the end. `args`: token of the driver, or at the end nothing for any; scope; number of
+-- the entry or of all entries; the entry or the answer; of the end, how long the response is kept, and how long its
+-- events are, else nothing twice; number of the first event, and events. Why it may not be done, or the outcome of an
+-- earlier one; else the response, and its thread if it still has that.
+local function plan_step(key, thread, m, args, ahead)
+  local r, ends, number, first = open_response(key, ahead), is_end(args), tonumber(args[3]), tonumber(args[7])
+  if ends and r and r.has_ended then return {'J', call('HGET', key, 'R')} end
+  if r and not is_in(key, r, args[2], thread) then return {'R', 'turn_lost'} end
+  -- without its thread it can only end, and with no write
+  if ends and thread and not (m and r and sub(m, LIFE_AT, LIFE_END) == r.life) and args.is_alone then thread = nil end
+  local refusal = driver_refusal(r, args[1], thread, m)
+  if refusal then return refusal end
+  if ends then
+    if number ~= r.entries or first ~= r.next_event then return {'R', 'changed'} end
+  elseif number < 1 or number > r.entries + 1 then
+    return {'R', 'changed'}
+  elseif number <= r.entries then
+    return {'J', call('HGET', key, args[3])}
+  elseif first > r.next_event then
+    return {'R', 'changed'}
+  end
+  settle_response(key, r)
+  return nil, r, thread
+end
+
+local function do_step(key, thread, r, args, channel, ahead)
+  add_events(key, r, tonumber(args[7]), args, 8, #args)
+  if not is_end(args) then
+    r.entries = r.entries + 1
+    call('HSET', key, args[3], args[4], 'M', pack_response(r))
+    return keep(key, r, ahead)
+  end
+  local turn = thread and r.turn == r.token and call('HGET', thread, 'U')
+  if turn then
+    local token, _, flags = unpack_(TURN, turn)
+    if token == r.token then
+      call('HSET', thread, 'U', pack(TURN, token, 0, 0) .. last_response(turn))
+      -- pcall: the user may lack the right to the channel
+      if flags >= 2 then redis.pcall('PUBLISH', channel, id_of(thread)) end
+    end
+  end
+  r.has_ended = true
+  -- it belongs to no thread that an erasure could find for longer
+  r.kept = (thread or r.life == NO_LIFE) and tonumber(args[5]) or math.min(r.kept, tonumber(args[5]))
+  call('HSET', key, 'R', args[4], 'M', pack_response(r))
+  call('PEXPIRE', events_of(key), math.min(r.kept, tonumber(args[6])) + ahead)
+  keep(key, r, ahead)
+end

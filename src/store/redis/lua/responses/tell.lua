@@ -1,0 +1,11 @@
+-- Adds events to a response. KEYS: 1 response.
+-- ARGV: 1 ahead, 2 token, 3 number of the first, then events. Reply: `K`, or a refusal.
+local key, ahead, first = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[3])
+local r = open_response(key, ahead)
+if not r or r.has_ended or r.token ~= ARGV[2] then return {'R', 'turn_lost'} end
+if first > r.next_event then return {'R', 'changed'} end
+settle_response(key, r)
+add_events(key, r, first, ARGV, 4, #ARGV)
+call('HSET', key, 'M', pack_response(r))
+keep(key, r, ahead)
+return {'K'}

@@ -1,0 +1,59 @@
+//! The arguments of a step of a response.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::domain::scope::ScopeId;
+use crate::store::redis::threads::arguments::{bounded_ms, turn};
+use crate::store::redis::transport::commands::Command;
+use crate::store::traits::responses::kept;
+use crate::store::{EndResponse, JournalEntry};
+
+/// A step of a response.
+pub(in crate::store::redis) struct StepOfResponse<'a> {
+    /// The response.
+    pub(in crate::store::redis) key: String,
+    /// The channel for ends of turns.
+    pub(super) channel: &'a str,
+    pub(super) scope: &'a ScopeId,
+    pub(super) step: Step<'a>,
+    /// How long archives are kept.
+    pub(super) archive: Duration,
+}
+
+pub(super) enum Step<'a> {
+    Entry(&'a JournalEntry<'a>),
+    End(&'a EndResponse<'a>),
+}
+
+impl StepOfResponse<'_> {
+    /// Adds the channel, and the arguments of `plan_step`.
+    pub(in crate::store::redis) fn add_to(&self, cmd: &mut Command) {
+        cmd.arg(self.channel);
+        match &self.step {
+            Step::Entry(entry) => {
+                cmd.arg(entry.token.0)
+                    .arg(self.scope.to_string())
+                    .arg(entry.number)
+                    .arg(&entry.entry[..])
+                    .arg("")
+                    .arg("");
+                add_events(cmd, entry.events);
+            }
+            Step::End(end) => {
+                cmd.arg(turn(end.token))
+                    .arg(self.scope.to_string())
+                    .arg(end.entries)
+                    .arg(&end.answer[..])
+                    .arg(bounded_ms(kept(self.scope, end.kept, self.archive)))
+                    .arg(bounded_ms(end.events_kept));
+                add_events(cmd, end.events);
+            }
+        }
+    }
+}
+
+fn add_events(cmd: &mut Command, (first, events): (u64, &[Bytes])) {
+    cmd.arg(first).args(events.iter().map(|event| &event[..]));
+}

@@ -1,0 +1,212 @@
+//! Threads as the store's callers read and write them.
+
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::reads::Copied;
+use super::{arguments, member, replies, slices, state};
+use crate::domain::{Access, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
+use crate::store::redis::RedisStore;
+use crate::store::redis::keys::bucket_number;
+use crate::store::redis::read_cache::{Form, ThreadCopy};
+use crate::store::redis::refusals::unless_foreign;
+use crate::store::redis::scripts::Script;
+use crate::store::redis::transport::commands::command;
+use crate::store::{
+    CacheUse, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, Store, StoreError, Whole,
+    WriteError,
+};
+
+/// How long the key of a probe of readiness stays. It is set again at the next probe.
+const PROBE_MS: u64 = 60_000;
+
+#[async_trait]
+impl Store for RedisStore {
+    async fn get_state(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Bytes>>, WriteError> {
+        let copied = self.copied(id, access, Form::Text, ThreadCopy::state);
+        if let Copied::Known(found) = copied.await? {
+            return Ok(found);
+        }
+        let found = self.fetch(id, access).await?;
+        Ok(found.map(|found| found.map(|whole| whole.state)))
+    }
+
+    async fn get_whole(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Whole>>, WriteError> {
+        let copied = self.copied(id, access, Form::Text, ThreadCopy::whole);
+        match copied.await? {
+            Copied::Known(found) => Ok(found),
+            Copied::Unknown => self.fetch(id, access).await,
+        }
+    }
+
+    async fn get_values(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        keys: &[Key],
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
+        let copied = self.copied(id, access, Form::Parsed, |copy| copy.values(keys));
+        if let Copied::Known(found) = copied.await? {
+            return Ok(found);
+        }
+        let mut cmd = self.reading(Script::ReadValues, id, access);
+        for key in keys {
+            cmd.arg(member::field(key));
+        }
+        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(state::values(&reply)?)
+    }
+
+    async fn get_value(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
+        let Some(slice) = slice else {
+            let found = self.get_values(id, access, std::slice::from_ref(key));
+            let part = |values: Vec<_>| {
+                let json = values.into_iter().next().flatten();
+                json.map(|json| Part { json, total: None })
+            };
+            return Ok(found.await?.map(|found| found.map(part)));
+        };
+        let read = |copy: &mut ThreadCopy| copy.part(key, slice);
+        if let Copied::Known(found) = self.copied(id, access, Form::Parsed, read).await? {
+            return Ok(found);
+        }
+        let mut cmd = self.reading(Script::ReadSlice, id, access);
+        cmd.arg(member::field(key));
+        match slice {
+            Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
+            Slice::Range { offset, limit } => {
+                let limit = limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+                cmd.arg("range").arg(offset).arg(limit)
+            }
+        };
+        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(slices::part(&reply, slice)?)
+    }
+
+    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
+        self.stamp(id, access).await
+    }
+
+    async fn get_keys(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
+        let copied = self.copied(id, access, Form::Parsed, ThreadCopy::keys);
+        if let Copied::Known(found) = copied.await? {
+            return Ok(found);
+        }
+        let cmd = self.reading(Script::ReadKeys, id, access);
+        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(state::keys(&reply)?)
+    }
+
+    async fn get_thread(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Thread>, WriteError> {
+        if let Some(thread) = self.thread_from_copy(id, access).await? {
+            return Ok(Some(thread));
+        }
+        let cmd = self.reading(Script::ReadThread, id, access);
+        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(replies::thread(reply)?)
+    }
+
+    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        let calls = self.link.calls();
+        let context = &self.write_context(&calls).await?;
+        let (meta, written) = match self.write_fast(&calls, id, write, context).await? {
+            Some(done) => done,
+            None => self.write_by_list(&calls, id, write, context).await?,
+        };
+        if !written.replayed {
+            self.follow(id, write, meta);
+        }
+        Ok(written)
+    }
+
+    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::Destroy.call(6);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(&bucket.log)
+            .arg(bucket.archive(id))
+            .arg(&bucket.archives)
+            .arg(&bucket.deadlines)
+            .arg(self.ahead())
+            .arg(arguments::precondition(destroy.precondition))
+            .arg(arguments::idempotency(destroy.idempotency))
+            .arg(arguments::bounded_ms(destroy.tombstone))
+            .arg(arguments::archive_ms(&self.retention))
+            .arg(arguments::turn(destroy.turn))
+            .arg(arguments::who(destroy.access))
+            .arg(arguments::trace());
+        let reply = self.link.calls().write(cmd).await;
+        self.forget_copy(id);
+        replies::destroyed(reply?)
+    }
+
+    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
+        // of the same slot, so that one script can move everything
+        let number = bucket_number(id);
+        let to = ThreadId::random_where(|to| bucket_number(to) == number);
+        let (bucket, conditions) = (self.names.bucket_of(id), &rotate.conditions);
+        let mut cmd = Script::Rotate.call(6);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(&bucket.log)
+            .arg(&bucket.deadlines)
+            .arg(bucket.thread(&to))
+            .arg(bucket.answers(&to));
+        self.add_conditions(&mut cmd, conditions);
+        cmd.arg(arguments::bounded_ms(rotate.tombstone))
+            .arg(arguments::archive_ms(&self.retention))
+            .arg(arguments::trace());
+        let reply = self.link.calls().write(cmd).await;
+        self.forget_copy(id);
+        replies::rotated(reply?)
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        let probes = self.names.probes().map(|key| {
+            let mut cmd = command("SET");
+            cmd.arg(key).arg("").arg("PX").arg(PROBE_MS);
+            cmd
+        });
+        self.administration.calls().probe(probes).await
+    }
+
+    fn links(&self) -> Option<Links> {
+        Some(Links {
+            unconfirmed: self.unconfirmed.load(Ordering::Relaxed),
+            ..self.link.links()
+        })
+    }
+
+    fn cache_use(&self) -> Option<CacheUse> {
+        self.cache.as_ref().map(|cache| cache.usage())
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.unreadable.skipped()
+    }
+}

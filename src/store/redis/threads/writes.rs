@@ -1,0 +1,117 @@
+//! Writes to states.
+
+use super::arguments::WriteContext;
+use super::meta::Meta;
+use super::{arguments, member, replies};
+use crate::domain::scope::ScopeId;
+use crate::domain::{Conditions, ThreadId, Write, Written, appends};
+use crate::store::redis::RedisStore;
+use crate::store::redis::scopes::replies::lacks_room;
+use crate::store::redis::scripts::Script;
+use crate::store::redis::transport::commands::Command;
+use crate::store::redis::transport::link::Calls;
+use crate::store::{StoreError, WriteError};
+
+/// The keys of the list script.
+const WRITE_KEYS: usize = 7;
+
+impl RedisStore {
+    /// The arguments of scripts that change a thread without writing to its state.
+    pub(super) fn add_conditions(&self, cmd: &mut Command, conditions: &Conditions) {
+        cmd.arg(self.ahead())
+            .arg(arguments::who(conditions.access))
+            .arg(arguments::idempotency(conditions.idempotency))
+            .arg(arguments::precondition(conditions.precondition))
+            .arg(arguments::turn(conditions.turn));
+    }
+
+    pub(super) async fn write_context(
+        &self,
+        calls: &Calls<'_>,
+    ) -> Result<WriteContext, StoreError> {
+        let mark = &self.names.watch_all;
+        let ahead_ms = self.ahead();
+        Ok(WriteContext {
+            ahead_ms,
+            retention: self.retention,
+            logs_all: self.interest.logs_all(calls, mark, ahead_ms).await?,
+        })
+    }
+
+    pub(super) async fn write_by_list(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+    ) -> Result<(Meta, Written), WriteError> {
+        if appends(write.operations).next().is_some() {
+            return Box::pin(self.write_with_history(calls, id, write, context)).await;
+        }
+        let mut cmd = Script::Write.call(WRITE_KEYS);
+        self.add_write_keys(&mut cmd, id);
+        arguments::write(&mut cmd, write, context);
+        let reply = calls.write(cmd).await?;
+        replies::written(reply, write)
+    }
+
+    /// The same with items that are appended to the history.
+    async fn write_with_history(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+    ) -> Result<(Meta, Written), WriteError> {
+        let scope = ScopeId::Thread(*id);
+        let keys = self.names.scope(&scope);
+        loop {
+            let mut cmd = Script::WriteWithHistory.call(WRITE_KEYS + 3);
+            self.add_write_keys(&mut cmd, id);
+            cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+            arguments::write_with_history(&mut cmd, write, context);
+            let reply = calls.write(cmd).await?;
+            let Some(added) = lacks_room(&reply) else {
+                return replies::written(reply, write);
+            };
+            let room = write.history.max_bytes.saturating_sub(added);
+            self.make_room(calls, &keys, room).await?;
+        }
+    }
+
+    fn add_write_keys(&self, cmd: &mut Command, id: &ThreadId) {
+        let bucket = self.names.bucket_of(id);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(&bucket.log)
+            .arg(bucket.archive(id))
+            .arg(&bucket.archives)
+            .arg(&bucket.deadlines)
+            .arg(bucket.watch(id));
+    }
+
+    /// One set or one push of a living thread that is not watched, on one key and without the list
+    /// script's tables; none when the script says that it is not for it.
+    pub(super) async fn write_fast(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+    ) -> Result<Option<(Meta, Written)>, WriteError> {
+        let Some(fast) = arguments::fast(write).filter(|_| !context.logs_all) else {
+            return Ok(None);
+        };
+        let key = self.names.thread(id);
+        // not in a cluster: few writes that wait are of one slot, and while that moves, a script with two keys is refused
+        let mut cmd = fast.script.call_on(&key, !self.link.is_cluster());
+        cmd.arg(arguments::policy(write, context))
+            .arg(member::field(fast.key))
+            .arg(&*fast.text);
+        if fast.script == Script::Push {
+            cmd.arg(fast.window.unwrap_or(0));
+        }
+        let reply = calls.write(cmd).await?;
+        replies::written_fast(reply, write)
+    }
+}

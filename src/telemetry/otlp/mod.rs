@@ -1,0 +1,310 @@
+//! Sends spans to a collector by [OTLP over HTTP](https://opentelemetry.io/docs/specs/otlp/#otlphttp).
+//!
+//! Requests never wait for it: spans go into a bounded queue, and those that find it full are dropped and counted.
+
+mod messages;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use prost::Message as _;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect};
+use tokio::sync::mpsc::Receiver;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::current::register;
+use super::labelled::total;
+use super::labels::Outcome;
+use crate::trace::{Span, Tracer};
+use messages::Request;
+
+/// Spans that wait to be sent: at most about 4 MiB.
+const QUEUE: usize = 8_192;
+/// Spans of one request to the collector.
+const BATCH: usize = 512;
+/// How long a span waits for others.
+const LINGER: Duration = Duration::from_secs(1);
+/// From the look-up of the name to the head of the answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a batch is sent at most, and the pauses in between: each is twice the one before.
+const ATTEMPTS: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long the last spans may take when the server stops.
+const FAREWELL: Duration = Duration::from_secs(5);
+const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
+const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
+
+/// The collector that spans go to.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    url: Url,
+    /// Of each request.
+    headers: HeaderMap,
+    /// The share of new traces that is recorded, 0 to 1.
+    ratio: f64,
+}
+
+/// The task that sends spans.
+#[derive(Debug)]
+pub struct Exporter {
+    task: JoinHandle<()>,
+    stop: CancellationToken,
+    counted: SpanCounts,
+}
+
+/// Spans by outcome, all 0 without an exporter.
+#[derive(Debug, Clone, Default)]
+pub struct SpanCounts(Option<(Tracer, Arc<Counts>)>);
+
+/// Spans of batches.
+#[derive(Debug, Default)]
+struct Counts {
+    sent: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// Why a batch was not taken.
+#[derive(Debug, thiserror::Error)]
+enum SendError {
+    #[error("it answered {status}")]
+    Status {
+        status: StatusCode,
+        /// How long it wants to be left alone.
+        pause: Option<Duration>,
+    },
+    #[error("it did not answer")]
+    Link(#[source] reqwest::Error),
+}
+
+struct Sender {
+    client: Client,
+    collector: Collector,
+    replica: String,
+    counts: Arc<Counts>,
+    /// Whether the log has said that the collector does not take spans.
+    is_away: bool,
+    stop: CancellationToken,
+}
+
+impl Collector {
+    /// The collector at that URL; `None` if URL or headers are malformed, which settings exclude.
+    #[must_use]
+    pub fn new<'a>(
+        url: &str,
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+        ratio: f64,
+    ) -> Option<Self> {
+        let header = |(name, value): (&str, &str)| {
+            let mut value = HeaderValue::from_str(value).ok()?;
+            value.set_sensitive(true);
+            Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+        };
+        Some(Self {
+            url: Url::parse(url).ok()?,
+            headers: headers.into_iter().map(header).collect::<Option<_>>()?,
+            ratio,
+        })
+    }
+}
+
+impl Exporter {
+    /// Starts to send spans. `replica` tells the spans of this process from others.
+    #[must_use]
+    pub fn start(collector: Collector, replica: String) -> (Tracer, Self) {
+        let (tracer, spans) = Tracer::new(QUEUE, collector.ratio);
+        let counts = Arc::<Counts>::default();
+        let stop = CancellationToken::new();
+        let sender = Sender {
+            client: client(),
+            collector,
+            replica,
+            counts: Arc::clone(&counts),
+            is_away: false,
+            stop: stop.clone(),
+        };
+        let task = tokio::spawn(sender.run(spans));
+        let counted = SpanCounts(Some((tracer.clone(), counts)));
+        let exporter = Self {
+            task,
+            stop,
+            counted,
+        };
+        (tracer, exporter)
+    }
+
+    /// Its spans by outcome.
+    #[must_use]
+    pub fn counts(&self) -> SpanCounts {
+        self.counted.clone()
+    }
+
+    /// Sends the last spans, for up to five seconds.
+    pub async fn shutdown(self) {
+        self.stop.cancel();
+        if timeout(FAREWELL, self.task).await.is_err() {
+            tracing::warn!("the collector did not take the last spans in time");
+        }
+    }
+}
+
+impl Sender {
+    async fn run(mut self, mut spans: Receiver<Span>) {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let is_stopping = tokio::select! {
+                biased;
+                received = spans.recv_many(&mut batch, BATCH) => received == 0,
+                () = self.stop.cancelled() => {
+                    spans.close();
+                    false
+                }
+            };
+            if is_stopping {
+                return;
+            }
+            self.fill(&mut batch, &mut spans).await;
+            if !batch.is_empty() {
+                self.send(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)))
+                    .await;
+            }
+        }
+    }
+
+    /// Waits a moment for more spans, unless the server stops.
+    async fn fill(&self, batch: &mut Vec<Span>, spans: &mut Receiver<Span>) {
+        let end = Instant::now() + LINGER;
+        while batch.len() < BATCH && !spans.is_closed() {
+            let more = spans.recv_many(batch, BATCH - batch.len());
+            let more = timeout_at(end, self.stop.run_until_cancelled(more)).await;
+            if !matches!(more, Ok(Some(1..))) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a batch, again and again if the collector may take it later.
+    async fn send(&mut self, batch: Vec<Span>) {
+        let count = batch.len() as u64;
+        let body = Bytes::from(Request::of(batch, &self.replica).encode_to_vec());
+        let mut pause = FIRST_PAUSE;
+        for attempt in 1.. {
+            let Err(error) = self.attempt(body.clone()).await else {
+                self.counts.sent.fetch_add(count, Ordering::Relaxed);
+                if std::mem::take(&mut self.is_away) {
+                    tracing::info!("the collector takes spans again");
+                }
+                return;
+            };
+            if !std::mem::replace(&mut self.is_away, true) {
+                tracing::warn!(
+                    error = &error as &dyn Error,
+                    "the collector does not take spans"
+                );
+            }
+            let wanted = error.pause().map(|wanted| wanted.unwrap_or(pause));
+            let Some(wanted) = wanted.filter(|_| attempt < ATTEMPTS) else {
+                break;
+            };
+            // so that replicas do not come back at the same time
+            let wanted = wanted
+                .min(LONGEST_PAUSE)
+                .mul_f64(rand::random_range(0.75..1.25));
+            if self.stop.run_until_cancelled(sleep(wanted)).await.is_none() {
+                // one more attempt is all that the time allows
+                if self.attempt(body).await.is_ok() {
+                    self.counts.sent.fetch_add(count, Ordering::Relaxed);
+                    return;
+                }
+                break;
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        self.counts.failed.fetch_add(count, Ordering::Relaxed);
+    }
+
+    async fn attempt(&self, body: Bytes) -> Result<(), SendError> {
+        let request = self
+            .client
+            .post(self.collector.url.clone())
+            .headers(self.collector.headers.clone())
+            .header(CONTENT_TYPE, PROTOBUF)
+            .header(USER_AGENT, HeaderValue::from_static(AGENT))
+            .body(body);
+        // the body of the answer is never read: it is dropped with the response
+        let answer = request.send().await;
+        let answer = answer.map_err(|error| SendError::Link(error.without_url()))?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let seconds = answer.headers().get(RETRY_AFTER);
+        let seconds = seconds.and_then(|text| text.to_str().ok()?.parse().ok());
+        let pause = seconds.map(Duration::from_secs);
+        Err(SendError::Status { status, pause })
+    }
+}
+
+impl SendError {
+    /// How long to pause before the next attempt, if the collector says; `None` if there is no use in one.
+    fn pause(&self) -> Option<Option<Duration>> {
+        match self {
+            // OTLP/HTTP, "Retryable Response Codes"
+            Self::Status { status, pause } => {
+                matches!(status.as_u16(), 429 | 502..=504).then_some(*pause)
+            }
+            Self::Link(_) => Some(None),
+        }
+    }
+}
+
+/// Follows no redirect and uses no proxy.
+fn client() -> Client {
+    crate::tls::install_tls_provider();
+    let builder = || {
+        Client::builder()
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .referer(false)
+            .timeout(TIMEOUT)
+    };
+    let client = builder().build();
+    client.unwrap_or_else(|error| without_certificates(builder(), &error))
+}
+
+/// On a machine without certificate authorities, http still works.
+fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Client {
+    tracing::warn!(
+        error = error as &dyn Error,
+        "no certificate authorities: spans cannot be sent by https"
+    );
+    builder
+        .tls_certs_only([])
+        .build()
+        .expect("a client that reads no certificates is built from constants")
+}
+
+/// Adds the counts to a registry. They are 0 without an exporter, so that every replica exports them.
+pub fn register_spans(registry: &mut Registry, counts: SpanCounts) {
+    register(registry, move |encoder| {
+        let help = "Spans, by whether the collector took them or the queue was full";
+        let mut family = encoder.encode_descriptor("spans", help, None, MetricType::Counter)?;
+        let (sent, failed, dropped) = counts.0.as_ref().map_or((0, 0, 0), |(tracer, counts)| {
+            let [sent, failed] =
+                [&counts.sent, &counts.failed].map(|of| of.load(Ordering::Relaxed));
+            (sent, failed, tracer.dropped())
+        });
+        for (outcome, count) in [("sent", sent), ("failed", failed), ("dropped", dropped)] {
+            total(&mut family, &Outcome { outcome }, count)?;
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,253 @@
+//! The threads that calls of the store use, and how much of them. Replays and refusals are no use.
+
+use bytes::Bytes;
+
+use crate::domain::scope::{KvOperation, ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::{Key, Operation, Stamp, Thread, ThreadId, Write, Written};
+use crate::stats::Use;
+use crate::store::{
+    Destroyed, Found, HistoryPage, Imported, ItemPlace, Part, Rotated, ScopeView, Whole, WriteError,
+};
+
+type Answer<T> = Result<T, WriteError>;
+
+fn read(id: &ThreadId, bytes: usize, state_bytes: Option<u64>) -> Use<'_> {
+    Use {
+        id,
+        is_write: false,
+        bytes: bytes as u64,
+        state_bytes,
+    }
+}
+
+fn write(id: &ThreadId, bytes: usize, state_bytes: Option<u64>) -> Use<'_> {
+    Use {
+        is_write: true,
+        ..read(id, bytes, state_bytes)
+    }
+}
+
+pub(super) fn state<'a>(
+    id: &'a ThreadId,
+    answer: &Answer<Option<Found<Bytes>>>,
+) -> Option<Use<'a>> {
+    let state = answer.as_ref().ok()?.as_ref();
+    let bytes = state.map(|state| state.content.len());
+    Some(read(
+        id,
+        bytes.unwrap_or(0),
+        bytes.map(|bytes| bytes as u64),
+    ))
+}
+
+pub(super) fn whole<'a>(
+    id: &'a ThreadId,
+    answer: &Answer<Option<Found<Whole>>>,
+) -> Option<Use<'a>> {
+    let Some(Found { content, .. }) = answer.as_ref().ok()? else {
+        return Some(read(id, 0, None));
+    };
+    let state = content.state.len();
+    Some(read(
+        id,
+        state + content.metadata.as_str().len(),
+        Some(state as u64),
+    ))
+}
+
+pub(super) fn values<'a>(
+    id: &'a ThreadId,
+    answer: &Answer<Option<Found<Vec<Option<Bytes>>>>>,
+) -> Option<Use<'a>> {
+    let values = answer
+        .as_ref()
+        .ok()?
+        .iter()
+        .flat_map(|found| &found.content);
+    Some(read(id, values.flatten().map(Bytes::len).sum(), None))
+}
+
+pub(super) fn value<'a>(
+    id: &'a ThreadId,
+    answer: &Answer<Option<Found<Option<Part>>>>,
+) -> Option<Use<'a>> {
+    let part = answer
+        .as_ref()
+        .ok()?
+        .iter()
+        .find_map(|found| found.content.as_ref());
+    Some(read(id, part.map_or(0, |part| part.json.len()), None))
+}
+
+pub(super) fn stamp<'a>(id: &'a ThreadId, answer: &Answer<Option<Stamp>>) -> Option<Use<'a>> {
+    answer.as_ref().ok()?;
+    Some(read(id, 0, None))
+}
+
+pub(super) fn keys<'a>(
+    id: &'a ThreadId,
+    answer: &Answer<Option<Found<Vec<Key>>>>,
+) -> Option<Use<'a>> {
+    answer.as_ref().ok()?;
+    Some(read(id, 0, None))
+}
+
+pub(super) fn thread<'a>(id: &'a ThreadId, answer: &Answer<Option<Thread>>) -> Option<Use<'a>> {
+    let thread = answer.as_ref().ok()?.as_ref();
+    Some(read(id, 0, thread.map(|thread| thread.size_bytes)))
+}
+
+pub(super) fn written<'a>(
+    id: &'a ThreadId,
+    sent: &Write<'_>,
+    answer: &Answer<Written>,
+) -> Option<Use<'a>> {
+    let written = answer.as_ref().ok().filter(|written| !written.replayed)?;
+    let operations = sent.operations.iter().map(|operation| match operation {
+        Operation::Set { value, .. } => value.json_bytes(),
+        Operation::Push { value, .. } => value.as_str().len(),
+        Operation::Append(item) => item.value.as_str().len(),
+        Operation::Delete { .. }
+        | Operation::Clear
+        | Operation::Pop { .. }
+        | Operation::Increment { .. } => 0,
+    });
+    let metadata = sent.metadata.map_or(0, |change| change.new.as_str().len());
+    let bytes = operations.sum::<usize>() + metadata;
+    Some(write(id, bytes, Some(written.size_bytes)))
+}
+
+/// A write whose values are in the store already.
+pub(super) fn made<'a>(id: &'a ThreadId, answer: &Answer<Written>) -> Option<Use<'a>> {
+    let written = answer.as_ref().ok().filter(|written| !written.replayed)?;
+    Some(write(id, 0, Some(written.size_bytes)))
+}
+
+pub(super) fn imported<'a>(id: &'a ThreadId, answer: &Answer<Imported>) -> Option<Use<'a>> {
+    match answer.as_ref().ok()? {
+        Imported::Made(written) if !written.replayed => Some(write(
+            id,
+            written.size_bytes as usize,
+            Some(written.size_bytes),
+        )),
+        Imported::Made(_) | Imported::Skipped(_) => None,
+    }
+}
+
+pub(super) fn destroyed<'a>(id: &'a ThreadId, answer: &Answer<Destroyed>) -> Option<Use<'a>> {
+    let destroyed = answer.as_ref().ok()?;
+    (destroyed.existed && !destroyed.replayed).then(|| write(id, 0, None))
+}
+
+pub(super) fn rotated<'a>(id: &'a ThreadId, answer: &Answer<Rotated>) -> Option<Use<'a>> {
+    let rotated = answer.as_ref().ok()?;
+    (rotated.thread.is_some() && !rotated.replayed).then(|| write(id, 0, None))
+}
+
+pub(super) fn view<'a>(scope: &'a ScopeId, answer: &Answer<Option<ScopeView>>) -> Option<Use<'a>> {
+    let view = answer.as_ref().ok()?.as_ref();
+    let values = view.iter().flat_map(|view| &view.values).flatten();
+    let bytes = values.map(|value| value.as_str().len()).sum();
+    Some(read(scope.thread()?, bytes, None))
+}
+
+pub(super) fn history<'a>(
+    scope: &'a ScopeId,
+    answer: &Answer<Option<HistoryPage>>,
+) -> Option<Use<'a>> {
+    let items = answer.as_ref().ok()?.iter().flat_map(|page| &page.items);
+    let bytes = items.map(|item| item.value.as_str().len()).sum();
+    Some(read(scope.thread()?, bytes, None))
+}
+
+pub(super) fn item<'a>(scope: &'a ScopeId, answer: &Answer<Option<ItemPlace>>) -> Option<Use<'a>> {
+    answer.as_ref().ok()?;
+    Some(read(scope.thread()?, 0, None))
+}
+
+pub(super) fn scope_written<'a>(
+    scope: &'a ScopeId,
+    sent: &ScopeWrite<'_>,
+    answer: &Answer<ScopeWritten>,
+) -> Option<Use<'a>> {
+    let id = scope.thread()?;
+    answer.as_ref().ok().filter(|written| !written.replayed)?;
+    let operations = sent.operations.iter().map(|operation| match operation {
+        KvOperation::Set { value, .. } => value.as_str().len(),
+        KvOperation::Delete { .. } | KvOperation::Increment { .. } | KvOperation::Clear => 0,
+    });
+    let items = sent.history.iter().map(|item| item.value.as_str().len());
+    Some(write(id, operations.chain(items).sum(), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Json, Policy, Value};
+
+    fn sent(replayed: bool) -> Answer<Written> {
+        Ok(Written {
+            stamp: Stamp::default(),
+            size_bytes: 900,
+            answers: Vec::new(),
+            thread: None,
+            replayed,
+        })
+    }
+
+    #[test]
+    fn a_write_counts_the_values_that_it_sends_and_once() {
+        let id = ThreadId::random();
+        let key = || Key::new("k").unwrap();
+        let operations = [
+            Operation::Set {
+                key: key(),
+                value: Value::parse("[1, 2]").unwrap(),
+            },
+            Operation::Push {
+                key: key(),
+                value: Json::parse("\"abc\"").unwrap(),
+                max_records: None,
+                mismatch: crate::domain::Mismatch::Refuse,
+            },
+            Operation::Delete { key: key() },
+        ];
+        let policy = Policy::THREAD;
+        let write = Write {
+            operations: &operations,
+            ..Write::new(&policy)
+        };
+
+        let used = written(&id, &write, &sent(false)).unwrap();
+
+        assert!(used.is_write);
+        assert_eq!((used.bytes, used.state_bytes), (10, Some(900)));
+        assert!(written(&id, &write, &sent(true)).is_none());
+        assert!(made(&id, &sent(true)).is_none());
+    }
+
+    #[test]
+    fn a_read_of_a_state_counts_its_bytes() {
+        let id = ThreadId::random();
+        let found = Found {
+            stamp: Stamp::default(),
+            content: Bytes::from_static(b"{\"a\":1}"),
+        };
+
+        let used = state(&id, &Ok(Some(found))).unwrap();
+        let absent = state(&id, &Ok(None)).unwrap();
+
+        assert!(!used.is_write);
+        assert_eq!((used.bytes, used.state_bytes), (7, Some(7)));
+        assert_eq!((absent.bytes, absent.state_bytes), (0, None));
+    }
+
+    #[test]
+    fn only_the_scopes_of_threads_are_uses_of_them() {
+        let id = ThreadId::random();
+        let session: ScopeId = "session:s".parse().unwrap();
+
+        assert!(view(&session, &Ok(None)).is_none());
+        assert!(view(&ScopeId::Thread(id), &Ok(None)).is_some());
+    }
+}

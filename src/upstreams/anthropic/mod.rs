@@ -1,0 +1,87 @@
+//! Anthropic's Messages API.
+
+mod answer;
+mod blocks;
+mod media;
+mod messages;
+mod request;
+mod stream;
+mod thinking;
+
+use async_trait::async_trait;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::mpsc::Sender;
+
+use super::client::{Endpoint, Failure, HttpClient};
+use super::codec::Codec;
+use super::names::Names;
+use super::settings::UpstreamSettings;
+use crate::service::responses::{Model, ModelAnswer, Piece, Question, UpstreamError};
+use stream::MessageStream;
+
+/// The version of the API, and the form of its credential, are those of Anthropic's Python client 2.14.0.
+const VERSION: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("anthropic-version"),
+    HeaderValue::from_static("2026-10-21"),
+);
+
+/// The models of an upstream that speaks Anthropic's Messages API: `POST {url}/v1/messages`.
+#[derive(Debug)]
+pub struct AnthropicMessages {
+    endpoint: Endpoint,
+    max_output_tokens: u64,
+}
+
+impl AnthropicMessages {
+    /// The upstream of those settings. Requests that set no limit of tokens get `max_output_tokens`, because the API
+    /// wants one.
+    #[must_use]
+    pub fn new(http: &HttpClient, settings: &UpstreamSettings, max_output_tokens: u64) -> Self {
+        let key = settings.key.as_ref();
+        let key = key.map(|key| (AUTHORIZATION, key.bearer()));
+        let headers: HeaderMap = key.into_iter().chain([VERSION]).collect();
+        Self {
+            endpoint: Endpoint::new(http, settings, &["v1", "messages"], headers),
+            max_output_tokens,
+        }
+    }
+}
+
+#[async_trait]
+impl Model for AnthropicMessages {
+    async fn answer(
+        &self,
+        question: &Question<'_>,
+        pieces: Option<&Sender<Piece>>,
+    ) -> Result<ModelAnswer, UpstreamError> {
+        let mut names = Names::default();
+        let body = request::write(
+            question,
+            self.max_output_tokens,
+            pieces.is_some(),
+            &mut names,
+        );
+        let codec = MessagesCodec { names };
+        self.endpoint
+            .ask(body.into(), question.left, &codec, pieces)
+            .await
+    }
+}
+
+/// Reads the answers to one request, whose functions may have other names there.
+#[derive(Debug)]
+struct MessagesCodec {
+    names: Names,
+}
+
+impl Codec for MessagesCodec {
+    type Stream<'a> = MessageStream<'a>;
+
+    fn whole(&self, body: &[u8]) -> Result<ModelAnswer, Failure> {
+        answer::read(body, &self.names)
+    }
+
+    fn stream(&self, max_bytes: u64) -> MessageStream<'_> {
+        MessageStream::new(&self.names, max_bytes)
+    }
+}

@@ -1,0 +1,98 @@
+//! The content of messages and results in a prompt, which every kind writes in its own form.
+
+use std::borrow::Cow;
+
+use super::json::{Object, elements, find, inside, inside_member, text};
+use crate::domain::Json;
+
+/// A part of a content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part<'a> {
+    /// The inside of a JSON string. A refusal is a text too.
+    Text(&'a str),
+    /// An object with `image_url`, which is not empty.
+    Image(&'a str),
+    /// An object with `file_id`, `file_data` or `file_url`.
+    File(&'a str),
+}
+
+/// Reads the parts of a content, or a text that stands for one. Unknown parts are left out.
+pub(super) fn parts(content: &str) -> impl Iterator<Item = Part<'_>> {
+    let alone = inside(content).map(Part::Text);
+    alone.into_iter().chain(elements(content).filter_map(part))
+}
+
+fn part(part: &str) -> Option<Part<'_>> {
+    let string = |name| inside(find(part, name)?);
+    let kind = text(find(part, "type")?)?;
+    match &*kind {
+        "input_text" | "output_text" | "text" => string("text").map(Part::Text),
+        "refusal" => string("refusal").map(Part::Text),
+        "input_image" => inside_member(part, "image_url").map(|_| Part::Image(part)),
+        "input_file" => Some(Part::File(part)),
+        _ => None,
+    }
+}
+
+/// The texts of a content as one JSON string.
+pub(super) fn plain_text(content: &str) -> String {
+    let texts = parts(content).filter_map(|part| match part {
+        Part::Text(text) => Some(text),
+        _ => None,
+    });
+    format!("\"{}\"", texts.collect::<String>())
+}
+
+/// Arguments as an object, for servers that read them. Others than objects become the value of a member with the name that
+/// Anthropic's documentation recommends for invalid JSON, so the model still sees its mistake.
+pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
+    if arguments.trim().is_empty() {
+        "{}".into()
+    } else if Json::parse_object(arguments, 1).is_ok() {
+        arguments.into()
+    } else {
+        let object = Object::new().text("INVALID_JSON", arguments);
+        object.close().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_become_an_object() {
+        for (arguments, sent) in [
+            ("", "{}"),
+            (" \n", "{}"),
+            (r#"{"a": 1.0}"#, r#"{"a": 1.0}"#),
+            ("{\"k", r#"{"INVALID_JSON":"{\"k"}"#),
+            ("[1]", r#"{"INVALID_JSON":"[1]"}"#),
+        ] {
+            assert_eq!(arguments_object(arguments), sent);
+        }
+    }
+
+    #[test]
+    fn parts_of_each_form_are_read() {
+        let content = concat!(
+            r#"[{"type":"input_text","text":"a\n"},{"type":"refusal","refusal":"no"},"#,
+            r#"{"type":"input_image","image_url":"u"},{"type":"input_image","file_id":"f"},"#,
+            r#"{"type":"input_file","file_id":"f"},{"type":"unknown"},7]"#,
+        );
+
+        let image = r#"{"type":"input_image","image_url":"u"}"#;
+        let file = r#"{"type":"input_file","file_id":"f"}"#;
+        assert_eq!(
+            parts(content).collect::<Vec<_>>(),
+            [
+                Part::Text("a\\n"),
+                Part::Text("no"),
+                Part::Image(image),
+                Part::File(file)
+            ]
+        );
+        assert_eq!(plain_text(content), r#""a\nno""#);
+        assert_eq!(plain_text("\"b\""), "\"b\"");
+    }
+}

@@ -1,0 +1,96 @@
+//! Names and ids in the form that an upstream takes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Room for a number behind the beginning of a text.
+const SUFFIX_BYTES: usize = 12;
+
+/// Distinct texts of `A-Za-z0-9_-` for any texts, each the same for the same text.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// The sent text of each original that differs from it, and the other way around.
+    sent: HashMap<String, String>,
+    original: HashMap<String, String>,
+    /// How often each beginning of a text was used again.
+    repeated: HashMap<String, u64>,
+}
+
+impl Names {
+    /// The text to send for another, of at most `max_bytes`.
+    pub(super) fn send(&mut self, original: &str, max_bytes: usize) -> String {
+        if let Some(sent) = self.sent.get(original) {
+            return sent.clone();
+        }
+        let mut sent = plain(original, max_bytes);
+        let kept = max_bytes.saturating_sub(SUFFIX_BYTES).min(sent.len());
+        let begin = sent[..kept].to_owned();
+        while self.original.contains_key(&sent) {
+            let count = self.repeated.entry(begin.clone()).or_default();
+            *count += 1;
+            sent = format!("{begin}-{count}");
+        }
+        self.sent.insert(original.into(), sent.clone());
+        self.original.insert(sent.clone(), original.into());
+        sent
+    }
+
+    /// The text that another was sent for. One that was not sent stands for itself.
+    pub(super) fn original<'a>(&'a self, sent: &'a str) -> &'a str {
+        self.original.get(sent).map_or(sent, String::as_str)
+    }
+}
+
+/// A text with other characters replaced, never empty.
+fn plain(text: &str, max_bytes: usize) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    let text: Cow<'_, str> = match text.is_empty() {
+        true => "unknown".into(),
+        false => text.into(),
+    };
+    let chars = text.chars().take(max_bytes);
+    chars
+        .map(|char| if is_plain(char) { char } else { '_' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_plain_and_stay_distinct() {
+        let mut names = Names::default();
+        let long = "0123456789abcdef0123";
+        let all = [
+            "kv.get",
+            "kv_get",
+            "",
+            "ä b",
+            "kv.get",
+            "kv/get",
+            "kv_get-1",
+            long,
+            &long[..19],
+        ];
+
+        let sent = all.map(|name| names.send(name, 18));
+
+        let expected = [
+            "kv_get",
+            "kv_get-1",
+            "unknown",
+            "__b",
+            "kv_get",
+            "kv_get-2",
+            "kv_get-3",
+            &long[..18],
+            "012345-1",
+        ];
+        assert_eq!(sent, expected);
+        for (name, sent) in all.iter().zip(&sent) {
+            assert_eq!(names.original(sent), *name);
+        }
+        assert_eq!(names.original("other"), "other");
+    }
+}

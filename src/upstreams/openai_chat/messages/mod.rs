@@ -1,0 +1,140 @@
+//! The messages of a request.
+
+mod content;
+
+use super::dialect::Dialect;
+use super::reasoning::Reasoning;
+use crate::domain::PromptItem;
+use crate::service::responses::Question;
+use crate::upstreams::content::{arguments_object, plain_text};
+use crate::upstreams::json::{Object, array, inside, quoted};
+use content::content;
+
+/// The instructions and the conversation as an array of messages.
+///
+/// This API has no place for items of other types, and none in messages of other roles than `user` for media; both are
+/// left out. The roles `system` and `developer` become `system`: compatible servers know no other, and OpenAI reads it
+/// as `developer` where a model has that role.
+pub(super) fn messages(question: &Question<'_>, dialect: Dialect) -> String {
+    let mut messages = Messages {
+        written: Vec::with_capacity(question.prompt.len() + 1),
+        answer: Answer::default(),
+        dialect,
+    };
+    if let Some(instructions) = question.instructions {
+        messages.push("system", &quoted(instructions));
+    }
+    for item in question.prompt {
+        messages.item(item);
+    }
+    messages.end_answer();
+    array(&messages.written)
+}
+
+struct Messages {
+    written: Vec<String>,
+    /// The message of the assistant that further items may belong to.
+    answer: Answer,
+    dialect: Dialect,
+}
+
+/// A message of the assistant in the making: reasoning, content and calls are one message in this API.
+#[derive(Default)]
+struct Answer {
+    reasoning: Reasoning,
+    content: Option<String>,
+    calls: Vec<String>,
+}
+
+impl Messages {
+    fn item(&mut self, item: &PromptItem<'_>) {
+        match item {
+            PromptItem::Message {
+                role,
+                content: parts,
+            } => match *role {
+                "assistant" => self.answer(parts),
+                "system" | "developer" => self.message("system", content(parts, false)),
+                _ => self.message("user", content(parts, true)),
+            },
+            PromptItem::Reasoning(item) if self.dialect.has_reasoning() => {
+                self.answer.reasoning.add(item);
+            }
+            PromptItem::Reasoning(_) | PromptItem::Other(_) => {}
+            PromptItem::Call {
+                id,
+                name,
+                arguments,
+            } => self.call(id, name, arguments),
+            PromptItem::Result { id, output, .. } => self.result(id, output),
+        }
+    }
+
+    fn push(&mut self, role: &'static str, content: &str) {
+        let message = Object::new().text("role", role).json("content", content);
+        self.written.push(message.close());
+    }
+
+    fn message(&mut self, role: &'static str, content: Option<String>) {
+        self.end_answer();
+        if let Some(content) = content {
+            self.push(role, &content);
+        }
+    }
+
+    fn answer(&mut self, parts: &str) {
+        if self.answer.content.is_some() || !self.answer.calls.is_empty() {
+            self.end_answer();
+        }
+        self.answer.content = content(parts, false);
+    }
+
+    fn call(&mut self, id: &str, name: &str, arguments: &str) {
+        let arguments = if self.dialect.takes_any_arguments() {
+            arguments.into()
+        } else {
+            arguments_object(arguments)
+        };
+        let function = Object::new()
+            .text("name", name)
+            .text("arguments", &arguments);
+        let call = Object::new()
+            .text("id", id)
+            .json("type", "\"function\"")
+            .json("function", &function.close());
+        self.answer.calls.push(call.close());
+    }
+
+    fn result(&mut self, id: &str, output: &str) {
+        self.end_answer();
+        let content = match inside(output) {
+            Some(_) => output.into(),
+            None if output.starts_with('[') => plain_text(output),
+            None => quoted(output),
+        };
+        let message = Object::new()
+            .json("role", "\"tool\"")
+            .text("tool_call_id", id)
+            .json("content", &content);
+        self.written.push(message.close());
+    }
+
+    /// Writes the message of the assistant. Reasoning alone is no message.
+    fn end_answer(&mut self) {
+        let answer = std::mem::take(&mut self.answer);
+        if answer.content.is_none() && answer.calls.is_empty() {
+            return;
+        }
+        let mut message = Object::new()
+            .json("role", "\"assistant\"")
+            .json("content", answer.content.as_deref().unwrap_or("null"));
+        message = answer.reasoning.write(message);
+        if !answer.calls.is_empty() {
+            message = message.json("tool_calls", &array(&answer.calls));
+        }
+        self.written.push(message.close());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Streamed answers.
+
+use std::ops::ControlFlow;
+
+use super::answer::{error_of, finish_of, texts, usage};
+use super::calls::{Calls, id_of, name_of};
+use super::reasoning::Reasoning;
+use crate::domain::{Json, Usage};
+use crate::service::responses::{Finish, ModelAnswer, Piece};
+use crate::upstreams::client::Failure;
+use crate::upstreams::codec::EventReader;
+use crate::upstreams::draft::Draft;
+use crate::upstreams::json::{elements, find, inside, inside_member, quoted, text};
+
+/// Reads the chunks of a stream.
+#[derive(Debug)]
+pub(super) struct ChatStream {
+    draft: Draft,
+    /// Their numbers, once they have begun.
+    message: Option<usize>,
+    reasoning: Option<usize>,
+    reasoning_text: Reasoning,
+    calls: Calls,
+    /// The call in the older field `function_call`.
+    older_call: Option<usize>,
+    /// Missing until the end: a stream without it was cut off.
+    finish: Option<Finish>,
+    usage: Usage,
+}
+
+impl ChatStream {
+    pub(super) fn new(max_bytes: u64) -> Self {
+        Self {
+            draft: Draft::new(max_bytes),
+            message: None,
+            reasoning: None,
+            reasoning_text: Reasoning::default(),
+            calls: Calls::default(),
+            older_call: None,
+            finish: None,
+            usage: Usage::default(),
+        }
+    }
+}
+
+impl EventReader for ChatStream {
+    fn event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(ControlFlow::Break(()));
+        }
+        let chunk = Json::parse(data).map_err(|_| Failure::malformed())?;
+        let chunk = chunk.as_str();
+        if let Some(error) = error_of(chunk) {
+            return Err(Failure::of_error(error));
+        }
+        if name == Some("error") {
+            return Err(Failure::of_error(chunk));
+        }
+        if find(chunk, "usage").is_some_and(|usage| usage.starts_with('{')) {
+            self.usage = usage(chunk);
+        }
+        // further choices are answers that nobody wants
+        let mut choices = elements(find(chunk, "choices").unwrap_or_default());
+        let first = choices.find(|choice| matches!(find(choice, "index"), None | Some("0")));
+        if let Some(choice) = first {
+            self.delta(find(choice, "delta").unwrap_or_default(), pieces)?;
+            if let Some(finish) = finish_of(choice)? {
+                self.finish = Some(finish);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn end(mut self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+        let finish = self.finish.ok_or_else(Failure::malformed)?;
+        if let Some(part) = self.reasoning {
+            self.draft.set_item(part, self.reasoning_text.item());
+        }
+        let answer = self.draft.end(finish, self.usage, pieces);
+        answer.ok_or_else(Failure::malformed)
+    }
+}
+
+impl ChatStream {
+    fn delta(&mut self, delta: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        let bytes = self.reasoning_text.add_delta(delta);
+        if bytes > 0 {
+            self.draft.count(bytes)?;
+            if self.reasoning.is_none() {
+                self.reasoning = Some(self.draft.add_item(Json::empty_object())?);
+            }
+        }
+        for text in texts(delta) {
+            let part = self.message()?;
+            self.draft.text(part, text, pieces)?;
+        }
+        if let Some(refusal) = inside_member(delta, "refusal") {
+            let part = self.message()?;
+            self.draft.refusal(part, refusal, pieces)?;
+        }
+        for call in elements(find(delta, "tool_calls").unwrap_or_default()) {
+            let part = match self.calls.part_of(call) {
+                Some(part) => part,
+                None => {
+                    let part = self.draft.add_call()?;
+                    self.calls.begin(part, call);
+                    part
+                }
+            };
+            if let Some(name) = name_of(call) {
+                self.draft.name(part, id_of(call), name, pieces)?;
+            }
+            let function = find(call, "function").unwrap_or_default();
+            self.arguments(part, function, pieces)?;
+        }
+        match find(delta, "function_call") {
+            Some(function) if function.starts_with('{') && self.calls.is_empty() => {
+                self.older_call(function, pieces)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The message, from its first text on.
+    fn message(&mut self) -> Result<usize, Failure> {
+        match self.message {
+            Some(part) => Ok(part),
+            None => Ok(*self.message.insert(self.draft.add_message()?)),
+        }
+    }
+
+    /// Adds arguments, which some servers send as an object instead of its text.
+    fn arguments(
+        &mut self,
+        part: usize,
+        function: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        match find(function, "arguments") {
+            None | Some("null") => Ok(()),
+            Some(arguments) => match inside(arguments) {
+                Some(text) => self.draft.arguments(part, text, pieces),
+                None => {
+                    let text = quoted(arguments);
+                    self.draft
+                        .arguments(part, inside(&text).unwrap_or_default(), pieces)
+                }
+            },
+        }
+    }
+
+    fn older_call(&mut self, function: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        let part = match self.older_call {
+            Some(part) => part,
+            None => *self.older_call.insert(self.draft.add_call()?),
+        };
+        let name = find(function, "name").and_then(text);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            self.draft.name(part, None, name.into(), pieces)?;
+        }
+        self.arguments(part, function, pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests;

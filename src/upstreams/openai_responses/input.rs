@@ -1,0 +1,145 @@
+//! The items of a request.
+
+use super::request::NAME_MAX_BYTES;
+use crate::domain::PromptItem;
+use crate::service::responses::Question;
+use crate::upstreams::json::{Object, find, inside, inside_member, quoted};
+use crate::upstreams::names::Names;
+
+/// Bytes of the id of a call.
+const ID_MAX_BYTES: usize = 64;
+
+/// The conversation as items, whose content is in the form of this API already.
+///
+/// Reasoning goes back if it is encrypted, because this upstream stores none. Items of other types go back unchanged, except
+/// those of other kinds of upstreams.
+pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
+    let mut ids = Names::default();
+    let items = question.prompt.iter();
+    items
+        .filter_map(|item| match item {
+            PromptItem::Message { role, content } => message(role, content),
+            PromptItem::Reasoning(item) => is_encrypted(item).then(|| (*item).to_owned()),
+            PromptItem::Call {
+                id,
+                name,
+                arguments,
+            } => {
+                let call = Object::new()
+                    .json("type", "\"function_call\"")
+                    .text("call_id", &ids.send(id, ID_MAX_BYTES))
+                    .text("name", &names.send(name, NAME_MAX_BYTES))
+                    .text("arguments", arguments);
+                Some(call.close())
+            }
+            PromptItem::Result { id, output, .. } => {
+                let is_content = inside(output).is_some() || output.starts_with('[');
+                let output = if is_content {
+                    (**output).into()
+                } else {
+                    quoted(output)
+                };
+                let result = Object::new()
+                    .json("type", "\"function_call_output\"")
+                    .text("call_id", &ids.send(id, ID_MAX_BYTES))
+                    .json("output", &output);
+                Some(result.close())
+            }
+            PromptItem::Other(item) => {
+                let is_foreign = find(item, "anthropic_block").is_some();
+                (!is_foreign).then(|| (*item).to_owned())
+            }
+        })
+        .collect()
+}
+
+fn message(role: &str, content: &str) -> Option<String> {
+    let message = Object::new()
+        .json("type", "\"message\"")
+        .text("role", role)
+        .json("content", content);
+    (content != "[]").then(|| message.close())
+}
+
+fn is_encrypted(item: &str) -> bool {
+    inside_member(item, "encrypted_content").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::service::responses::{Parameters, ToolChoice};
+
+    #[test]
+    fn items_have_the_form_of_this_api() {
+        let content =
+            r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"u"}]"#;
+        let reasoning =
+            r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x","new":1}"#;
+        let other = r#"{"type":"of_tomorrow","id":"x","new":1.0}"#;
+        let call = |id: &'static str, name: &'static str| PromptItem::Call {
+            id: id.into(),
+            name: name.into(),
+            arguments: "{\"k".into(),
+        };
+        let result = |id: &'static str, output: &'static str| PromptItem::Result {
+            id: id.into(),
+            output: output.into(),
+            is_mistake: true,
+        };
+        let question = Question {
+            model: "m",
+            instructions: None,
+            prompt: &[
+                PromptItem::Message {
+                    role: "developer",
+                    content,
+                },
+                PromptItem::Message {
+                    role: "user",
+                    content: "[]",
+                },
+                PromptItem::Reasoning(reasoning),
+                PromptItem::Reasoning(
+                    r#"{"type":"reasoning","summary":[],"upstream_field":"reasoning"}"#,
+                ),
+                PromptItem::Reasoning(
+                    r#"{"type":"reasoning","anthropic_block":{"type":"thinking"}}"#,
+                ),
+                call("a:1", "kv.get"),
+                call("a_1", "f"),
+                result("a:1", "\"1\""),
+                result("a_1", "{\"a\":1}"),
+                call("b", "f"),
+                result("b", content),
+                PromptItem::Other(other),
+                PromptItem::Other(r#"{"type":"anthropic_block","anthropic_block":{"type":"new"}}"#),
+            ],
+            functions: &[],
+            choice: &ToolChoice::Auto,
+            parameters: &Parameters::default(),
+            left: Duration::from_secs(1),
+        };
+
+        let items = input(&question, &mut Names::default());
+
+        assert_eq!(
+            items,
+            [
+                format!(r#"{{"type":"message","role":"developer","content":{content}}}"#),
+                reasoning.into(),
+                r#"{"type":"function_call","call_id":"a_1","name":"kv_get","arguments":"{\"k"}"#
+                    .into(),
+                r#"{"type":"function_call","call_id":"a_1-1","name":"f","arguments":"{\"k"}"#
+                    .into(),
+                r#"{"type":"function_call_output","call_id":"a_1","output":"1"}"#.into(),
+                r#"{"type":"function_call_output","call_id":"a_1-1","output":"{\"a\":1}"}"#.into(),
+                r#"{"type":"function_call","call_id":"b","name":"f","arguments":"{\"k"}"#.into(),
+                format!(r#"{{"type":"function_call_output","call_id":"b","output":{content}}}"#),
+                other.into(),
+            ]
+        );
+    }
+}

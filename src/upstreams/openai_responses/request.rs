@@ -1,0 +1,107 @@
+//! The body of a request.
+
+use super::input::input;
+use crate::domain::Json;
+use crate::service::responses::{Function, Parameters, Question, ToolChoice};
+use crate::upstreams::json::{Object, array, inside_member, quoted};
+use crate::upstreams::names::Names;
+
+/// Bytes of the name of a function.
+pub(super) const NAME_MAX_BYTES: usize = 64;
+const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
+
+/// Writes the body, which may ask for a stream. The fields of a question are those of this API, except `stop`, which it has
+/// not. `names` gets the names of all functions.
+pub(super) fn write(question: &Question<'_>, is_streamed: bool, names: &mut Names) -> String {
+    let tools: Vec<_> = question
+        .functions
+        .iter()
+        .map(|function| tool(function, names))
+        .collect();
+    let choice = choice(question.choice, names);
+    let body = Object::new()
+        .text("model", question.model)
+        .optional("instructions", question.instructions.map(quoted).as_deref())
+        .json("input", &array(&input(question, names)))
+        .json("store", "false")
+        .optional("stream", is_streamed.then_some("true"));
+    let body = match tools.is_empty() {
+        true => body,
+        // without tools, servers reject the fields that concern them
+        false => body
+            .json("tools", &array(&tools))
+            .optional("tool_choice", choice.as_deref())
+            .optional(
+                "parallel_tool_calls",
+                question.parameters.parallel_tool_calls.map(boolean),
+            ),
+    };
+    with_parameters(body, question.parameters).close()
+}
+
+/// The API takes tools as strict unless they say otherwise.
+fn tool(function: &Function, names: &mut Names) -> String {
+    let description = function.description.as_deref().map(quoted);
+    let parameters = function.parameters.as_ref().map(Json::as_str);
+    let parameters = parameters.filter(|schema| schema.starts_with('{'));
+    Object::new()
+        .json("type", "\"function\"")
+        .text("name", &names.send(&function.name, NAME_MAX_BYTES))
+        .optional("description", description.as_deref())
+        .json("parameters", parameters.unwrap_or(ANY_OBJECT))
+        .json("strict", boolean(function.strict.unwrap_or(false)))
+        .close()
+}
+
+fn choice(choice: &ToolChoice, names: &mut Names) -> Option<String> {
+    match choice {
+        // the default
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(quoted("none")),
+        ToolChoice::Required => Some(quoted("required")),
+        ToolChoice::Function(name) => {
+            let choice = Object::new().json("type", "\"function\"");
+            let name = names.send(name, NAME_MAX_BYTES);
+            Some(choice.text("name", &name).close())
+        }
+    }
+}
+
+fn with_parameters(body: Object, parameters: &Parameters) -> Object {
+    let json = |value: &'_ Option<Json>| value.as_ref().map(|json| json.as_str().to_owned());
+    let max_tokens = parameters
+        .max_output_tokens
+        .map(|tokens| tokens.to_string());
+    let include =
+        asks_for_reasoning(parameters).then(|| r#"["reasoning.encrypted_content"]"#.into());
+    [
+        ("include", include),
+        ("max_output_tokens", max_tokens),
+        ("temperature", json(&parameters.temperature)),
+        ("top_p", json(&parameters.top_p)),
+        ("text", json(&parameters.text)),
+        ("reasoning", json(&parameters.reasoning)),
+        ("user", json(&parameters.user)),
+        ("safety_identifier", json(&parameters.safety_identifier)),
+        ("prompt_cache_key", json(&parameters.prompt_cache_key)),
+        ("service_tier", json(&parameters.service_tier)),
+    ]
+    .into_iter()
+    .fold(body, |body, (name, value)| {
+        body.optional(name, value.as_deref())
+    })
+}
+
+/// Models that do not reason refuse to include it.
+fn asks_for_reasoning(parameters: &Parameters) -> bool {
+    let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
+    let effort = inside_member(reasoning, "effort");
+    effort.is_some_and(|effort| effort != "none") || inside_member(reasoning, "summary").is_some()
+}
+
+fn boolean(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+#[cfg(test)]
+mod tests;

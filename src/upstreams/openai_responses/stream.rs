@@ -1,0 +1,83 @@
+//! Streamed answers.
+
+use std::ops::ControlFlow;
+
+use super::output::Output;
+use crate::domain::Json;
+use crate::service::responses::{ModelAnswer, Piece};
+use crate::upstreams::client::Failure;
+use crate::upstreams::codec::EventReader;
+use crate::upstreams::json::{find, inside, inside_member};
+use crate::upstreams::names::Names;
+
+/// Reads the events of a stream.
+#[derive(Debug)]
+pub(super) struct ResponseStream<'a> {
+    output: Output<'a>,
+    /// The response of the last event: a stream without it was cut off.
+    response: Option<Json>,
+}
+
+impl<'a> ResponseStream<'a> {
+    pub(super) fn new(names: &'a Names, max_bytes: u64) -> Self {
+        Self {
+            output: Output::new(names, max_bytes),
+            response: None,
+        }
+    }
+}
+
+impl EventReader for ResponseStream<'_> {
+    fn event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(ControlFlow::Break(()));
+        }
+        let event = Json::parse(data).map_err(|_| Failure::malformed())?;
+        let event = event.as_str();
+        let index = find(event, "output_index").unwrap_or_default();
+        let item = find(event, "item").unwrap_or_default();
+        let delta = find(event, "delta").and_then(inside).unwrap_or_default();
+        let kind = match name {
+            Some("error") => name,
+            _ => inside_member(event, "type").or(name),
+        };
+        match kind {
+            Some("response.output_item.added") => self.output.begin(index, item, pieces)?,
+            Some("response.output_item.done") => self.output.end_item(index, item, pieces)?,
+            Some("response.output_text.delta") => self.output.text(index, delta, pieces)?,
+            Some("response.refusal.delta") => self.output.refusal(index, delta, pieces)?,
+            Some("response.function_call_arguments.delta") => {
+                self.output.arguments(index, delta, pieces)?;
+            }
+            Some("response.completed" | "response.incomplete" | "response.failed") => {
+                let response = find(event, "response").ok_or_else(Failure::malformed)?;
+                self.response = Some(Json::from_compact(response));
+                return Ok(ControlFlow::Break(()));
+            }
+            Some("error") => {
+                let error = find(event, "error").filter(|error| *error != "null");
+                return Err(Failure::of_error(error.unwrap_or(event)));
+            }
+            // the contents of other events come again with an item or the response
+            _ => {
+                if let Some(error) = find(event, "error").filter(|error| *error != "null") {
+                    return Err(Failure::of_error(error));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn end(self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+        let response = self.response.ok_or_else(Failure::malformed)?;
+        self.output.end(response.as_str(), pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests;

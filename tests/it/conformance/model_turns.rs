@@ -1,0 +1,598 @@
+//! Turns of models: each call runs once, wherever the driver dies, and the conversation gets the whole turn or nothing.
+
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use threadkeep::domain::scope::{ScopeId, ScopeWrite};
+use threadkeep::domain::{
+    Access, FailureCode, Fingerprint, Incomplete, Json, PromptItem, ResponseId, Status, ThreadId,
+    TurnLimits, TurnToken, Usage,
+};
+use threadkeep::service::responses::{
+    AnswerPart, Catalog, CatalogEntry, Door, Finish, InputItem, MissingThread, Model, ModelAnswer,
+    ModelTurns, NewTurn, NoStatelessTools, Parameters, Piece, Question, StateTools, StatelessSet,
+    ToolChoice, TurnContext, TurnError, TurnRequest, TurnStores, TurnsSettings, UpstreamError,
+};
+use threadkeep::store::{
+    Answered, BeginResponse, Begun, EndResponse, HistoryFrom, JournalEntry, Journaled,
+    ResponseView, Responses, StoreError, Told, WriteError,
+};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::Sender;
+use tokio::time::timeout;
+
+use super::room::{Room, json};
+
+pub(super) const LEASE: Duration = Duration::from_secs(15);
+/// Longer than any answer takes here, also on half a core.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A model that counts: it calls `kv_increment` until its prompt has that many results, and then answers.
+#[derive(Debug, Default)]
+pub(super) struct Counting {
+    pub(super) steps: usize,
+    /// Fails instead of answering at this step.
+    pub(super) fails_at: Option<(usize, UpstreamError)>,
+    pub(super) has_failed: AtomicBool,
+    /// Holds its first answer until the test lets it go on.
+    pub(super) held: Option<Notify>,
+    pub(super) answers: AtomicUsize,
+}
+
+#[async_trait]
+impl Model for Counting {
+    async fn answer(
+        &self,
+        question: &Question<'_>,
+        pieces: Option<&Sender<Piece>>,
+    ) -> Result<ModelAnswer, UpstreamError> {
+        let mut results = 0;
+        for item in question.prompt {
+            match item {
+                PromptItem::Message { role: "user", .. } => results = 0,
+                PromptItem::Result { is_mistake, .. } => {
+                    assert!(!is_mistake, "{item:?}");
+                    results += 1;
+                }
+                _ => {}
+            }
+        }
+        if results == 0
+            && let Some(held) = &self.held
+        {
+            held.notified().await;
+        }
+        if let Some((at, error)) = &self.fails_at
+            && *at == results
+            && !self.has_failed.swap(true, Ordering::Relaxed)
+        {
+            return Err(error.clone());
+        }
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        let calls = results < self.steps && !question.functions.is_empty();
+        if let Some(pieces) = pieces {
+            say(pieces, calls).await;
+        }
+        let part = match calls {
+            true => AnswerPart::Call {
+                id: Some("same".into()),
+                name: "kv.increment".into(),
+                arguments: r#"{"key":"a/n"}"#.into(),
+            },
+            false => AnswerPart::Message(json(
+                r#"[{"type":"output_text","text":"done","annotations":[],"logprobs":[]}]"#,
+            )),
+        };
+        Ok(ModelAnswer {
+            parts: vec![part],
+            finish: Finish::Done,
+            usage: Usage {
+                input_tokens: 10,
+                output_tokens: 1,
+                ..Usage::default()
+            },
+        })
+    }
+}
+
+/// The pieces of an answer, of which the first attempt breaks off.
+async fn say(pieces: &Sender<Piece>, calls: bool) {
+    let text = |text: &str| Piece::Text {
+        part: 0,
+        text: text.into(),
+    };
+    let said = match calls {
+        true => vec![
+            Piece::Call {
+                part: 0,
+                id: Some("same".into()),
+                name: "kv.increment".into(),
+            },
+            Piece::Arguments {
+                part: 0,
+                text: r#"{"key":"#.into(),
+            },
+        ],
+        false => vec![text("do"), Piece::Void, text("do"), text("ne")],
+    };
+    for piece in said {
+        pieces.send(piece).await.unwrap();
+    }
+}
+
+/// Responses of a process that stops for good at one of its calls, before or after the store has done it.
+pub(super) struct Dying {
+    pub(super) backend: Arc<dyn Responses>,
+    pub(super) calls: AtomicU64,
+    pub(super) dies_at: u64,
+    pub(super) is_done: bool,
+    pub(super) died: Notify,
+}
+
+impl fmt::Debug for Dying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dying")
+    }
+}
+
+impl Dying {
+    async fn run<T>(&self, call: impl Future<Output = T>) -> T {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed);
+        if number < self.dies_at {
+            return call.await;
+        }
+        if number == self.dies_at && self.is_done {
+            call.await;
+        }
+        self.died.notify_one();
+        pending().await
+    }
+}
+
+#[async_trait]
+impl Responses for Dying {
+    fn bucket_of_scope(&self, scope: &ScopeId) -> u8 {
+        self.backend.bucket_of_scope(scope)
+    }
+
+    async fn begin_response(
+        &self,
+        id: &ResponseId,
+        begin: &BeginResponse<'_>,
+    ) -> Result<Begun, WriteError> {
+        self.run(self.backend.begin_response(id, begin)).await
+    }
+
+    async fn keep_response(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        token: TurnToken,
+        lease: Duration,
+    ) -> Result<(), WriteError> {
+        self.run(self.backend.keep_response(id, scope, token, lease))
+            .await
+    }
+
+    async fn journal(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        entry: &JournalEntry<'_>,
+        write: Option<&ScopeWrite<'_>>,
+    ) -> Result<Journaled, WriteError> {
+        self.run(self.backend.journal(id, scope, entry, write))
+            .await
+    }
+
+    async fn tell(
+        &self,
+        id: &ResponseId,
+        token: TurnToken,
+        first: u64,
+        events: &[Bytes],
+    ) -> Result<(), WriteError> {
+        self.run(self.backend.tell(id, token, first, events)).await
+    }
+
+    async fn told(
+        &self,
+        id: &ResponseId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Option<Told>, StoreError> {
+        self.run(self.backend.told(id, from, limit)).await
+    }
+
+    async fn end_response(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        end: &EndResponse<'_>,
+        write: Option<&ScopeWrite<'_>>,
+    ) -> Result<Answered<Bytes>, WriteError> {
+        self.run(self.backend.end_response(id, scope, end, write))
+            .await
+    }
+
+    async fn get_response(&self, id: &ResponseId) -> Result<Option<ResponseView>, StoreError> {
+        self.run(self.backend.get_response(id)).await
+    }
+
+    async fn last_response(&self, thread: &ThreadId) -> Result<Option<ResponseId>, StoreError> {
+        self.run(self.backend.last_response(thread)).await
+    }
+
+    async fn note_delivered(&self, id: &ResponseId) -> Result<(), StoreError> {
+        self.run(self.backend.note_delivered(id)).await
+    }
+
+    async fn due_responses(
+        &self,
+        buckets: &[u16],
+        limit: usize,
+    ) -> Result<Vec<ResponseId>, StoreError> {
+        self.run(self.backend.due_responses(buckets, limit)).await
+    }
+
+    async fn delete_response(&self, id: &ResponseId) -> Result<bool, StoreError> {
+        self.run(self.backend.delete_response(id)).await
+    }
+}
+
+/// Turns of one process.
+pub(super) fn turns(room: &Room, model: &Arc<Counting>, limits: TurnLimits) -> ModelTurns {
+    turns_over(room, model, limits, Arc::clone(&room.backend) as _)
+}
+
+pub(super) fn turns_over(
+    room: &Room,
+    model: &Arc<Counting>,
+    limits: TurnLimits,
+    responses: Arc<dyn Responses>,
+) -> ModelTurns {
+    let (threads, scopes) = room.services();
+    let stores = TurnStores {
+        responses,
+        ..TurnStores::of(&room.backend)
+    };
+    let settings = TurnsSettings {
+        limits: TurnLimits {
+            lease: LEASE,
+            ..limits
+        },
+        catalog: Catalog::new(vec![CatalogEntry {
+            name: "counting".into(),
+            name_there: None,
+            upstream_name: "counting".into(),
+            upstream: Arc::clone(model) as _,
+        }]),
+        stateless: Arc::new(NoStatelessTools),
+        clock: room.clock.clone(),
+        observer: Arc::new(()),
+    };
+    ModelTurns::start(stores, threads, scopes, settings)
+}
+
+/// A turn in a thread, whose input says so.
+pub(super) fn turn(turns: &ModelTurns, thread: &ThreadId, text: &str) -> NewTurn {
+    let scope = ScopeId::Thread(*thread);
+    let id = turns.response_id(&scope, rand::random());
+    let value = format!(
+        r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}],"id":"{id}-0"}}"#
+    );
+    NewTurn {
+        id,
+        scope,
+        missing: MissingThread::Create(None),
+        lent: None,
+        wait: Duration::ZERO,
+        fingerprint: Fingerprint::of(&[text.as_bytes()]),
+        request: Arc::new(TurnRequest {
+            door: Door::OpenAi,
+            context: TurnContext::Conversation,
+            model: "counting".into(),
+            instructions: None,
+            input: vec![InputItem {
+                id: format!("{id}-0"),
+                counted_bytes: value.len() as u64,
+                value: json(&value),
+            }],
+            state_tools: Some(StateTools {
+                label: "state".into(),
+                allowed: vec!["kv_increment".into()],
+            }),
+            stateless: StatelessSet::default(),
+            definitions: Vec::new(),
+            functions: Vec::new(),
+            choice: ToolChoice::Auto,
+            parameters: Parameters::default(),
+            max_tool_calls: None,
+            window_turns: None,
+            is_streamed: false,
+            is_background: false,
+            is_kept: true,
+            is_repeatable: true,
+            created_ms: 0,
+            echo: Json::empty_object(),
+        }),
+    }
+}
+
+/// Waits until a turn has begun, as another process sees it.
+pub(super) async fn until_begun(turns: &ModelTurns, id: &ResponseId) {
+    timeout(PATIENCE, async {
+        while turns.get(id).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
+}
+
+/// The kinds of the items of a thread's history, in order.
+pub(super) async fn history(room: &Room, thread: &ThreadId) -> Vec<String> {
+    let scope = ScopeId::Thread(*thread);
+    let from = HistoryFrom::After(0);
+    let page = room
+        .backend
+        .read_history(&scope, Access::All, from, 1_000)
+        .await
+        .unwrap();
+    let items = page.map_or(Vec::new(), |page| page.items);
+    let kind = |value: &str| {
+        let value: serde_json::Value = serde_json::from_str(value).unwrap();
+        let kind = value["role"].as_str().or(value["type"].as_str());
+        kind.unwrap().to_owned()
+    };
+    items.iter().map(|item| kind(item.value.as_str())).collect()
+}
+
+/// The number that the model has counted to.
+pub(super) async fn count(room: &Room, thread: &ThreadId) -> Option<String> {
+    let place = room.scope(&format!("thread:{thread}"));
+    place.value("a/n").await
+}
+
+async fn a_turn_runs_its_calls_and_leaves_its_items_at_once(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 2,
+        ..Counting::default()
+    });
+    let turns = turns(&room, &model, TurnLimits::DEFAULT);
+    let thread = ThreadId::random();
+
+    let ended = turns.run(turn(&turns, &thread, "one")).await.unwrap();
+    let again = turns.run(turn(&turns, &thread, "two")).await.unwrap();
+
+    assert_eq!(ended.outcome.status, Status::Completed);
+    assert_eq!(ended.outcome.output.len(), 3);
+    assert_eq!(ended.outcome.usage.total_tokens(), 33);
+    assert_eq!(again.outcome.status, Status::Completed);
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("4"));
+    let once = ["user", "mcp_call", "mcp_call", "assistant"];
+    assert_eq!(history(&room, &thread).await, [once, once].concat());
+}
+
+async fn a_repeat_is_the_same_turn(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 1,
+        held: Some(Notify::new()),
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| turns(&room, &model, TurnLimits::DEFAULT));
+    let thread = ThreadId::random();
+    let new = turn(&one, &thread, "one");
+
+    let four = [&one, &one, &other, &other].map(|turns| {
+        let (turns, new) = (turns.clone(), new.clone());
+        tokio::spawn(async move { turns.run(new).await.unwrap() })
+    });
+    model.held.as_ref().unwrap().notify_one();
+    let mut answers = Vec::new();
+    for repeat in four {
+        answers.push(timeout(PATIENCE, repeat).await.unwrap().unwrap());
+    }
+    let late = other.run(new.clone()).await.unwrap();
+    let mut another = new;
+    another.fingerprint = Fingerprint::of(&[b"another"]);
+    let another = one.run(another).await;
+
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.outcome == answers[0].outcome)
+    );
+    assert!(late.is_replay && late.outcome == answers[0].outcome);
+    assert!(matches!(&*another.unwrap_err(), TurnError::Service(_)));
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("1"));
+    assert_eq!(model.answers.load(Ordering::Relaxed), 2);
+    assert_eq!(
+        history(&room, &thread).await,
+        ["user", "mcp_call", "assistant"]
+    );
+}
+
+async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
+    for is_done in [false, true] {
+        // beginning of a new thread, that again, three answers, two calls, the end
+        for dies_at in 0..8 {
+            let model = Arc::new(Counting {
+                steps: 2,
+                ..Counting::default()
+            });
+            let dying = Arc::new(Dying {
+                backend: Arc::clone(&room.backend) as _,
+                calls: AtomicU64::new(0),
+                dies_at,
+                is_done,
+                died: Notify::new(),
+            });
+            let first = turns_over(&room, &model, TurnLimits::DEFAULT, Arc::clone(&dying) as _);
+            let second = turns(&room, &model, TurnLimits::DEFAULT);
+            let thread = ThreadId::random();
+            let new = turn(&second, &thread, "one");
+
+            let running = first.clone();
+            let its = new.clone();
+            let stuck = tokio::spawn(async move { running.run(its).await });
+            timeout(PATIENCE, dying.died.notified()).await.unwrap();
+            room.advance(LEASE);
+            let ended = timeout(PATIENCE, second.run(new)).await.unwrap().unwrap();
+            stuck.abort();
+
+            let place = format!("{dies_at}, {is_done}");
+            assert_eq!(ended.outcome.status, Status::Completed, "{place}");
+            assert_eq!(count(&room, &thread).await.as_deref(), Some("2"), "{place}");
+            let items = history(&room, &thread).await;
+            assert_eq!(
+                items,
+                ["user", "mcp_call", "mcp_call", "assistant"],
+                "{place}"
+            );
+        }
+    }
+}
+
+async fn a_failure_that_may_pass_leaves_the_turn_open_for_a_repeat(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 2,
+        fails_at: Some((1, UpstreamError::Failed)),
+        ..Counting::default()
+    });
+    let turns = turns(&room, &model, TurnLimits::DEFAULT);
+    let thread = ThreadId::random();
+    let new = turn(&turns, &thread, "one");
+
+    let failed = turns.run(new.clone()).await.unwrap_err();
+    let open = turns.get(&new.id).await.unwrap();
+    let before = history(&room, &thread).await;
+    let ended = turns.run(new).await.unwrap();
+
+    let TurnError::Failed(failure) = &*failed else {
+        panic!("{failed:?}");
+    };
+    assert_eq!(failure.code, FailureCode::UpstreamError);
+    assert_eq!(open.failure.as_ref(), Some(failure));
+    assert_eq!(open.output.len(), 1);
+    assert!(before.is_empty());
+    assert_eq!(ended.outcome.status, Status::Completed);
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("2"));
+}
+
+async fn a_new_turn_closes_one_that_failed_and_keeps_its_steps(room: Room) {
+    for (at, left) in [(0, vec![]), (1, vec!["user", "mcp_call"])] {
+        let model = Arc::new(Counting {
+            steps: 2,
+            fails_at: Some((at, UpstreamError::Timeout)),
+            ..Counting::default()
+        });
+        let turns = turns(&room, &model, TurnLimits::DEFAULT);
+        let thread = ThreadId::random();
+        let first = turn(&turns, &thread, "one");
+
+        turns.run(first.clone()).await.unwrap_err();
+        turns.run(turn(&turns, &thread, "two")).await.unwrap();
+        let repeat = turns.run(first).await.unwrap();
+
+        let Status::Failed(failure) = &repeat.outcome.status else {
+            panic!("{repeat:?}");
+        };
+        assert_eq!(failure.code, FailureCode::UpstreamTimeout);
+        let whole = vec!["user", "mcp_call", "mcp_call", "assistant"];
+        assert_eq!(history(&room, &thread).await, [left, whole].concat());
+    }
+}
+
+async fn one_turn_at_a_time_and_a_cancel_ends_it(room: Room) {
+    let model = Arc::new(Counting {
+        held: Some(Notify::new()),
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| turns(&room, &model, TurnLimits::DEFAULT));
+    let thread = ThreadId::random();
+    let new = turn(&one, &thread, "one");
+    let (running, its) = (one.clone(), new.clone());
+    let first = tokio::spawn(async move { running.run(its).await.unwrap() });
+    until_begun(&other, &new.id).await;
+
+    let locked = other.run(turn(&other, &thread, "two")).await.unwrap_err();
+    let cancelled = other.cancel(&new.id).await.unwrap();
+    let told = timeout(PATIENCE, first).await.unwrap().unwrap();
+    let again = other.cancel(&new.id).await.unwrap();
+
+    let TurnError::Locked { by, .. } = &*locked else {
+        panic!("{locked:?}");
+    };
+    assert_eq!(*by, Some(new.id));
+    assert_eq!(cancelled.outcome.status, Status::Cancelled);
+    assert_eq!(told.outcome, cancelled.outcome);
+    assert_eq!(again.outcome, cancelled.outcome);
+    assert_eq!(history(&room, &thread).await, ["user"]);
+}
+
+async fn a_model_that_does_not_stop_is_made_to_answer(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 99,
+        ..Counting::default()
+    });
+    let limits = TurnLimits {
+        max_steps: 3,
+        ..TurnLimits::DEFAULT
+    };
+    let turns = turns(&room, &model, limits);
+    let thread = ThreadId::random();
+
+    let ended = turns.run(turn(&turns, &thread, "one")).await.unwrap();
+
+    let status = Status::Incomplete(Incomplete::MaxToolCalls);
+    assert_eq!(ended.outcome.status, status);
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("2"));
+    let items = history(&room, &thread).await;
+    assert_eq!(items, ["user", "mcp_call", "mcp_call", "assistant"]);
+}
+
+async fn a_process_that_ends_lets_another_one_go_on_at_once(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 1,
+        held: Some(Notify::new()),
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| turns(&room, &model, TurnLimits::DEFAULT));
+    let thread = ThreadId::random();
+    let new = turn(&one, &thread, "one");
+    let (running, its) = (one.clone(), new.clone());
+    let first = tokio::spawn(async move { running.run(its).await });
+    until_begun(&other, &new.id).await;
+
+    one.shutdown(Duration::ZERO).await;
+    let stopped = timeout(PATIENCE, first)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap_err();
+    let late = one.run(turn(&one, &thread, "two")).await.unwrap_err();
+    model.held.as_ref().unwrap().notify_one();
+    let ended = timeout(PATIENCE, other.run(new)).await.unwrap().unwrap();
+
+    assert!(matches!(*stopped, TurnError::Stopping), "{stopped:?}");
+    assert!(matches!(*late, TurnError::Stopping), "{late:?}");
+    assert_eq!(ended.outcome.status, Status::Completed);
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("1"));
+}
+
+super::over_every_store_and_confirmed! {
+    a_turn_runs_its_calls_and_leaves_its_items_at_once,
+    a_repeat_is_the_same_turn,
+    each_call_runs_once_wherever_the_driver_dies,
+    a_failure_that_may_pass_leaves_the_turn_open_for_a_repeat,
+    a_new_turn_closes_one_that_failed_and_keeps_its_steps,
+    one_turn_at_a_time_and_a_cancel_ends_it,
+    a_model_that_does_not_stop_is_made_to_answer,
+    a_process_that_ends_lets_another_one_go_on_at_once,
+}

@@ -1,0 +1,196 @@
+//! Turns of models outside of threads: in a session, on a state handle, and without a context.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use threadkeep::domain::scope::ScopeId;
+use threadkeep::domain::{Access, Refusal, Status, TurnLimits};
+use threadkeep::service::responses::{
+    MissingThread, ModelTurns, NewTurn, TurnContext, TurnError, TurnRequest, UpstreamError,
+};
+use threadkeep::service::{Making, SessionMetadata, SessionService};
+use threadkeep::store::HistoryFrom;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::model_turns::{Counting, Dying, LEASE, PATIENCE, turn, turns, turns_over};
+use super::room::Room;
+
+/// A turn in a scope.
+fn turn_in(turns: &ModelTurns, scope: &ScopeId, context: TurnContext) -> NewTurn {
+    let new = turn(turns, &threadkeep::ThreadId::random(), "Count.");
+    let id = turns.response_id(scope, rand::random());
+    let mut request = TurnRequest {
+        context,
+        ..(*new.request).clone()
+    };
+    for (number, item) in request.input.iter_mut().enumerate() {
+        item.id = format!("{id}-{number}");
+    }
+    NewTurn {
+        id,
+        scope: scope.clone(),
+        missing: MissingThread::Refuse,
+        request: Arc::new(request),
+        ..new
+    }
+}
+
+async fn session(room: &Room) -> ScopeId {
+    let (_, scopes) = room.services();
+    let sessions = SessionService::new(scopes, Arc::clone(&room.backend) as _, room.clock.clone());
+    let making = Making::new();
+    let made = sessions.create(&making, None, SessionMetadata::default());
+    sessions.scope(made.await.unwrap().id)
+}
+
+/// The roles of the messages of a scope.
+async fn roles(room: &Room, scope: &ScopeId) -> Vec<String> {
+    let from = HistoryFrom::After(0);
+    let page = room.backend.read_history(scope, Access::All, from, 1_000);
+    let items = page.await.unwrap().map_or(Vec::new(), |page| page.items);
+    let role = |value: &str| {
+        let value: serde_json::Value = serde_json::from_str(value).unwrap();
+        value["role"].as_str().unwrap().to_owned()
+    };
+    items.iter().map(|item| role(item.value.as_str())).collect()
+}
+
+/// Results of the calls in an outcome.
+fn results(output: &[threadkeep::domain::Json]) -> Vec<String> {
+    let items = output.iter().map(|item| {
+        let item: serde_json::Value = serde_json::from_str(item.as_str()).unwrap();
+        item["output"].as_str().map(Into::into)
+    });
+    items.flatten().collect()
+}
+
+async fn each_call_runs_once_in_each_context_wherever_the_driver_dies(room: Room) {
+    for context in [
+        TurnContext::Session,
+        TurnContext::State,
+        TurnContext::Nothing,
+    ] {
+        // the beginning, three answers, two calls, the end
+        for (dies_at, is_done) in (0..7).flat_map(|at| [(at, false), (at, true)]) {
+            let model = Arc::new(Counting {
+                steps: 2,
+                ..Counting::default()
+            });
+            let dying = Arc::new(Dying {
+                backend: Arc::clone(&room.backend) as _,
+                calls: AtomicU64::new(0),
+                dies_at,
+                is_done,
+                died: Notify::new(),
+            });
+            let first = turns_over(&room, &model, TurnLimits::DEFAULT, Arc::clone(&dying) as _);
+            let second = turns(&room, &model, TurnLimits::DEFAULT);
+            let scope = session(&room).await;
+            let new = turn_in(&second, &scope, context);
+
+            let its = new.clone();
+            let stuck = tokio::spawn(async move { first.run(its).await });
+            timeout(PATIENCE, dying.died.notified()).await.unwrap();
+            room.advance(LEASE);
+            let ended = timeout(PATIENCE, second.run(new)).await.unwrap().unwrap();
+            stuck.abort();
+
+            let place = format!("{context:?}, {dies_at}, {is_done}");
+            let outcome = &ended.outcome;
+            assert_eq!(outcome.status, Status::Completed, "{place}");
+            let counted = [1, 2].map(|value| format!(r#"{{"ok":true,"value":{value}}}"#));
+            assert_eq!(results(&outcome.output), counted, "{place}");
+            let kept = room.scope(&scope.to_string()).value("a/n").await;
+            let is_kept = context != TurnContext::Nothing;
+            assert_eq!(kept.as_deref(), is_kept.then_some("2"), "{place}");
+            let said = [
+                "user",
+                "assistant",
+                "tool",
+                "assistant",
+                "tool",
+                "assistant",
+            ];
+            let said = match context {
+                TurnContext::Session => &said[..],
+                _ => &[],
+            };
+            assert_eq!(roles(&room, &scope).await, said, "{place}");
+        }
+    }
+}
+
+async fn turns_of_a_session_come_one_after_the_other(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 1,
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| turns(&room, &model, TurnLimits::DEFAULT));
+    let scope = session(&room).await;
+
+    let eight = [&one, &other].repeat(4).into_iter().map(|turns| {
+        let mut new = turn_in(turns, &scope, TurnContext::Session);
+        new.wait = Duration::from_secs(30);
+        let turns = turns.clone();
+        tokio::spawn(async move { turns.run(new).await.unwrap() })
+    });
+    let eight: Vec<_> = eight.collect();
+    for turn in eight {
+        let ended = timeout(PATIENCE, turn).await.unwrap().unwrap();
+        assert_eq!(ended.outcome.status, Status::Completed);
+    }
+
+    let once = ["user", "assistant", "tool", "assistant"];
+    assert_eq!(roles(&room, &scope).await, once.repeat(8));
+    let kept = room.scope(&scope.to_string()).value("a/n").await;
+    assert_eq!(kept.as_deref(), Some("8"));
+}
+
+async fn a_session_without_a_record_has_no_turns(room: Room) {
+    let model = Arc::new(Counting::default());
+    let turns = turns(&room, &model, TurnLimits::DEFAULT);
+    let place = room.session();
+
+    let run = turns.run(turn_in(&turns, &place.scope, TurnContext::Session));
+    let error = run.await.unwrap_err();
+
+    let TurnError::Service(error) = &*error else {
+        panic!("{error:?}");
+    };
+    let refused = matches!(
+        error,
+        threadkeep::service::ServiceError::Refused(Refusal::ScopeNotFound)
+    );
+    assert!(refused, "{error:?}");
+}
+
+async fn a_turn_that_was_given_up_leaves_what_had_effects(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 2,
+        fails_at: Some((1, UpstreamError::Failed)),
+        has_failed: AtomicBool::new(false),
+        ..Counting::default()
+    });
+    let turns = turns(&room, &model, TurnLimits::DEFAULT);
+    let scope = session(&room).await;
+    let given_up = turn_in(&turns, &scope, TurnContext::Session);
+
+    turns.run(given_up.clone()).await.unwrap_err();
+    let next = turn_in(&turns, &scope, TurnContext::Session);
+    turns.run(next).await.unwrap();
+    let again = turns.run(given_up).await.unwrap();
+
+    assert!(matches!(again.outcome.status, Status::Failed(_)));
+    let said = roles(&room, &scope).await;
+    assert_eq!(said[..4], ["user", "assistant", "tool", "user"]);
+    assert_eq!(said.len(), 3 + 6);
+}
+
+super::over_every_store_and_confirmed!(
+    each_call_runs_once_in_each_context_wherever_the_driver_dies,
+    turns_of_a_session_come_one_after_the_other,
+    a_session_without_a_record_has_no_turns,
+    a_turn_that_was_given_up_leaves_what_had_effects,
+);

@@ -1,0 +1,288 @@
+//! A response in a scope, as the cases of its chapters drive it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use threadkeep::domain::scope::{KvOperation, ScopeWrite};
+use threadkeep::domain::{
+    Access, Fingerprint, Owner, OwnerChange, Refusal, ResponseId, TakeTurn, TurnGranted, TurnToken,
+    Write,
+};
+use threadkeep::store::{
+    Answered, BeginResponse, Begun, EndResponse, Floor, HistoryFrom, Journal, JournalEntry,
+    Journaled, ResponseView, Told,
+};
+
+use super::room::{Room, Subject, refused, set};
+use super::scope_room::{self, Place};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(15);
+pub(crate) const KEPT: Duration = Duration::from_secs(600);
+pub(crate) const DUE: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(604_800);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// A response in a scope.
+pub(crate) struct Turn<'a> {
+    pub(crate) room: &'a Room,
+    pub(crate) place: &'a Place,
+    pub(crate) id: ResponseId,
+    pub(crate) floor: Floor,
+}
+
+pub(crate) fn bytes(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+pub(crate) fn request() -> Bytes {
+    bytes("a request")
+}
+
+pub(crate) async fn living(room: &Room) -> Subject {
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    thread
+}
+
+impl<'a> Turn<'a> {
+    /// One that takes the turn of its thread, if it is of one.
+    pub(crate) fn new(room: &'a Room, place: &'a Place) -> Self {
+        let bucket = room.backend.bucket_of_scope(&place.scope);
+        Self {
+            room,
+            place,
+            id: ResponseId::in_bucket(bucket, rand::random()),
+            floor: Floor::Taken,
+        }
+    }
+
+    /// The same with another floor.
+    pub(crate) fn with(self, floor: Floor) -> Self {
+        Self { floor, ..self }
+    }
+
+    pub(crate) async fn begin_as(
+        &self,
+        token: TurnToken,
+        request: &Bytes,
+    ) -> Result<Begun, Refusal> {
+        let begin = BeginResponse {
+            scope: &self.place.scope,
+            access: Access::All,
+            token,
+            lease: LEASE,
+            kept: KEPT,
+            due: DUE,
+            floor: self.floor,
+            request,
+            fingerprint: Fingerprint::of(&[request]),
+        };
+        refused(self.room.backend.begin_response(&self.id, &begin).await)
+    }
+
+    pub(crate) async fn begin(&self, token: TurnToken) -> Begun {
+        self.begin_as(token, &request()).await.unwrap()
+    }
+
+    /// Begins it, as nobody did before, and returns the token of its driver.
+    pub(crate) async fn begun(&self) -> TurnToken {
+        let token = TurnToken::random();
+        assert_eq!(self.begin(token).await, Begun::New);
+        token
+    }
+
+    /// Has another driver go on with it once the last one is gone.
+    pub(crate) async fn taken_over(&self) -> (TurnToken, Journal) {
+        self.room.advance(LEASE);
+        let token = TurnToken::random();
+        match self.begin(token).await {
+            Begun::Resumed(journal) => (token, journal),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn keep(&self, token: TurnToken) -> Result<(), Refusal> {
+        let backend = &self.room.backend;
+        refused(
+            backend
+                .keep_response(&self.id, &self.place.scope, token, LEASE)
+                .await,
+        )
+    }
+
+    /// Writes an entry, and does these steps on the keys of the scope.
+    pub(crate) async fn note_with(
+        &self,
+        token: TurnToken,
+        number: u64,
+        entry: &str,
+        operations: &[KvOperation],
+    ) -> Result<Journaled, Refusal> {
+        let write = ScopeWrite {
+            operations,
+            ..self.place.blank()
+        };
+        let write = (!operations.is_empty()).then_some(&write);
+        self.journal(token, number, entry, (0, &[]), write).await
+    }
+
+    /// Writes an entry with events, of which the first has that number.
+    pub(crate) async fn note_telling(
+        &self,
+        token: TurnToken,
+        number: u64,
+        entry: &str,
+        events: (u64, &[&str]),
+    ) -> Result<Journaled, Refusal> {
+        self.journal(token, number, entry, events, None).await
+    }
+
+    async fn journal(
+        &self,
+        token: TurnToken,
+        number: u64,
+        entry: &str,
+        (first, events): (u64, &[&str]),
+        write: Option<&ScopeWrite<'_>>,
+    ) -> Result<Journaled, Refusal> {
+        let events: Vec<_> = events.iter().map(|event| bytes(event)).collect();
+        let entry = JournalEntry {
+            token,
+            number,
+            entry: &bytes(entry),
+            events: (first, &events),
+        };
+        let (backend, scope) = (&self.room.backend, &self.place.scope);
+        refused(backend.journal(&self.id, scope, &entry, write).await)
+    }
+
+    pub(crate) async fn note(
+        &self,
+        token: TurnToken,
+        number: u64,
+        entry: &str,
+    ) -> Result<Journaled, Refusal> {
+        self.note_with(token, number, entry, &[]).await
+    }
+
+    pub(crate) async fn tell(
+        &self,
+        token: TurnToken,
+        first: u64,
+        events: &[&str],
+    ) -> Result<(), Refusal> {
+        let events: Vec<_> = events.iter().map(|event| bytes(event)).collect();
+        refused(
+            self.room
+                .backend
+                .tell(&self.id, token, first, &events)
+                .await,
+        )
+    }
+
+    pub(crate) async fn told(&self, from: u64) -> Option<(Vec<String>, bool)> {
+        let told = self.room.backend.told(&self.id, from, 1_000).await.unwrap();
+        told.map(|Told { events, has_ended }| {
+            let text = |event: &Bytes| String::from_utf8(event.to_vec()).unwrap();
+            (events.iter().map(text).collect(), has_ended)
+        })
+    }
+
+    /// Ends it after that number of entries, with an item for the history of its scope.
+    pub(crate) async fn end(
+        &self,
+        token: Option<TurnToken>,
+        entries: u64,
+        answer: &str,
+    ) -> Result<Answered<Bytes>, Refusal> {
+        let items = [scope_room::item(&format!("{}-1", self.id), "1")];
+        let write = ScopeWrite {
+            history: &items,
+            ..self.place.blank()
+        };
+        self.end_with(token, entries, answer, Some(&write)).await
+    }
+
+    pub(crate) async fn end_with(
+        &self,
+        token: Option<TurnToken>,
+        entries: u64,
+        answer: &str,
+        write: Option<&ScopeWrite<'_>>,
+    ) -> Result<Answered<Bytes>, Refusal> {
+        let told = self.view().await.map_or(0, |view| view.journal.next_event);
+        self.end_after(token, (entries, told), answer, write).await
+    }
+
+    /// Ends it after that many entries and events.
+    pub(crate) async fn end_after(
+        &self,
+        token: Option<TurnToken>,
+        (entries, told): (u64, u64),
+        answer: &str,
+        write: Option<&ScopeWrite<'_>>,
+    ) -> Result<Answered<Bytes>, Refusal> {
+        let last = [bytes("last")];
+        let answer = bytes(answer);
+        let end = EndResponse {
+            token,
+            entries,
+            events: (told, &last),
+            answer: &answer,
+            kept: LONG,
+            events_kept: KEPT,
+        };
+        let backend = &self.room.backend;
+        refused(
+            backend
+                .end_response(&self.id, &self.place.scope, &end, write)
+                .await,
+        )
+    }
+
+    pub(crate) async fn view(&self) -> Option<ResponseView> {
+        self.room.backend.get_response(&self.id).await.unwrap()
+    }
+
+    pub(crate) async fn answer(&self) -> Option<Bytes> {
+        self.view().await?.answer
+    }
+
+    pub(crate) async fn history(&self) -> usize {
+        let page = self.place.page(HistoryFrom::After(0), 100).await;
+        page.map_or(0, |page| page.items.len())
+    }
+}
+
+pub(crate) async fn take(
+    room: &Room,
+    thread: &Subject,
+    waits: bool,
+) -> Result<TurnGranted, Refusal> {
+    let take = TakeTurn {
+        token: TurnToken::random(),
+        ttl: LEASE,
+        exclusive: false,
+        waits,
+        idempotency: None,
+    };
+    refused(room.backend.take_turn(&thread.id, Access::All, &take).await)
+}
+
+pub(crate) fn one() -> [KvOperation; 1] {
+    [scope_room::increment("n", 1)]
+}
+
+/// A thread of a new owner.
+pub(crate) async fn owned(room: &Room) -> (Owner, Subject) {
+    let owner = Owner::new(&format!("owner-{}", rand::random::<u64>())).unwrap();
+    let thread = room.subject();
+    let operations = [set("k", "1")];
+    let write = Write {
+        operations: &operations,
+        owner: OwnerChange::Set(&owner),
+        ..thread.blank()
+    };
+    thread.write(&write).await.unwrap();
+    (owner, thread)
+}

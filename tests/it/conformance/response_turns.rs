@@ -1,0 +1,182 @@
+//! The turn of a thread, which its responses work under.
+
+use std::time::Duration;
+
+use threadkeep::domain::{Access, Refusal, TurnToken};
+use threadkeep::store::{Begun, Floor};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::response_room::{LEASE, Turn, bytes, living, one, request, take};
+use super::room::Room;
+use crate::support::until;
+
+async fn a_thread_has_one_response_at_a_time(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let (first, second) = (Turn::new(&room, &place), Turn::new(&room, &place));
+    let beside = Turn::new(&room, &place).with(Floor::None);
+    let token = first.begun().await;
+
+    let locked = second.begin(TurnToken::random()).await;
+    beside.begun().await;
+    first.end(Some(token), 0, "answer").await.unwrap();
+    second.begun().await;
+
+    let Begun::Locked { by, left } = locked else {
+        panic!("{locked:?}");
+    };
+    assert_eq!(by, Some(first.id));
+    assert!(left > Duration::ZERO && left <= LEASE, "{left:?}");
+}
+
+async fn a_clients_turn_keeps_responses_out_unless_it_is_lent(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let turn = Turn::new(&room, &place);
+    let client = take(&room, &thread, false).await.unwrap();
+
+    let locked = turn.begin(TurnToken::random()).await;
+    let lent = Turn::new(&room, &place).with(Floor::Lent(client.token));
+    let token = lent.begun().await;
+    let wrong = Turn::new(&room, &place).with(Floor::Lent(TurnToken::random()));
+    let wrong = wrong.begin_as(TurnToken::random(), &request()).await;
+    lent.note_with(token, 1, "entry", &one()).await.unwrap();
+    lent.end(Some(token), 1, "answer").await.unwrap();
+
+    assert!(
+        matches!(locked, Begun::Locked { by: None, .. }),
+        "{locked:?}"
+    );
+    assert_eq!(wrong, Err(Refusal::TurnLost));
+    // it is still the client's
+    let held = room
+        .backend
+        .get_turn(&thread.id, Access::All)
+        .await
+        .unwrap();
+    assert_eq!(held.unwrap().ends_ms, client.ends_ms);
+}
+
+async fn responses_under_one_lent_turn_wait_for_each_other(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let client = take(&room, &thread, false).await.unwrap();
+    let lent = || Turn::new(&room, &place).with(Floor::Lent(client.token));
+    let (first, second, own) = (lent(), lent(), Turn::new(&room, &place));
+    let token = first.begun().await;
+
+    let beside = second.begin(TurnToken::random()).await;
+    room.backend
+        .end_turn(&thread.id, Access::All, client.token)
+        .await
+        .unwrap();
+    let after = own.begin(TurnToken::random()).await;
+
+    for locked in [beside, after] {
+        let is_locked = matches!(&locked, Begun::Locked { by, .. } if *by == Some(first.id));
+        assert!(is_locked, "{locked:?}");
+    }
+    first.end(Some(token), 0, "answer").await.unwrap();
+    own.begun().await;
+}
+
+async fn a_lent_turn_that_is_lost_stops_the_driver(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let client = take(&room, &thread, false).await.unwrap();
+    let turn = Turn::new(&room, &place).with(Floor::Lent(client.token));
+    let token = turn.begun().await;
+
+    room.advance(LEASE);
+    turn.note(token, 1, "nobody else has it").await.unwrap();
+    take(&room, &thread, false).await.unwrap();
+
+    let late = turn.note_with(token, 2, "late", &one()).await;
+    assert_eq!(late, Err(Refusal::TurnLost));
+    assert_eq!(turn.note(token, 2, "late").await, Err(Refusal::TurnLost));
+    let ended = turn.end_with(Some(token), 1, "late", None).await;
+    assert_eq!(ended, Err(Refusal::TurnLost));
+    assert_eq!(place.value("n").await, None);
+}
+
+async fn a_later_turn_of_a_client_stops_a_driver(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let turn = Turn::new(&room, &place);
+    let token = turn.begun().await;
+
+    room.advance(LEASE);
+    let client = take(&room, &thread, false).await.unwrap();
+
+    let late = turn.note_with(token, 1, "late", &one()).await;
+    assert_eq!(late, Err(Refusal::TurnLost));
+    assert_eq!(turn.note(token, 1, "late").await, Err(Refusal::TurnLost));
+    assert_eq!(turn.keep(token).await, Err(Refusal::TurnLost));
+    assert_eq!(place.value("n").await, None);
+    let resumed = turn.begin(TurnToken::random()).await;
+    assert!(
+        matches!(resumed, Begun::Locked { by: None, .. }),
+        "{resumed:?}"
+    );
+    // the client lets another response in, which has to end this one first
+    let next = Turn::new(&room, &place).with(Floor::Lent(client.token));
+    assert_eq!(
+        next.begin(TurnToken::random()).await,
+        Begun::Behind(turn.id)
+    );
+    turn.end(None, 0, "closed").await.unwrap();
+    next.begun().await;
+    let held = room
+        .backend
+        .get_turn(&thread.id, Access::All)
+        .await
+        .unwrap();
+    assert_eq!(held.unwrap().ends_ms, client.ends_ms);
+}
+
+async fn an_open_response_is_ended_before_the_next(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let (first, second) = (Turn::new(&room, &place), Turn::new(&room, &place));
+    first.begun().await;
+    room.advance(LEASE);
+
+    let behind = second.begin(TurnToken::random()).await;
+    first.end(None, 0, "closed").await.unwrap();
+    second.begun().await;
+
+    assert_eq!(behind, Begun::Behind(first.id));
+    assert_eq!(
+        first.begin(TurnToken::random()).await,
+        Begun::Ended(bytes("closed"))
+    );
+}
+
+async fn the_end_wakes_callers_that_wait_for_the_turn(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let ended = Mutex::new(room.backend.ended_turns());
+
+    // an end is missed until the subscription is there
+    let is_woken = async || {
+        let turn = Turn::new(&room, &place);
+        let token = turn.begun().await;
+        take(&room, &thread, true).await.unwrap_err();
+        turn.end(Some(token), 0, "answer").await.unwrap();
+        let mut ended = ended.lock().await;
+        let woken = timeout(Duration::from_millis(200), ended.recv()).await;
+        woken.is_ok_and(|woken| woken.unwrap() == thread.id)
+    };
+    until(is_woken).await;
+}
+
+super::over_every_store_and_confirmed!(
+    a_thread_has_one_response_at_a_time,
+    a_clients_turn_keeps_responses_out_unless_it_is_lent,
+    responses_under_one_lent_turn_wait_for_each_other,
+    a_lent_turn_that_is_lost_stops_the_driver,
+    a_later_turn_of_a_client_stops_a_driver,
+    an_open_response_is_ended_before_the_next,
+    the_end_wakes_callers_that_wait_for_the_turn,
+);

@@ -1,0 +1,203 @@
+//! Turns over each kind of upstream: requests, answers, failures, and conversations that change their upstream.
+
+use serde_json::{Value, json};
+
+use super::Program;
+use crate::http::over_both_stores;
+use crate::support::client::new_id;
+use crate::support::server::{Builder, Server};
+use crate::support::upstream::{Call, Failure, PRIVATE_DETAIL, Reply, Upstream};
+
+/// The kinds, each with a model of its name.
+const KINDS: [&str; 3] = ["openai-chat", "openai-responses", "anthropic"];
+
+/// A server on the same store that knows an upstream by each kind.
+fn with_kinds(server: &Server, upstream: &Upstream) -> Builder {
+    let (url, root, key) = (upstream.url(), upstream.root_url(), upstream.key());
+    let upstreams = format!("c openai-chat {url}, r openai-responses {url}, a anthropic {root}");
+    server
+        .settings()
+        .set("THREADKEEP_UPSTREAMS", upstreams)
+        .set(
+            "THREADKEEP_UPSTREAM_KEYS",
+            format!("c:{key},r:{key},a:{key}"),
+        )
+        .set(
+            "THREADKEEP_MODELS",
+            "openai-chat c, openai-responses r, anthropic a",
+        )
+        .set("THREADKEEP_UPSTREAM_RETRIES", 0)
+}
+
+fn state_tools() -> Value {
+    json!([{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:state"}])
+}
+
+fn kinds_of(items: &Value) -> Vec<&str> {
+    let items = items.as_array().unwrap().iter();
+    items.map(|item| item["type"].as_str().unwrap()).collect()
+}
+
+async fn a_turn_runs_state_tools_over_each_kind(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    for kind in KINDS {
+        let id = new_id();
+        let increment = || Call::new("kv_increment", r#"{"key":"a/n"}"#);
+        let wrong = Call::new("kv_write", r#"{"key":"bad key","value":"x"}"#);
+        upstream.script([
+            Reply::text("I count.")
+                .reasoning("Once.")
+                .and_calls([increment().id("call:1|x"), wrong]),
+            Reply::calls([increment()]).reasoning("Twice."),
+            Reply::text("It is two."),
+            Reply::text("Still two."),
+        ]);
+        let ask = |input: &str| {
+            let body = json!({
+                "model": kind,
+                "instructions": "Count.",
+                "conversation": id,
+                "tools": state_tools(),
+                "reasoning": {"effort": "low"},
+                "input": input,
+            });
+            program.post("/responses", &body)
+        };
+
+        let answer = ask("Count.").ok().await.json();
+        let second = ask("And now?").ok().await.json();
+
+        assert_eq!(answer["status"], "completed", "{kind}: {answer}");
+        let expected = [
+            "reasoning",
+            "message",
+            "mcp_call",
+            "mcp_call",
+            "reasoning",
+            "mcp_call",
+            "message",
+        ];
+        assert_eq!(kinds_of(&answer["output"]), expected, "{kind}");
+        assert_eq!(answer["output"][5]["output"], r#"{"ok":true,"value":2}"#);
+        assert_eq!(answer["output"][6]["content"][0]["text"], "It is two.");
+        assert!(answer["usage"]["output_tokens"].as_u64() > Some(0));
+        assert_eq!(
+            answer["usage"]["output_tokens_details"]["reasoning_tokens"],
+            2
+        );
+        assert_eq!(second["output"][0]["content"][0]["text"], "Still two.");
+        let last = upstream.requests().pop().unwrap();
+        assert_eq!(last.user_text(), "And now?");
+        let sent = last.body.to_string();
+        assert!(
+            sent.contains("Once.") && sent.contains("kv_increment"),
+            "{sent}"
+        );
+        assert_eq!(upstream.faults(), [""; 0], "{kind}");
+    }
+}
+
+async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream)
+        .set("THREADKEEP_TURN_MAX_STEPS", 2)
+        .start();
+    let program = Program::of(&server);
+    for kind in KINDS {
+        upstream.script([
+            Reply::calls([("kv_increment", r#"{"key":"a/n"}"#)]),
+            Reply::text("One."),
+        ]);
+        let body = json!({
+            "model": kind, "tools": state_tools(), "tool_choice": "required", "input": "Count.",
+        });
+
+        let answer = program.post("/responses", &body).ok().await.json();
+
+        assert_eq!(
+            answer["incomplete_details"]["reason"], "max_tool_calls",
+            "{answer}"
+        );
+        assert_eq!(kinds_of(&answer["output"]), ["mcp_call", "message"]);
+        assert_eq!(upstream.faults(), [""; 0], "{kind}");
+    }
+}
+
+async fn each_failure_has_its_error_over_each_kind(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream)
+        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 500)
+        .start();
+    let program = Program::of(&server);
+    for kind in KINDS {
+        for (reply, status, code) in [
+            (
+                Reply::status(400).message("too long"),
+                400,
+                "upstream_refused",
+            ),
+            (Reply::status(401), 502, "upstream_error"),
+            (Reply::status(529), 502, "upstream_error"),
+            (Reply::status(429), 429, "rate_limit_exceeded"),
+            (Reply::failing(Failure::Error), 502, "upstream_error"),
+            (
+                Reply::failing(Failure::EndsEarly),
+                502,
+                "upstream_malformed",
+            ),
+            (Reply::garbage(), 502, "upstream_malformed"),
+            (Reply::empty(), 502, "upstream_malformed"),
+            (Reply::hang(), 504, "upstream_timeout"),
+        ] {
+            upstream.script([reply]);
+            let body = json!({"model": kind, "input": "hi"});
+            let answer = program.post("/responses", &body).send().await;
+            let text = answer.text();
+            assert_eq!(answer.status, status, "{kind} {code}: {text}");
+            assert_eq!(answer.json()["error"]["code"], code, "{text}");
+            assert!(!text.contains(PRIVATE_DETAIL), "{text}");
+        }
+        for (reason, expected) in [
+            ("length", "max_output_tokens"),
+            ("content_filter", "content_filter"),
+        ] {
+            upstream.script([Reply::finish(reason)]);
+            let body = json!({"model": kind, "input": "hi"});
+            let answer = program.post("/responses", &body).ok().await.json();
+            assert_eq!(answer["incomplete_details"]["reason"], expected, "{kind}");
+        }
+        assert_eq!(upstream.faults(), [""; 0], "{kind}");
+    }
+}
+
+async fn a_conversation_goes_on_at_another_kind(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let id = new_id();
+    for kind in KINDS.into_iter().chain(KINDS) {
+        upstream.script([
+            Reply::calls([("kv_increment", r#"{"key":"a/n"}"#)]).reasoning("Again."),
+            Reply::text("done"),
+        ]);
+        let body = json!({
+            "model": kind, "conversation": id, "tools": state_tools(), "input": "Count.",
+        });
+
+        let answer = program.post("/responses", &body).ok().await.json();
+
+        assert_eq!(answer["status"], "completed", "{kind}: {answer}");
+    }
+    let last = upstream.requests().pop().unwrap();
+    assert_eq!(last.results(), [r#"{"ok":true,"value":6}"#]);
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+over_both_stores! {
+    a_turn_runs_state_tools_over_each_kind,
+    the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind,
+    each_failure_has_its_error_over_each_kind,
+    a_conversation_goes_on_at_another_kind,
+}

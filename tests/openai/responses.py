@@ -1,0 +1,122 @@
+"""Runs turns of a scripted model by the published Python packages openai and openai-agents.
+Called by openai.sh: responses.py ADDRESS. The model answers with the text of the user, or calls kv_increment first if the
+text asks it to count."""
+
+import asyncio
+import sys
+import uuid
+
+import openai
+from agents import Agent, HostedMCPTool, ModelSettings, OpenAIResponsesModel, Runner, set_tracing_disabled
+from openai import AsyncOpenAI, OpenAI
+
+ADDRESS = sys.argv[1]
+STATE = {
+    "type": "mcp",
+    "server_label": "memory",
+    "server_url": "threadkeep:state",
+    "require_approval": "never",
+}
+
+
+def check_turns(base_url):
+    client = OpenAI(base_url=base_url)
+    conversation = f"thrd_{uuid.uuid4().hex}"
+    first = client.responses.create(
+        model="scripted", conversation=conversation, tools=[STATE], input="count"
+    )
+    assert first.status == "completed", first
+    assert [item.type for item in first.output] == ["mcp_call", "message"], first.output
+    assert first.output[0].output == '{"ok":true,"value":1}', first.output[0]
+    assert first.output_text == "counted", first.output_text
+    assert first.usage.total_tokens > 0
+    again = client.responses.retrieve(first.id)
+    assert again == first
+    asked = client.responses.input_items.list(first.id)
+    assert asked.data[0].content[0].text == "count"
+    second = client.responses.create(
+        model="scripted", previous_response_id=first.id, tools=[STATE], input="count"
+    )
+    assert second.output[0].output == '{"ok":true,"value":2}', second.output[0]
+    assert client.responses.cancel(second.id) == second
+    client.responses.delete(second.id)
+    try:
+        client.responses.retrieve(second.id)
+        raise AssertionError("deleted")
+    except openai.NotFoundError as error:
+        assert error.code == "response_not_found", error
+    assert "scripted" in [model.id for model in client.models.list()]
+    try:
+        client.responses.create(model="other", input="hi")
+        raise AssertionError("no such model")
+    except openai.NotFoundError as error:
+        assert error.code == "model_not_found", error
+
+
+def check_streams(base_url):
+    client = OpenAI(base_url=base_url)
+    with client.responses.stream(model="scripted", tools=[STATE], input="count") as stream:
+        texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        final = stream.get_final_response()
+    assert "".join(texts) == final.output_text == "counted", (texts, final)
+    assert [item.type for item in final.output] == ["mcp_call", "message"], final.output
+    events = list(client.responses.create(model="scripted", input="hello", stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert events[-1].type == "response.completed", events[-1]
+    assert events[-1].response.output_text == "hello", events[-1]
+    response = events[0].response.id
+    for number in range(len(events)):
+        rest = list(client.responses.retrieve(response, stream=True, starting_after=number))
+        assert rest == events[number + 1 :], rest
+    weather = {"type": "function", "name": "weather", "parameters": {"type": "object"}, "strict": False}
+    with client.responses.stream(model="scripted", tools=[weather], input="weather") as stream:
+        for _ in stream:
+            pass
+        [call] = stream.get_final_response().output
+    assert (call.name, call.arguments) == ("weather", '{"city":"Oslo"}'), call
+    queued = client.responses.create(model="scripted", input="hello", background=True)
+    assert queued.status == "queued", queued
+    with client.responses.stream(response_id=queued.id) as stream:
+        later = stream.until_done().get_final_response()
+    assert later.output_text == "hello", later
+    assert client.responses.retrieve(queued.id).status == "completed"
+
+
+def check_conversation():
+    client = OpenAI(base_url=f"http://{ADDRESS}/openai/v1")
+    conversation = client.conversations.create()
+    client.responses.create(model="scripted", conversation=conversation.id, input="hello")
+    items = client.conversations.items.list(conversation.id, order="asc").data
+    assert [item.role for item in items] == ["user", "assistant"], items
+    assert items[1].content[0].text == "hello"
+
+
+async def check_agent():
+    set_tracing_disabled(True)
+    client = AsyncOpenAI(base_url=f"http://{ADDRESS}/v1")
+    agent = Agent(
+        name="counter",
+        model=OpenAIResponsesModel(model="scripted", openai_client=client),
+        tools=[HostedMCPTool(tool_config=STATE)],
+        model_settings=ModelSettings(store=True),
+    )
+    conversation = f"thrd_{uuid.uuid4().hex}"
+    for _ in range(2):
+        result = await Runner.run(agent, "count", conversation_id=conversation)
+        assert result.final_output == "counted", result.final_output
+    streamed = Runner.run_streamed(agent, "count", conversation_id=conversation)
+    kinds = [event.item.type async for event in streamed.stream_events() if event.type == "run_item_stream_event"]
+    assert streamed.final_output == "counted", streamed.final_output
+    assert kinds[-1] == "message_output_item", kinds
+    client = OpenAI(base_url=f"http://{ADDRESS}/openai/v1")
+    items = client.conversations.items.list(conversation.replace("thrd_", "conv_"), order="asc").data
+    outputs = [item.output for item in items if item.type == "mcp_call"]
+    assert outputs == [f'{{"ok":true,"value":{count}}}' for count in (1, 2, 3)], outputs
+
+
+for path in ["/v1", "/openai/v1"]:
+    check_turns(f"http://{ADDRESS}{path}")
+    check_streams(f"http://{ADDRESS}{path}")
+check_conversation()
+asyncio.run(check_agent())
+print(f"turns of models: 6 checks by openai {openai.__version__}")

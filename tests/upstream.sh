@@ -1,0 +1,25 @@
+#!/bin/sh
+# Has the unmodified Python packages of providers read all answers of the scripted upstream, the double of a model provider
+# in the tests: whole and streamed, texts and calls, errors, and answers that fail midway. openai reads chat completions and
+# responses, anthropic reads messages.
+#
+#   tests/upstream.sh
+#
+# Needs python3 with venv; the packages are installed below target/.
+set -eu
+
+cd "$(dirname "$0")/.."
+# shellcheck source=tests/packages.sh
+. tests/packages.sh
+
+# the newest version of tests/openai.sh, and its place
+version=3.57.0
+venv=$PWD/target/openai-$version
+also_install_python openai "$version"
+openai=$venv
+install_python anthropic 2.14.0
+cargo build --quiet --locked --package threadkeep-scripted-upstream
+for api in chat responses; do
+    "$openai/bin/python" tests/upstream/check_$api.py target/debug/scripted-upstream
+done
+"$venv/bin/python" tests/upstream/check_messages.py target/debug/scripted-upstream

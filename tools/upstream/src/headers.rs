@@ -1,0 +1,54 @@
+//! Mistakes in the headers of requests.
+
+use crate::request::ModelRequest;
+
+/// The headers that a client of an upstream needs. All others may be those of a caller, which must not travel.
+const ALLOWED: [&str; 9] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "traceparent",
+    "tracestate",
+    "user-agent",
+];
+
+/// The mistakes in the headers of a request.
+pub(crate) fn faults(request: &ModelRequest) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (name, _) in &request.headers {
+        let is_allowed = ALLOWED.contains(&name.as_str()) || is_of_wire(request, name);
+        if !is_allowed {
+            faults.push(format!("unexpected header {name}"));
+        }
+    }
+    let agent = request.header("user-agent").unwrap_or_default();
+    if !agent.starts_with("threadkeep/") {
+        faults.push(format!("wrong user agent {agent:?}"));
+    }
+    for name in request.wire.headers() {
+        if request.header(name).is_none() {
+            faults.push(format!("missing header {name}"));
+        }
+    }
+    let kind = request.header("content-type").unwrap_or_default();
+    if !kind.starts_with("application/json") {
+        faults.push(format!("wrong content type {kind:?}"));
+    }
+    faults
+}
+
+/// Whether a request has that key, in the header where its API expects it.
+pub(crate) fn has_key(request: &ModelRequest, key: &str) -> bool {
+    let (name, prefix) = request.wire.key_header();
+    let sent = request
+        .header(name)
+        .and_then(|value| value.strip_prefix(prefix));
+    sent == Some(key)
+}
+
+fn is_of_wire(request: &ModelRequest, name: &str) -> bool {
+    request.wire.key_header().0 == name || request.wire.headers().contains(&name)
+}

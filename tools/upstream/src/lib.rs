@@ -1,0 +1,39 @@
+//! A model provider for tests: it answers by a script and records mistakes in requests.
+//!
+//! ```
+//! # async fn test() {
+//! use threadkeep_scripted_upstream::{Reply, Upstream};
+//!
+//! let upstream = Upstream::start().await;
+//! upstream.script([
+//!     Reply::calls([("kv_increment", r#"{"key":"a/n"}"#)]),
+//!     Reply::text("done").reasoning("It is 1 now."),
+//! ]);
+//! // start a server with upstream.url() and upstream.key(), and run a turn
+//! assert_eq!(upstream.requests().len(), 2);
+//! assert_eq!(upstream.faults(), [""; 0]);
+//! # }
+//! ```
+//!
+//! Each API of a provider is one module that implements the `Wire` trait: its path, the mistakes that it finds in
+//! requests, and the form of its answers. The rest knows no API.
+
+mod chat;
+mod delivery;
+mod file;
+mod gate;
+mod headers;
+mod http;
+mod log;
+mod messages;
+mod reply;
+mod request;
+mod responses;
+mod server;
+mod wire;
+
+pub use file::read_script;
+pub use gate::Gate;
+pub use reply::{Call, Failure, PRIVATE_DETAIL, Reply};
+pub use request::ModelRequest;
+pub use server::{KEY, Upstream};

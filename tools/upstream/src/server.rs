@@ -1,0 +1,312 @@
+//! The server.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufRead, AsyncWrite, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::select;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::delivery::{Next, Step, deliver, steps};
+use crate::gate::{Gate, Lock};
+use crate::headers;
+use crate::http::{self, HttpRequest, closed};
+use crate::log::Log;
+use crate::reply::Reply;
+use crate::request::ModelRequest;
+use crate::wire::{WIRES, Wire};
+
+/// The key that every upstream wants.
+pub const KEY: &str = "sk-the-secret-of-the-scripted-upstream";
+
+/// A model provider on a port of its own. Dropping it closes the port and all connections.
+///
+/// A request with a wrong key gets 401, one with another mistake in its body 400, and neither takes a reply of the
+/// script. Mistakes in headers are only recorded.
+#[derive(Debug)]
+pub struct Upstream {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    allows_any_header: bool,
+    script: Mutex<Script>,
+    hold: Mutex<Option<Lock>>,
+    log: Log,
+}
+
+type Function = Box<dyn FnMut(&ModelRequest) -> Reply + Send>;
+
+#[derive(Default)]
+struct Script {
+    replies: VecDeque<Reply>,
+    function: Option<Function>,
+}
+
+impl Upstream {
+    /// Starts one for the service.
+    ///
+    /// # Panics
+    /// If no port is free.
+    pub async fn start() -> Self {
+        Self::start_with(Shared::default()).await
+    }
+
+    /// Starts one for other clients, whose headers it allows.
+    ///
+    /// # Panics
+    /// If no port is free.
+    pub async fn start_for_any_client() -> Self {
+        Self::start_with(Shared {
+            allows_any_header: true,
+            ..Shared::default()
+        })
+        .await
+    }
+
+    async fn start_with(shared: Shared) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("a port should be free");
+        let address = listener.local_addr().expect("a listener has an address");
+        let shared = Arc::new(shared);
+        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Self {
+            address,
+            shared,
+            task,
+        }
+    }
+
+    /// The URL for the setting `upstreams`, `http://127.0.0.1:PORT/v1`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The URL without `/v1`, for upstreams of the kind `anthropic`.
+    #[must_use]
+    pub fn root_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The key for the setting `upstream_keys`.
+    #[must_use]
+    pub fn key(&self) -> &'static str {
+        KEY
+    }
+
+    /// Adds replies for the next requests, one for each in the order of arrival. A request without a reply is a
+    /// mistake and gets 500.
+    pub fn script(&self, replies: impl IntoIterator<Item = Reply>) {
+        lock(&self.shared.script).replies.extend(replies);
+    }
+
+    /// Has a function reply to requests that come after the end of the script.
+    pub fn answer_with(&self, function: impl FnMut(&ModelRequest) -> Reply + Send + 'static) {
+        lock(&self.shared.script).function = Some(Box::new(function));
+    }
+
+    /// Holds the replies to all later requests until the gate is opened or dropped. Errors for wrong requests pass.
+    #[must_use]
+    pub fn hold(&self) -> Gate {
+        let gate = Gate::new();
+        *lock(&self.shared.hold) = Some(gate.lock());
+        gate
+    }
+
+    /// All requests in the order of arrival, also wrong ones.
+    #[must_use]
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.shared.log.read(|entries| entries.requests.clone())
+    }
+
+    /// The number of requests.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.shared.log.read(|entries| entries.requests.len())
+    }
+
+    /// Waits until there are at least `count` requests, at most 30 s, and returns them all.
+    pub async fn await_requests(&self, count: usize) -> Vec<ModelRequest> {
+        let claim = format!("there should be {count} requests");
+        let log = &self.shared.log;
+        log.until(|entries| entries.requests.len() >= count, &claim)
+            .await;
+        self.requests()
+    }
+
+    /// Waits until clients have closed the connections of at least `count` requests early, at most 30 s.
+    pub async fn await_abandoned(&self, count: usize) {
+        let claim = format!("{count} requests should be abandoned");
+        let log = &self.shared.log;
+        log.until(
+            |entries| {
+                let requests = entries.requests.iter();
+                requests.filter(|request| request.is_abandoned).count() >= count
+            },
+            &claim,
+        )
+        .await;
+    }
+
+    /// The mistakes in all requests. Tests assert that there are no mistakes.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        self.shared.log.read(|entries| entries.faults.clone())
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    // connections end with it
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let shared = Arc::clone(&shared);
+        // an error is a connection that its client closed
+        connections.spawn(async move { drop(serve(stream, &shared).await) });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Answers the requests of a connection, one after the other.
+async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    while let Some(request) = http::read(&mut reader).await? {
+        let wire = WIRES.into_iter().find(|wire| wire.path() == request.path);
+        let next = match wire {
+            Some(wire) if request.method == "POST" => {
+                let request = shared.record(wire, request);
+                answer(&mut reader, &mut writer, shared, request).await?
+            }
+            _ => {
+                let (status, body) = shared.other(&request);
+                let parts = http::json(status, &[], &body.to_string());
+                deliver(&mut writer, parts.map(Step::Send).into()).await?
+            }
+        };
+        if next == Next::Close {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Answers a request, unless its client leaves before.
+async fn answer<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
+    reader: &mut R,
+    writer: &mut W,
+    shared: &Shared,
+    request: ModelRequest,
+) -> io::Result<Next> {
+    let hold = lock(&shared.hold).clone();
+    let steps = match shared.reply(&request) {
+        Ok(reply) => {
+            let steps = steps(&reply, &request);
+            hold.map(Step::Pass).into_iter().chain(steps).collect()
+        }
+        Err((status, message)) => {
+            let body = request.wire.error(status, &message).to_string();
+            http::json(status, &[], &body).map(Step::Send).into()
+        }
+    };
+    let outcome = select! {
+        biased;
+        outcome = deliver(writer, steps) => outcome,
+        () = closed(reader) => Err(io::ErrorKind::ConnectionAborted.into()),
+    };
+    shared.log.change(request.number, |request| {
+        request.is_answered = outcome.is_ok();
+        request.is_abandoned = outcome.is_err();
+    });
+    outcome
+}
+
+impl Shared {
+    fn record(&self, wire: &'static dyn Wire, request: HttpRequest) -> ModelRequest {
+        self.log.add(ModelRequest {
+            number: 0,
+            path: request.path,
+            headers: request.headers,
+            body: serde_json::from_slice(&request.body).unwrap_or_default(),
+            is_abandoned: false,
+            is_answered: false,
+            wire,
+        })
+    }
+
+    /// The reply of the script, or the status and message for a wrong request.
+    fn reply(&self, request: &ModelRequest) -> Result<Reply, (u16, String)> {
+        if !self.allows_any_header {
+            self.note(request, headers::faults(request));
+        }
+        if !headers::has_key(request, KEY) {
+            let wrong = vec!["wrong or missing key".into()];
+            return Err((401, self.note(request, wrong)));
+        }
+        let faults = request.wire.faults(&request.body);
+        if !faults.is_empty() {
+            return Err((400, self.note(request, faults)));
+        }
+        lock(&self.script).next(request).ok_or_else(|| {
+            let missing = vec!["the script has no reply".into()];
+            (500, self.note(request, missing))
+        })
+    }
+
+    /// Records mistakes of a request, and returns them as one text.
+    fn note(&self, request: &ModelRequest, faults: Vec<String>) -> String {
+        let all = faults.join("; ");
+        for fault in faults {
+            let number = request.number;
+            self.log.add_fault(format!("request {number}: {fault}"));
+        }
+        all
+    }
+
+    /// Answers requests that are not for a model: `GET /faults` lists the mistakes, all others are mistakes.
+    fn other(&self, request: &HttpRequest) -> (u16, Value) {
+        let HttpRequest { method, path, .. } = request;
+        if (method.as_str(), path.as_str()) == ("GET", "/faults") {
+            return (200, self.log.read(|entries| json!(entries.faults)));
+        }
+        let fault = format!("unknown route {method} {path}");
+        self.log.add_fault(fault.clone());
+        (404, json!({"error": {"message": fault}}))
+    }
+}
+
+impl Script {
+    fn next(&mut self, request: &ModelRequest) -> Option<Reply> {
+        let scripted = self.replies.pop_front();
+        scripted.or_else(|| self.function.as_mut().map(|function| function(request)))
+    }
+}
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut script = f.debug_struct("Script");
+        script
+            .field("replies", &self.replies)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A function of a test that panicked must not hide the reason.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
