@@ -103,6 +103,7 @@ impl Pages {
     }
 
     /// Waits until that many requests have come.
+    #[cfg(feature = "redis")]
     pub(crate) async fn await_requests(&self, count: usize) {
         loop {
             let came = self.state.came.notified();

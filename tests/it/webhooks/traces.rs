@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{make, open_builder, open_server};
+#[cfg(feature = "redis")]
+use super::open_server;
+use super::{make, open_builder};
 use crate::http::with_own_servers;
 use crate::support::client::Request;
 use crate::support::receiver::{Delivery, Receiver};
