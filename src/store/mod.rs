@@ -62,8 +62,8 @@ pub use traits::owners::{
 pub use traits::rates::{Counted, Rates};
 pub use traits::registry::Registry;
 pub use traits::responses::{
-    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, Journaled, ResponseView,
-    Responses, Told,
+    BeginResponse, Begun, EndResponse, EndWrite, Floor, Journal, JournalEntry, Journaled,
+    ResponseView, Responses, Told,
 };
 pub use traits::scopes::{
     HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,

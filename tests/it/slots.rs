@@ -13,11 +13,13 @@ use threadkeep::domain::scope::{
 };
 use threadkeep::domain::{
     Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
-    OwnerChange, OwnerTag, Position, Precondition, RateName, ResponseId, Slice, TurnToken, Write,
+    OwnerChange, OwnerTag, Policy, Position, Precondition, RateName, ResponseId, Slice, TurnToken,
+    Write,
 };
 use threadkeep::store::{
-    BeginResponse, Clock, Counted, Destroy, EndResponse, Floor, HistoryFrom, Holding, JournalEntry,
-    LedgerChange, Listing, Reading, Rotate, ScopeEnd, ScopeParts, ThreadOrder, WriteError,
+    BeginResponse, Clock, Counted, Destroy, EndResponse, EndWrite, Floor, HistoryFrom, Holding,
+    JournalEntry, LedgerChange, Listing, Reading, Rotate, ScopeEnd, ScopeParts, ThreadOrder,
+    WriteError,
 };
 
 use crate::conformance::room::{
@@ -456,7 +458,20 @@ async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
             kept: Duration::from_secs(600),
             events_kept: Duration::from_secs(600),
         };
+        let operations = [
+            Operation::Append(HistoryItem {
+                id: "of-an-end".parse().unwrap(),
+                value: json("1"),
+            }),
+            push("said", "1"),
+        ];
+        let to_thread = Write {
+            operations: &operations,
+            ..Write::new(&Policy::THREAD)
+        };
+        let write_to_thread = scope.thread().map(|_| EndWrite::Thread(&to_thread));
         for _ in 0..2 {
+            let write = write.map(EndWrite::Scope).or(write_to_thread);
             backend.end_response(&id, scope, &end, write).await.unwrap();
         }
         if write.is_none() {

@@ -71,6 +71,14 @@ impl<'a> Write<'a> {
         }
     }
 
+    /// The same without the identity of a repeat.
+    pub(crate) fn without_idempotency(&self) -> Self {
+        Self {
+            idempotency: None,
+            ..*self
+        }
+    }
+
     /// Whether it does nothing but delete keys, so that it makes room in a store that is full.
     #[must_use]
     pub fn only_deletes(&self) -> bool {

@@ -14,10 +14,11 @@ use super::stateless::without_image;
 use super::turns::{EndedTurn, Shared};
 use crate::domain::scope::{HistoryItem, ItemId, RecordChange, ScopeId, ScopeWrite};
 use crate::domain::{
-    Access, Failure, FailureCode, Outcome, Refusal, ResponseId, Status, TurnToken, member,
+    Access, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status, TurnToken,
+    Write, member,
 };
-use crate::service::ServiceError;
-use crate::store::{EndResponse, ScopeParts, StoreError, WriteError};
+use crate::service::{ServiceError, WriteOptions};
+use crate::store::{EndResponse, EndWrite, ScopeParts, StoreError, WriteError};
 
 /// How long events are kept after the end.
 pub(super) const EVENTS_KEPT: Duration = Duration::from_secs(600);
@@ -39,6 +40,27 @@ pub(super) struct Ending<'a> {
     pub(super) course: &'a Course,
     /// The last events, with the number of the first.
     pub(super) events: (u64, Vec<Bytes>),
+}
+
+/// The traces of a turn in its conversation.
+struct Left {
+    /// Items for the history.
+    items: Vec<HistoryItem>,
+    /// Messages for the state.
+    messages: Vec<Operation>,
+}
+
+impl Left {
+    /// All of it as one list for the thread; nothing if only the history gets some of it.
+    fn operations(&self) -> Vec<Operation> {
+        match self.messages.is_empty() {
+            true => Vec::new(),
+            false => {
+                let items = self.items.iter().cloned().map(Operation::Append);
+                items.chain(self.messages.iter().cloned()).collect()
+            }
+        }
+    }
 }
 
 /// Why a turn of another driver is ended.
@@ -84,11 +106,21 @@ impl Ending<'_> {
         if !has_effects || !self.request.context.has_history() {
             return self.write(status, None).await;
         }
-        let mut ended = self.write(status.clone(), Some(&self.items(&[]))).await;
-        if let Err(WriteError::Refused(Refusal::ItemIdReused { .. })) = ended {
+        let mut left = self.left(&[]);
+        let mut ended = self.write(status.clone(), Some(&left)).await;
+        if let Err(WriteError::Refused(
+            Refusal::ItemIdReused { .. } | Refusal::AppendReusesId { .. },
+        )) = ended
+        {
             // clients send output of earlier turns again, and need not send it unchanged
-            let known = self.known_items().await?;
-            ended = self.write(status, Some(&self.items(&known))).await;
+            left = self.left(&self.known_items().await?);
+            ended = self.write(status, Some(&left)).await;
+        }
+        if let Err(WriteError::Refused(refusal)) = ended
+            && let Some(failed) = messages_refused(&refusal)
+        {
+            left.messages.clear();
+            ended = self.write(failed, Some(&left)).await;
         }
         match ended {
             Err(WriteError::Refused(Refusal::Changed | Refusal::TurnLost)) => ended,
@@ -114,11 +146,7 @@ impl Ending<'_> {
         }
     }
 
-    async fn write(
-        &self,
-        status: Status,
-        items: Option<&[HistoryItem]>,
-    ) -> Result<Outcome, WriteError> {
+    async fn write(&self, status: Status, left: Option<&Left>) -> Result<Outcome, WriteError> {
         let outcome = Outcome {
             status,
             output: self.course.output.clone(),
@@ -141,22 +169,35 @@ impl Ending<'_> {
             events_kept: EVENTS_KEPT,
         };
         let policy = self.shared.scopes.policy(self.scope);
-        let responses = &self.shared.responses;
+        let operations = left.map(Left::operations).unwrap_or_default();
         let mut record = None;
         loop {
             let earlier = record;
-            record = match (items, self.request.context) {
+            record = match (left, self.request.context) {
                 (Some(_), TurnContext::Session) => Some(self.session_record().await?),
                 _ => None,
             };
-            let write = items.map(|history| ScopeWrite {
-                history,
+            let items = left.map(|left| ScopeWrite {
+                history: &left.items,
                 record: record.as_ref(),
                 access: Access::All,
                 turn: self.lent,
                 ..ScopeWrite::new(&policy)
             });
-            let ended = responses.end_response(self.id, self.scope, &end, write.as_ref());
+            let messages = Write {
+                operations: &operations,
+                history: policy.history,
+                ..self.shared.threads.plain(WriteOptions {
+                    turn: self.lent,
+                    ..WriteOptions::default()
+                })
+            };
+            let write = match operations.is_empty() {
+                true => items.as_ref().map(EndWrite::Scope),
+                false => Some(EndWrite::Thread(&messages)),
+            };
+            let responses = &self.shared.responses;
+            let ended = responses.end_response(self.id, self.scope, &end, write);
             match ended.await {
                 // of a session, the metadata may have changed in between; with the same record, it was the turn
                 Err(WriteError::Refused(Refusal::Changed))
@@ -198,24 +239,32 @@ impl Ending<'_> {
         );
     }
 
-    /// The items of the turn without those of the input that have these ids.
-    fn items(&self, without: &[ItemId]) -> Vec<HistoryItem> {
+    /// The items and messages of the turn, without the items of the input that have these ids.
+    fn left(&self, without: &[ItemId]) -> Left {
         let input = self.request.input.iter().filter_map(|item| {
             let id = item.item_id().filter(|id| !without.contains(id))?;
             let value = item.value.clone();
             Some(HistoryItem { id, value })
+        });
+        let input: Vec<_> = input.collect();
+        let messages = self.request.messages.as_ref().map(|window| {
+            let said = input.iter().map(|item| &item.value);
+            window.pushes(said, &self.course.output)
         });
         let output = self.course.output.iter().filter_map(|item| {
             let id: String = serde_json::from_str(member(item.as_str(), "id")?).ok()?;
             let (id, value) = (id.parse().ok()?, without_image(item));
             Some(HistoryItem { id, value })
         });
-        let items = input.chain(output);
-        match self.request.context {
-            TurnContext::Session => items
-                .flat_map(|item| messages_of_item(item.id.as_str(), &item.value))
-                .collect(),
-            _ => items.collect(),
+        let items = input.into_iter().chain(output);
+        Left {
+            items: match self.request.context {
+                TurnContext::Session => items
+                    .flat_map(|item| messages_of_item(item.id.as_str(), &item.value))
+                    .collect(),
+                _ => items.collect(),
+            },
+            messages: messages.unwrap_or_default(),
         }
     }
 
@@ -293,6 +342,21 @@ impl Shared {
 pub(super) fn read_outcome(bytes: &Bytes) -> Result<Outcome, StoreError> {
     let corrupt = |_| StoreError::Corrupt("the answer of a response");
     serde_json::from_slice(bytes).map_err(corrupt)
+}
+
+/// The end of a turn whose messages the state of the thread does not take. Its history does.
+fn messages_refused(refusal: &Refusal) -> Option<Status> {
+    match refusal {
+        Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(
+            FailureCode::ConversationTooLarge,
+            "The state of the thread has no room for the messages of this turn.",
+        )),
+        Refusal::NotAnArray { .. } => Some(failed(
+            FailureCode::Abandoned,
+            "The state of the thread has no array for the messages of this turn.",
+        )),
+        _ => None,
+    }
 }
 
 /// Whether a refusal says that the thread, session, handle or run of a turn has ended.

@@ -215,7 +215,8 @@ fn plain_text(content: &str) -> String {
     parts.filter_map(|part| text_of(part, "text")).collect()
 }
 
-fn text_of(object: &str, name: &str) -> Option<String> {
+/// A member that is a string.
+pub(super) fn text_of(object: &str, name: &str) -> Option<String> {
     serde_json::from_str(member(object, name)?).ok()
 }
 

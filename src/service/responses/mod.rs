@@ -15,6 +15,7 @@ mod event;
 mod executed;
 mod items;
 mod listening;
+mod message_window;
 mod model;
 mod observer;
 mod passing;
@@ -32,6 +33,7 @@ pub use error::TurnError;
 pub use event::{TextKind, TurnEvent};
 pub use items::{response_of_item, turn_item_id};
 pub use listening::{StreamItem, TurnStream};
+pub use message_window::MessageWindow;
 pub use model::{
     AnswerPart, Finish, Function, Model, ModelAnswer, Parameters, Piece, Question, ToolChoice,
     UpstreamError,

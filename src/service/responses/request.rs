@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::message_window::MessageWindow;
 use super::model::{Function, Parameters, ToolChoice};
 use super::stateless::StatelessSet;
 use crate::domain::Json;
@@ -63,6 +64,9 @@ pub struct TurnRequest {
     pub max_tool_calls: Option<u32>,
     /// Turns of the conversation that the model reads at most, if it is fewer than the settings allow.
     pub window_turns: Option<u32>,
+    /// The window in the state of the thread that keeps its messages too; in a conversation only.
+    #[serde(default)]
+    pub messages: Option<MessageWindow>,
     /// Whether its events are written while it runs.
     pub is_streamed: bool,
     /// Whether nobody waits for it, so that it goes on by itself when its driver is gone.

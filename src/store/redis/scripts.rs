@@ -22,10 +22,10 @@ const RATES: &str = include_str!("lua/deployment/rates.lua");
 const ENTRIES: &str = include_str!("lua/kv/entries.lua");
 const NAMESPACES: &str = include_str!("lua/kv/namespaces.lua");
 
-/// The scripts, a row each: its name, its file, perhaps a file with parts for it, and what of the shared code it uses
+/// The scripts, a row each: its name, its file, perhaps files with parts for it, and what of the shared code it uses
 /// besides the prelude.
 macro_rules! scripts {
-    ($($name:ident = $file:literal $(+ $parts:literal)? [$($shared:ident),*],)*) => {
+    ($($name:ident = $file:literal $(+ $parts:literal)* [$($shared:ident),*],)*) => {
         /// A script.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Script {
@@ -40,7 +40,7 @@ macro_rules! scripts {
                     $(Self::$name => (
                         &[$($shared),*],
                         include_str!(concat!("lua/", $file)),
-                        concat!($(include_str!(concat!("lua/", $parts)))?),
+                        concat!($(include_str!(concat!("lua/", $parts)),)*),
                     ),)*
                 };
                 fold(&prune(&[PRELUDE, &shared.concat(), &weave(code, parts)].concat()))
@@ -60,6 +60,7 @@ scripts! {
     Push = "threads/push.lua" + "threads/fast.lua" [],
     Write = "threads/write.lua" [OWNERS, RECORDS, LOG, INTEGERS, ARRAYS, TURNS],
     WriteWithHistory = "threads/write.lua" + "threads/appends.lua" [OWNERS, RECORDS, LOG, INTEGERS, ARRAYS, TURNS, SCOPE],
+    WriteInResponse = "threads/write.lua" + "responses/in_thread.lua" + "threads/appends.lua" [OWNERS, RECORDS, LOG, INTEGERS, ARRAYS, TURNS, SCOPE, RESPONSES],
     Destroy = "threads/destroy.lua" [OWNERS, RECORDS, LOG, TURNS],
     TakeTurn = "threads/take_turn.lua" [OWNERS, RECORDS, LOG, TURNS],
     RenewTurn = "threads/renew_turn.lua" [OWNERS, TURNS],
@@ -162,7 +163,7 @@ impl Script {
     }
 }
 
-/// Puts parts into a script: the lines behind `--+ name` in the one follow that line in the other. So a script for a
+/// Puts parts into a script: the lines behind each `--+ name` in the one follow that line in the other. So a script for a
 /// rarer case costs the frequent one nothing.
 fn weave(code: &str, parts: &str) -> String {
     const MARK: &str = "--+ ";
@@ -171,8 +172,10 @@ fn weave(code: &str, parts: &str) -> String {
     for line in code.split_inclusive('\n') {
         woven.push_str(line);
         let name = line.strip_prefix(MARK);
-        let part = name.and_then(|name| parts.clone().find_map(|part| part.strip_prefix(name)));
-        woven.push_str(part.unwrap_or_default());
+        if let Some(name) = name {
+            let parts = parts.clone().filter_map(|part| part.strip_prefix(name));
+            parts.for_each(|part| woven.push_str(part));
+        }
     }
     woven
 }

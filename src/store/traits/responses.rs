@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Access, Fingerprint, ResponseId, ThreadId, TurnToken};
+use crate::domain::{Access, Fingerprint, ResponseId, ThreadId, TurnToken, Write};
 use crate::store::{Answered, StoreError, WriteError};
 
 /// The beginning of a response, or its continuation by another driver.
@@ -120,6 +120,25 @@ pub struct EndResponse<'a> {
     pub events_kept: Duration,
 }
 
+/// A write in the step that ends a response.
+#[derive(Debug, Clone, Copy)]
+pub enum EndWrite<'a> {
+    /// Changes of its scope.
+    Scope(&'a ScopeWrite<'a>),
+    /// Changes of the state of its thread, and items for the history of that.
+    Thread(&'a Write<'a>),
+}
+
+impl EndWrite<'_> {
+    /// Whether it only makes room.
+    pub(crate) fn only_deletes(&self) -> bool {
+        match self {
+            Self::Scope(write) => write.only_deletes(),
+            Self::Thread(write) => write.only_deletes(),
+        }
+    }
+}
+
 /// A response as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseView {
@@ -171,7 +190,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// scope of the new id, and are not driven further. Responses that have ended outlive the thread, unless an erasure of its
 /// owner deletes them.
 ///
-/// Writes to a scope that are steps of a response need no idempotency key; theirs is ignored.
+/// Writes that are steps of a response need no idempotency key; theirs is ignored.
 #[async_trait]
 pub trait Responses: fmt::Debug + Send + Sync {
     /// The bucket of a scope, which is part of the ids of its responses.
@@ -236,17 +255,17 @@ pub trait Responses: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<Told>, StoreError>;
 
-    /// Ends a response, does a write to its scope, and gives the turn of its thread back, in one step. A response that has
-    /// ended already stays as it is: then the answer is the earlier one, as a replay.
+    /// Ends a response, does a write, and gives the turn of its thread back, in one step. A response that has ended already
+    /// stays as it is: then the answer is the earlier one, as a replay.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: as the write; [`Changed`](crate::domain::Refusal::Changed) if there are other entries or events. [`WriteError::Store`].
+    /// [`WriteError::Refused`]: as the write; [`Changed`](crate::domain::Refusal::Changed) if there are other entries or events; [`ThreadNotFound`](crate::domain::Refusal::ThreadNotFound) for a write to the thread of a scope that has none. [`WriteError::Store`].
     async fn end_response(
         &self,
         id: &ResponseId,
         scope: &ScopeId,
         end: &EndResponse<'_>,
-        write: Option<&ScopeWrite<'_>>,
+        write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, WriteError>;
 
     /// Reads a response.

@@ -23,14 +23,14 @@ use crate::stats::Use;
 use crate::store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, BeginResponse, Begun, CacheUse,
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy,
-    Destroyed, Due, EndResponse, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, Erased,
-    ErasedLife, Erasure, EventLog, Found, Heads, Heard, HistoryFrom, HistoryGlance, HistoryPage,
-    Holding, Images, Imported, ItemPlace, JournalEntry, Journaled, Leases, Ledger, LedgerChange,
-    LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange, NamespacePage,
-    NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace, Owners, Part,
-    PlaceToken, Put, Rates, Reading, Reaped, Registry, ResponseView, Responses, Rotate, Rotated,
-    ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder, ThreadPage, Told,
-    Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Destroyed, Due, EndResponse, EndWrite, Entry, EntryHead, EntryPage, EntryRange, EntryTerms,
+    Erased, ErasedLife, Erasure, EventLog, Found, Heads, Heard, HistoryFrom, HistoryGlance,
+    HistoryPage, Holding, Images, Imported, ItemPlace, JournalEntry, Journaled, Leases, Ledger,
+    LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
+    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace,
+    Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry, ResponseView, Responses,
+    Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder,
+    ThreadPage, Told, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 use crate::trace::{self, Phase};
 
@@ -163,7 +163,7 @@ measured! {
             -> Result<(), WriteError>;
         told(id: &ResponseId, from: u64, limit: usize) -> Result<Option<Told>, StoreError>;
         end_response(id: &ResponseId, scope: &ScopeId, end: &EndResponse<'_>,
-            write: Option<&ScopeWrite<'_>>) -> Result<Answered<Bytes>, WriteError>;
+            write: Option<EndWrite<'_>>) -> Result<Answered<Bytes>, WriteError>;
         get_response(id: &ResponseId) -> Result<Option<ResponseView>, StoreError>;
         last_response(thread: &ThreadId) -> Result<Option<ResponseId>, StoreError>;
         note_delivered(id: &ResponseId) -> Result<(), StoreError>;

@@ -14,12 +14,13 @@ use threadkeep::domain::{
     TurnLimits, TurnToken, Usage,
 };
 use threadkeep::service::responses::{
-    AnswerPart, Catalog, CatalogEntry, Door, Finish, InputItem, MissingThread, Model, ModelAnswer,
-    ModelTurns, NewTurn, NoStatelessTools, Parameters, Piece, Question, StateTools, StatelessSet,
-    ToolChoice, TurnContext, TurnError, TurnRequest, TurnStores, TurnsSettings, UpstreamError,
+    AnswerPart, Catalog, CatalogEntry, Door, Finish, InputItem, MessageWindow, MissingThread,
+    Model, ModelAnswer, ModelTurns, NewTurn, NoStatelessTools, Parameters, Piece, Question,
+    StateTools, StatelessSet, ToolChoice, TurnContext, TurnError, TurnRequest, TurnStores,
+    TurnsSettings, UpstreamError,
 };
 use threadkeep::store::{
-    Answered, BeginResponse, Begun, EndResponse, HistoryFrom, JournalEntry, Journaled,
+    Answered, BeginResponse, Begun, EndResponse, EndWrite, HistoryFrom, JournalEntry, Journaled,
     ResponseView, Responses, StoreError, Told, WriteError,
 };
 use tokio::sync::Notify;
@@ -214,7 +215,7 @@ impl Responses for Dying {
         id: &ResponseId,
         scope: &ScopeId,
         end: &EndResponse<'_>,
-        write: Option<&ScopeWrite<'_>>,
+        write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, WriteError> {
         self.run(self.backend.end_response(id, scope, end, write))
             .await
@@ -314,6 +315,7 @@ pub(super) fn turn(turns: &ModelTurns, thread: &ThreadId, text: &str) -> NewTurn
             parameters: Parameters::default(),
             max_tool_calls: None,
             window_turns: None,
+            messages: None,
             is_streamed: false,
             is_background: false,
             is_kept: true,
@@ -419,7 +421,7 @@ async fn a_repeat_is_the_same_turn(room: Room) {
 }
 
 async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
-    for is_done in [false, true] {
+    for (is_done, has_window) in [(false, false), (true, false), (false, true), (true, true)] {
         // beginning of a new thread, that again, three answers, two calls, the end
         for dies_at in 0..8 {
             let model = Arc::new(Counting {
@@ -436,7 +438,13 @@ async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
             let first = turns_over(&room, &model, TurnLimits::DEFAULT, Arc::clone(&dying) as _);
             let second = turns(&room, &model, TurnLimits::DEFAULT);
             let thread = ThreadId::random();
-            let new = turn(&second, &thread, "one");
+            let mut new = turn(&second, &thread, "one");
+            if has_window {
+                Arc::make_mut(&mut new.request).messages = Some(MessageWindow {
+                    key: "messages".into(),
+                    max_records: None,
+                });
+            }
 
             let running = first.clone();
             let its = new.clone();
@@ -446,7 +454,7 @@ async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
             let ended = timeout(PATIENCE, second.run(new)).await.unwrap().unwrap();
             stuck.abort();
 
-            let place = format!("{dies_at}, {is_done}");
+            let place = format!("{dies_at}, {is_done}, {has_window}");
             assert_eq!(ended.outcome.status, Status::Completed, "{place}");
             assert_eq!(count(&room, &thread).await.as_deref(), Some("2"), "{place}");
             let items = history(&room, &thread).await;
@@ -455,6 +463,10 @@ async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
                 ["user", "mcp_call", "mcp_call", "assistant"],
                 "{place}"
             );
+            let state = room.backend.get_state(&thread, Access::All).await.unwrap();
+            let state: serde_json::Value = serde_json::from_slice(&state.unwrap().content).unwrap();
+            let said = state["messages"].as_array().map_or(0, Vec::len);
+            assert_eq!(said, if has_window { 2 } else { 0 }, "{place}");
         }
     }
 }

@@ -9,8 +9,8 @@ use threadkeep::domain::{
     Write,
 };
 use threadkeep::store::{
-    Answered, BeginResponse, Begun, EndResponse, Floor, HistoryFrom, Journal, JournalEntry,
-    Journaled, ResponseView, Told,
+    Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, HistoryFrom, Journal,
+    JournalEntry, Journaled, ResponseView, Told,
 };
 
 use super::room::{Room, Subject, refused, set};
@@ -221,6 +221,19 @@ impl<'a> Turn<'a> {
         (entries, told): (u64, u64),
         answer: &str,
         write: Option<&ScopeWrite<'_>>,
+    ) -> Result<Answered<Bytes>, Refusal> {
+        let write = write.map(EndWrite::Scope);
+        self.end_writing(token, (entries, told), answer, write)
+            .await
+    }
+
+    /// The same with any write.
+    pub(crate) async fn end_writing(
+        &self,
+        token: Option<TurnToken>,
+        (entries, told): (u64, u64),
+        answer: &str,
+        write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, Refusal> {
         let last = [bytes("last")];
         let answer = bytes(answer);

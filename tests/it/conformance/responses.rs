@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use threadkeep::domain::scope::ScopeWrite;
-use threadkeep::domain::{Refusal, TurnToken};
-use threadkeep::store::{Begun, Floor, Journal, JournalEntry, Journaled};
+use threadkeep::domain::{Operation, Policy, Refusal, TurnToken, Write};
+use threadkeep::store::{Begun, EndWrite, Floor, Journal, JournalEntry, Journaled};
 
 use super::response_room::{KEPT, LEASE, Turn, bytes, living, one, request, take};
-use super::room::{Room, numbered_once};
+use super::room::{Room, numbered_once, push};
 use super::scope_room;
 
 async fn a_response_has_one_driver(room: Room) {
@@ -255,6 +255,69 @@ async fn a_refused_write_ends_nothing(room: Room) {
     turn.end(Some(token), 0, "answer").await.unwrap();
 }
 
+async fn an_end_may_write_to_the_thread_in_the_same_step(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let turn = Turn::new(&room, &place);
+    let token = turn.begun().await;
+    let operations = |key: &str| {
+        [
+            Operation::Append(scope_room::item("1", "1")),
+            push(key, r#""said""#),
+        ]
+    };
+    let end = async |answer: &str, key: &str| {
+        let operations = operations(key);
+        let write = Write {
+            operations: &operations,
+            ..Write::new(&Policy::THREAD)
+        };
+        let write = Some(EndWrite::Thread(&write));
+        turn.end_writing(Some(token), (0, 0), answer, write).await
+    };
+
+    let refused = end("answer", "k").await;
+    let before = (turn.answer().await, turn.history().await);
+    let first = end("answer", "said").await.unwrap();
+    let repeat = end("again", "k").await.unwrap();
+
+    assert_eq!(refused, Err(Refusal::NotAnArray { operation: 1 }));
+    assert_eq!(before, (None, 0));
+    assert_eq!((&first.answer[..], first.replayed), (&b"answer"[..], false));
+    assert_eq!(
+        (&repeat.answer[..], repeat.replayed),
+        (&b"answer"[..], true)
+    );
+    assert_eq!(
+        thread.state().await.as_deref(),
+        Some(r#"{"k":1,"said":["said"]}"#)
+    );
+    assert_eq!(turn.history().await, 1);
+    assert_eq!(turn.told(0).await, Some((vec!["last".into()], true)));
+    take(&room, &thread, false).await.unwrap();
+}
+
+async fn an_end_brings_no_thread_back(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let turn = Turn::new(&room, &place);
+    let token = turn.begun().await;
+    thread.destroy().await;
+
+    let operations = [push("said", "1")];
+    let write = Write {
+        operations: &operations,
+        ..Write::new(&Policy::THREAD)
+    };
+    let write = Some(EndWrite::Thread(&write));
+    let late = turn.end_writing(Some(token), (0, 0), "answer", write).await;
+    let alone = turn.end_writing(Some(token), (0, 0), "answer", None).await;
+
+    assert_eq!(late, Err(Refusal::Destroyed));
+    assert!(!alone.unwrap().replayed);
+    assert!(!thread.exists().await);
+}
+
 async fn anybody_may_end_a_response_from_all_that_it_did(room: Room) {
     let thread = living(&room).await;
     let place = room.scope_of(&thread);
@@ -393,6 +456,8 @@ super::over_every_store_and_confirmed!(
     events_have_one_numbering_without_gaps,
     the_end_is_one_step_and_comes_once,
     a_refused_write_ends_nothing,
+    an_end_may_write_to_the_thread_in_the_same_step,
+    an_end_brings_no_thread_back,
     anybody_may_end_a_response_from_all_that_it_did,
     a_step_ignores_the_idempotency_key_of_its_write,
     a_response_stays_in_its_scope,

@@ -213,6 +213,7 @@ impl Asked {
             parameters: self.parameters,
             max_tool_calls: None,
             window_turns: None,
+            messages: None,
             is_streamed: making.is_streamed,
             is_background: false,
             // nobody can ask for it but by a repeat

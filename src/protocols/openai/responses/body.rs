@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::input::read_input;
 use super::tools::Tools;
-use crate::domain::{Json, ResponseId, ThreadId, TurnLimits, member};
+use crate::domain::{Json, Key, ResponseId, ThreadId, TurnLimits, member};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::{ObjectBody, string};
 use crate::protocols::openai::fault::Fault;
-use crate::service::responses::{Door, Parameters, TurnContext, TurnRequest};
+use crate::service::responses::{Door, MessageWindow, Parameters, TurnContext, TurnRequest};
 
 /// The conversation of a request.
 pub(super) enum Context {
@@ -94,13 +94,7 @@ pub(super) fn read_request(
         let wanted = "true, as the response runs in the background";
         return Err(Fault::wrong_value("store", wanted).into());
     }
-    let extension = body.given("threadkeep").unwrap_or("{}");
-    let window_turns = match member(extension, "window_turns") {
-        Some(turns) if extension.starts_with('{') => {
-            Some(whole(turns, "threadkeep.window_turns", 1, 10_000)? as u32)
-        }
-        _ => None,
-    };
+    let extension = Extension::read(body)?;
     let max_tool_calls = body.given("max_tool_calls");
     let max_tool_calls = max_tool_calls.map(|json| whole(json, "max_tool_calls", 1, 10_000));
     Ok(TurnRequest {
@@ -116,7 +110,8 @@ pub(super) fn read_request(
         choice,
         parameters: parameters(body)?,
         max_tool_calls: max_tool_calls.transpose()?.map(|calls| calls as u32),
-        window_turns,
+        window_turns: extension.window_turns,
+        messages: extension.messages,
         is_streamed: flag(body, "stream")? == Some(true),
         is_background,
         is_kept,
@@ -124,6 +119,51 @@ pub(super) fn read_request(
         created_ms,
         echo: echo(body, [is_background, is_kept], conversation, created_ms)?,
     })
+}
+
+/// `threadkeep`, the member that no other server has.
+#[derive(Default)]
+struct Extension {
+    window_turns: Option<u32>,
+    messages: Option<MessageWindow>,
+}
+
+impl Extension {
+    fn read(body: &ObjectBody) -> Result<Self, Fault> {
+        let name = "threadkeep";
+        let Some(extension) = body.given(name) else {
+            return Ok(Self::default());
+        };
+        if !extension.starts_with('{') {
+            return Err(Fault::wrong_type(name, "an object"));
+        }
+        let window = |turns| whole(turns, "threadkeep.window_turns", 1, 10_000);
+        let window_turns = given(extension, "window_turns").map(window).transpose()?;
+        Ok(Self {
+            window_turns: window_turns.map(|turns| turns as u32),
+            messages: given(extension, "messages").map(messages).transpose()?,
+        })
+    }
+}
+
+fn messages(json: &str) -> Result<MessageWindow, Fault> {
+    let (name, key_name) = ("threadkeep.messages", "threadkeep.messages.key");
+    if !json.starts_with('{') {
+        return Err(Fault::wrong_type(name, "an object"));
+    }
+    let key = given(json, "key").ok_or_else(|| Fault::missing(key_name))?;
+    let key = string(key, key_name)?;
+    Key::new(&*key).map_err(|error| Fault::wrong_value(key_name, &error.to_string()))?;
+    let most = |most| whole(most, "threadkeep.messages.max_records", 1, u64::MAX);
+    Ok(MessageWindow {
+        key,
+        max_records: given(json, "max_records").map(most).transpose()?,
+    })
+}
+
+/// A member that is not null.
+fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    member(object, name).filter(|json| *json != "null")
 }
 
 /// Fields and values that would change the meaning.
@@ -143,15 +183,6 @@ fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
             "truncation",
             "unsupported_parameter",
             "expected 'disabled'",
-        ));
-    }
-    let extension = body.given("threadkeep");
-    if extension.is_some_and(|extension| member(extension, "messages").is_some()) {
-        let name = "threadkeep.messages";
-        return Err(unsupported(
-            name,
-            "unsupported_parameter",
-            "it is not available yet",
         ));
     }
     Ok(())

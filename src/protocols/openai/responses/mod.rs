@@ -22,8 +22,11 @@ use super::list_query::ListQuery;
 use super::objects::answer;
 use super::request::OpenAiRequest;
 use crate::domain::scope::ScopeId;
-use crate::domain::{Fingerprint, ResponseId, Status, ThreadId, members};
-use crate::service::responses::{MissingThread, ModelTurns, NewTurn, TurnError, response_of_item};
+use crate::domain::{Fingerprint, ResponseId, Slice, Status, ThreadId, members};
+use crate::service::responses::{
+    MessageWindow, MissingThread, ModelTurns, NewTurn, TurnError, response_of_item,
+};
+use crate::service::{ServiceError, ThreadService};
 use crate::store::{Clock, HistoryFrom};
 use body::{Context, read_request};
 use delivery::Delivery;
@@ -60,7 +63,11 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     if !turns.catalog().has(&turn.model) {
         return Err(TurnError::NoModel.into());
     }
-    request.protocol.api.service.admit(&thread).await?;
+    let threads = &request.protocol.api.service;
+    threads.admit(&thread).await?;
+    if let Some(window) = &turn.messages {
+        check_window(threads, &thread, window).await?;
+    }
     let new = NewTurn {
         id,
         scope,
@@ -177,6 +184,23 @@ async fn check_is_last(
             let message = format!("Unsupported value for '{name}': expected {wanted}.");
             Err(Fault::new("unsupported_value", name, message).into())
         }
+    }
+}
+
+/// Checks that the state of a thread has an array, or nothing, where a turn is to leave messages.
+async fn check_window(
+    threads: &ThreadService,
+    thread: &ThreadId,
+    window: &MessageWindow,
+) -> Result<(), OpenAiError> {
+    let name = "threadkeep.messages.key";
+    let wanted = "a key whose value is an array";
+    let wrong = || Fault::wrong_value(name, wanted);
+    let key = window.key().ok_or_else(wrong)?;
+    match threads.get_value(thread, &key, Some(Slice::Tail(0))).await {
+        Err(ServiceError::NotAnArray { .. }) => Err(wrong().into()),
+        Ok(_) | Err(ServiceError::KeyNotFound { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::store::memory::MemoryStore;
 use crate::store::memory::shard::Shard;
 use crate::store::memory::threads::living::Living;
 use crate::store::{
-    Answered, BeginResponse, Begun, EndResponse, Floor, JournalEntry, Journaled, ResponseView,
-    Responses, StoreError, Told, WriteError, millis,
+    Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
+    ResponseView, Responses, StoreError, Told, WriteError, millis,
 };
 
 #[async_trait]
@@ -137,7 +137,7 @@ impl Responses for MemoryStore {
         id: &ResponseId,
         scope: &ScopeId,
         end: &EndResponse<'_>,
-        write: Option<&ScopeWrite<'_>>,
+        write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, WriteError> {
         // what can be large is dropped after the lock
         let mut expired = None;
@@ -160,8 +160,15 @@ impl Responses for MemoryStore {
         if !has_room && write.is_some_and(|write| !write.only_deletes()) {
             return Err(self.0.budget.refuse().into());
         }
-        if let Some(write) = write.map(ScopeWrite::without_idempotency) {
-            shard.write_scope(scope, &write, now_ms, &mut expired)?;
+        match write {
+            Some(EndWrite::Scope(write)) => {
+                shard.write_scope(scope, &write.without_idempotency(), now_ms, &mut expired)?;
+            }
+            Some(EndWrite::Thread(write)) => {
+                let thread = scope.thread().ok_or(Refusal::ThreadNotFound)?;
+                shard.write(thread, &write.without_idempotency(), now_ms)?;
+            }
+            None => {}
         }
         let is_awaited =
             took_turn && has_thread && give_turn_back(&mut shard, scope, token, now_ms);

@@ -28,8 +28,15 @@ pub(super) enum Step<'a> {
 }
 
 impl StepOfResponse<'_> {
+    /// Adds the same as [`Self::add_to`], and how many these are, behind the arguments of another script.
+    pub(in crate::store::redis) fn add_counted_to(&self, cmd: &mut Command) {
+        let before = cmd.count();
+        self.add_to(cmd);
+        cmd.arg(cmd.count() - before);
+    }
+
     /// Adds the channel, and the arguments of `plan_step`.
-    pub(in crate::store::redis) fn add_to(&self, cmd: &mut Command) {
+    pub(super) fn add_to(&self, cmd: &mut Command) {
         cmd.arg(self.channel);
         match &self.step {
             Step::Entry(entry) => {

@@ -13,13 +13,14 @@ use crate::domain::{Refusal, ResponseId, ThreadId, TurnToken};
 use crate::store::redis::RedisStore;
 use crate::store::redis::scopes::replies::written;
 use crate::store::redis::scripts::Script;
+use crate::store::redis::threads;
 use crate::store::redis::threads::arguments::{bounded_ms, who};
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{array, bytes, is_done};
 use crate::store::traits::responses::OPEN_MAX;
 use crate::store::{
-    Answered, BeginResponse, Begun, EndResponse, Floor, JournalEntry, Journaled, ResponseView,
-    Responses, StoreError, Told, WriteError,
+    Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
+    ResponseView, Responses, StoreError, Told, WriteError,
 };
 
 #[async_trait]
@@ -89,7 +90,17 @@ impl Responses for RedisStore {
         entry: &JournalEntry<'_>,
         write: Option<&ScopeWrite<'_>>,
     ) -> Result<Journaled, WriteError> {
-        self.step(id, scope, Step::Entry(entry), write).await
+        let step = self.step(id, scope, Step::Entry(entry));
+        let Some(write) = write else {
+            let known = self.do_step(id, &step).await?;
+            return Ok(known.map_or(Journaled::New(None), Journaled::Known));
+        };
+        let write = write.without_idempotency();
+        let reply = self.call_write_scope(scope, &write, Some(&step)).await?;
+        Ok(match earlier(&reply)? {
+            Some(known) => Journaled::Known(known),
+            None => Journaled::New(Some(written(reply, &write)?)),
+        })
     }
 
     async fn tell(
@@ -157,11 +168,34 @@ impl Responses for RedisStore {
         id: &ResponseId,
         scope: &ScopeId,
         end: &EndResponse<'_>,
-        write: Option<&ScopeWrite<'_>>,
+        write: Option<EndWrite<'_>>,
     ) -> Result<Answered<Bytes>, WriteError> {
-        Ok(match self.step(id, scope, Step::End(end), write).await? {
-            Journaled::Known(answer) => Answered::replay(answer),
-            Journaled::New(_) => Answered::fresh(end.answer.clone()),
+        let step = self.step(id, scope, Step::End(end));
+        let known = match write {
+            None => self.do_step(id, &step).await?,
+            Some(EndWrite::Scope(write)) => {
+                let write = write.without_idempotency();
+                let reply = self.call_write_scope(scope, &write, Some(&step)).await?;
+                let known = earlier(&reply)?;
+                if known.is_none() {
+                    written(reply, &write)?;
+                }
+                known
+            }
+            Some(EndWrite::Thread(write)) => {
+                let thread = scope.thread().ok_or(Refusal::ThreadNotFound)?;
+                let write = write.without_idempotency();
+                let reply = self.call_write_in_response(thread, &write, &step).await?;
+                let known = earlier(&reply)?;
+                if known.is_none() {
+                    threads::replies::written(reply, &write)?;
+                }
+                known
+            }
+        };
+        Ok(match known {
+            Some(answer) => Answered::replay(answer),
+            None => Answered::fresh(end.answer.clone()),
         })
     }
 
@@ -224,43 +258,37 @@ impl Responses for RedisStore {
 }
 
 impl RedisStore {
-    /// Does a step of a response.
-    async fn step(
-        &self,
+    /// A step of a response, as the scripts take it.
+    fn step<'a>(
+        &'a self,
         id: &ResponseId,
-        scope: &ScopeId,
-        step: Step<'_>,
-        write: Option<&ScopeWrite<'_>>,
-    ) -> Result<Journaled, WriteError> {
-        let write = write.map(ScopeWrite::without_idempotency);
-        let write = write.as_ref();
+        scope: &'a ScopeId,
+        step: Step<'a>,
+    ) -> StepOfResponse<'a> {
         let [key, _] = self.names.response(id);
-        let step = StepOfResponse {
+        StepOfResponse {
             key,
             channel: &self.names.ended_turns,
             scope,
             archive: self.retention.archive,
             step,
-        };
-        let reply = match write {
-            Some(write) => self.call_write_scope(scope, write, Some(&step)).await?,
-            None => {
-                let mut cmd = self.of_response(Script::StepResponse, id, Some(scope));
-                cmd.arg(self.ahead());
-                step.add_to(&mut cmd);
-                self.link.calls().write(cmd).await?
-            }
-        };
-        if let Some(outcome) = earlier(&reply)? {
-            return Ok(Journaled::Known(outcome));
         }
-        Ok(Journaled::New(match write {
-            Some(write) => Some(written(reply, write)?),
-            None => {
-                done(reply)?;
-                None
-            }
-        }))
+    }
+
+    /// Does a step of a response without another write. Returns the outcome of an earlier one, if there was one.
+    async fn do_step(
+        &self,
+        id: &ResponseId,
+        step: &StepOfResponse<'_>,
+    ) -> Result<Option<Bytes>, WriteError> {
+        let mut cmd = self.of_response(Script::StepResponse, id, Some(step.scope));
+        cmd.arg(self.ahead());
+        step.add_to(&mut cmd);
+        let reply = self.link.calls().write(cmd).await?;
+        match earlier(&reply)? {
+            None => done(reply).map(|()| None),
+            outcome => Ok(outcome),
+        }
     }
 
     /// A call of a script for a response and its scope, which is not of a thread.

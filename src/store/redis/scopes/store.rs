@@ -145,9 +145,7 @@ impl RedisStore {
             }
             arguments::write(&mut cmd, scope, write, self.ahead(), logs_all);
             if let Some(step) = step {
-                let before = cmd.count();
-                step.add_to(&mut cmd);
-                cmd.arg(cmd.count() - before);
+                step.add_counted_to(&mut cmd);
             }
             let reply = calls.write(cmd).await?;
             let Some(added) = replies::lacks_room(&reply) else {

@@ -1,11 +1,14 @@
 //! Writes to states.
 
+use redis::Value;
+
 use super::arguments::WriteContext;
 use super::meta::Meta;
 use super::{arguments, member, replies};
 use crate::domain::scope::ScopeId;
 use crate::domain::{Conditions, ThreadId, Write, Written, appends};
 use crate::store::redis::RedisStore;
+use crate::store::redis::responses::StepOfResponse;
 use crate::store::redis::scopes::replies::lacks_room;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
@@ -63,16 +66,53 @@ impl RedisStore {
         write: &Write<'_>,
         context: &WriteContext,
     ) -> Result<(Meta, Written), WriteError> {
+        let reply = self.call_write(calls, id, write, context, None).await?;
+        replies::written(reply, write)
+    }
+
+    /// Calls the script that writes at the end of a response.
+    pub(in crate::store::redis) async fn call_write_in_response(
+        &self,
+        id: &ThreadId,
+        write: &Write<'_>,
+        end: &StepOfResponse<'_>,
+    ) -> Result<Value, StoreError> {
+        let calls = self.link.calls();
+        let context = self.write_context(&calls).await?;
+        self.call_write(&calls, id, write, &context, Some(end))
+            .await
+    }
+
+    /// Calls the script that writes to state and history, and makes room before it if necessary. The write may be the end of
+    /// a response.
+    async fn call_write(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+        end: Option<&StepOfResponse<'_>>,
+    ) -> Result<Value, StoreError> {
         let scope = ScopeId::Thread(*id);
         let keys = self.names.scope(&scope);
+        let (script, more) = match end {
+            None => (Script::WriteWithHistory, 0),
+            Some(_) => (Script::WriteInResponse, 1),
+        };
         loop {
-            let mut cmd = Script::WriteWithHistory.call(WRITE_KEYS + 3);
+            let mut cmd = script.call(WRITE_KEYS + 3 + more);
             self.add_write_keys(&mut cmd, id);
             cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+            if let Some(end) = end {
+                cmd.arg(&end.key);
+            }
             arguments::write_with_history(&mut cmd, write, context);
+            if let Some(end) = end {
+                end.add_counted_to(&mut cmd);
+            }
             let reply = calls.write(cmd).await?;
             let Some(added) = lacks_room(&reply) else {
-                return replies::written(reply, write);
+                return Ok(reply);
             };
             let room = write.history.max_bytes.saturating_sub(added);
             self.make_room(calls, &keys, room).await?;

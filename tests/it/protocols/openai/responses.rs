@@ -361,6 +361,31 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
             "invalid_type",
             "metadata.a",
         ),
+        (json!({"threadkeep": 7}), 400, "invalid_type", "threadkeep"),
+        (
+            json!({"threadkeep": {"messages": "messages"}}),
+            400,
+            "invalid_type",
+            "threadkeep.messages",
+        ),
+        (
+            json!({"threadkeep": {"messages": {"max_records": 5}}}),
+            400,
+            "missing_required_parameter",
+            "threadkeep.messages.key",
+        ),
+        (
+            json!({"threadkeep": {"messages": {"key": ""}}}),
+            400,
+            "invalid_value",
+            "threadkeep.messages.key",
+        ),
+        (
+            json!({"threadkeep": {"messages": {"key": "m", "max_records": 0}}}),
+            400,
+            "invalid_value",
+            "threadkeep.messages.max_records",
+        ),
     ] {
         let mut body = json!({"model": "m", "input": "hi"});
         let change = change.as_object().unwrap().clone();
@@ -402,6 +427,80 @@ async fn a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request(server: 
     let (first, second) = (next().ok().await, next().ok().await);
     assert_eq!(first.text(), second.text());
     assert_eq!(upstream.count(), 2);
+}
+
+async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    let id = new_id();
+    let value = |key: &str| {
+        let path = format!("/v1/threads/{id}/state/{key}");
+        server.client().get(&path).bearer(API_SECRET)
+    };
+    let body = |text: &str, key: &str| {
+        json!({
+            "model": "m",
+            "conversation": id,
+            "tools": state_tools(),
+            "input": text,
+            "threadkeep": {"messages": {"key": key, "max_records": 3}},
+        })
+    };
+    upstream.script([
+        Reply::calls([count()]),
+        Reply::text("One."),
+        Reply::text("Two."),
+    ]);
+
+    let first = run(&program, &body("Count.", "messages")).ok().await.json();
+    let said = value("messages").ok().await.json();
+    let second = run(&program, &body("Again.", "messages")).ok().await.json();
+
+    let input = program.ask(
+        Method::GET,
+        &format!("/responses/{}/input_items", first["id"].as_str().unwrap()),
+    );
+    let asked = input.ok().await.json()["data"][0]["id"].clone();
+    let answered = &first["output"][1]["id"];
+    let [asked, answered] = [
+        json!({"role": "user", "content": "Count.", "id": asked}),
+        json!({"role": "assistant", "content": "One.", "id": answered}),
+    ];
+    assert_eq!(said, json!([asked, answered]));
+    let window = value("messages").ok().await.json();
+    assert_eq!(window[0], answered);
+    assert_eq!(window[1]["content"], "Again.");
+    assert_eq!(window[2]["id"], second["output"][0]["id"]);
+
+    // a value that is no array is refused before the upstream is asked
+    let path = format!("/v1/threads/{id}/state/title");
+    let put = |path: &str, json: &str| {
+        let request = server.client().request(Method::PUT, path);
+        request.bearer(API_SECRET).json(json)
+    };
+    put(&path, r#""A title""#).ok().await;
+    let wrong = run(&program, &body("More.", "title"));
+    refused(
+        wrong,
+        400,
+        Some("invalid_value"),
+        Some("threadkeep.messages.key"),
+    )
+    .await;
+    assert_eq!(upstream.count(), 3);
+
+    // and one without room is an error after the turn, whose items stay
+    let path = format!("/v1/threads/{id}/state/filling");
+    let filling = format!(r#""{}""#, "x".repeat(1_048_576 - 700));
+    put(&path, &filling).ok().await;
+    upstream.script([Reply::text("Too much.".repeat(100))]);
+    let full = run(&program, &body("More.", "messages"));
+    refused(full, 413, Some("conversation_too_large"), None).await;
+    let conversation = program.conversation(&id.replace("thrd_", "conv_"));
+    let items = conversation.list("order=asc").await;
+    assert_eq!(kinds(&items["data"]).len(), 7);
+    assert_eq!(value("messages").ok().await.json(), window);
 }
 
 async fn a_client_that_sends_a_request_again_by_itself_gets_the_same_turn(server: &Server) {
@@ -560,6 +659,7 @@ over_both_stores! {
     each_failure_of_the_upstream_has_its_error_and_the_next_turn_works,
     wrong_requests_are_refused_before_the_upstream_is_asked,
     a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request,
+    the_state_keeps_a_window_of_messages_for_pages,
     turns_of_one_conversation_come_one_after_the_other,
     a_client_that_sends_a_request_again_by_itself_gets_the_same_turn,
     a_response_that_is_deleted_while_it_runs_is_not_run_again,

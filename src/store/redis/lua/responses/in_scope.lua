@@ -5,10 +5,7 @@
 --+ keys
 local response = table.remove(KEYS)
 --+ step
-local step_args = {}
-for j = #ARGV - tonumber(ARGV[#ARGV]), #ARGV - 1 do step_args[#step_args + 1] = ARGV[j] end
-for j = #ARGV, #ARGV - #step_args, -1 do ARGV[j] = nil end
-local channel = table.remove(step_args, 1)
+local step_args, channel = take_step(ARGV)
 local its_thread = thread or refused and living(k.thread, ahead)
 local step_refusal, its_response = plan_step(response, k.thread, its_thread, step_args, ahead)
 if step_refusal then return step_refusal end

@@ -88,6 +88,16 @@ local function add_events(key, r, first, events, from, to)
   r.next_event = math.max(r.next_event, first + to - from + 1)
 end
 
+-- Takes the arguments of a step from the end of those of another script: channel, then as plan_step has them, and last
+-- how many these are with the channel. Returns those of plan_step, and the channel.
+local function take_step(args)
+  local step, last = {}, #args
+  for j = last - tonumber(args[last]) + 1, last - 1 do step[#step + 1] = args[j] end
+  local channel = args[last - #step - 1]
+  for j = last, last - #step - 1, -1 do args[j] = nil end
+  return step, channel
+end
+
 -- Whether the arguments of a step are those of the end.
 local function is_end(args) return args[5] ~= '' end
 

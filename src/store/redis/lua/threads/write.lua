@@ -22,7 +22,7 @@
 -- `kind value;`..., where it describes: metadata, milliseconds to live, now, owner; then the elements of each pop, each with a
 -- line feed before it. Or `R`, a refusal, and what belongs to it.
 --
--- Lines `--+ name` are where appends.lua has its parts, for lists that append to the history.
+-- Lines `--+ name` are where appends.lua has its parts, for lists that append to the history, and responses/in_thread.lua.
 local key = KEYS[1]
 --+ items
 local k = {thread = key, log = KEYS[3], archive = KEYS[4], archives = KEYS[5], deadlines = KEYS[6]}
@@ -33,6 +33,7 @@ local m, left, dead = living(key, ahead)
 local access = sub(ARGV[1], POLICY_BYTES + 1)
 local refusal = owner_refusal(m, access)
 if refusal then return refusal end
+--+ step
 local given, memory = recall(KEYS[2], ARGV[3], ahead, 'W')
 if given then return given end
 local is_tombstone = not m and not dead and left > ahead
