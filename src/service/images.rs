@@ -33,6 +33,8 @@ pub struct ForkDraft {
     pub included: Included,
     /// The checkpoint that state and metadata are copied from; by default the source has them.
     pub checkpoint: Option<u32>,
+    /// The place of the last item of the history to copy; by default all are copied.
+    pub until: Option<u64>,
     /// The lifetime after the last use; by default that of the source.
     pub ttl: Option<Duration>,
 }
@@ -128,6 +130,7 @@ impl ImageService {
         let fork = Fork {
             included: draft.included,
             checkpoint: draft.checkpoint,
+            until: draft.until,
             metadata: draft.metadata.as_ref(),
             owner: draft.owner.as_ref().or(threads.owner.as_ref()),
             has_place: !threads.limits_owners(),
@@ -178,6 +181,7 @@ impl Default for ForkDraft {
             owner: None,
             included: Included::ALL,
             checkpoint: None,
+            until: None,
             ttl: None,
         }
     }

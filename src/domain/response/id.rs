@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::heap::Heap;
 
 const PREFIX: &str = "resp_";
@@ -10,7 +12,8 @@ const BYTES: usize = 16;
 
 /// The id of a response: `resp_` and 16 bytes in lower hex. The first byte is the bucket of the scope that the response
 /// works in, so that the id alone leads to the response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct ResponseId([u8; BYTES]);
 
 /// A text that the service never issued as the id of a response.
@@ -55,6 +58,20 @@ impl FromStr for ResponseId {
 impl fmt::Display for ResponseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}", hex::encode(self.0))
+    }
+}
+
+impl From<ResponseId> for String {
+    fn from(id: ResponseId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for ResponseId {
+    type Error = ResponseIdError;
+
+    fn try_from(text: String) -> Result<Self, ResponseIdError> {
+        text.parse()
     }
 }
 

@@ -85,7 +85,7 @@ impl ScopeImage {
     }
 
     /// The parts that a fork copies; none without any.
-    pub(crate) fn reduced(mut self, included: &Included) -> Option<Self> {
+    pub(crate) fn reduced(mut self, included: &Included, until: Option<u64>) -> Option<Self> {
         if !included.scope {
             self.keys = Vec::new();
             self.tasks = TaskList::default();
@@ -93,6 +93,9 @@ impl ScopeImage {
         }
         if !included.history {
             self.items = Vec::new();
+        }
+        if let Some(until) = until {
+            self.items.retain(|item| item.seq <= until);
         }
         (included.scope || included.history).then_some(self)
     }

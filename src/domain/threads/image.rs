@@ -100,6 +100,8 @@ pub struct Fork<'a> {
     pub included: Included,
     /// The checkpoint that state and metadata are copied from; those of the source if none is given.
     pub checkpoint: Option<u32>,
+    /// The place of the last item of the history to copy; all are copied if none is given.
+    pub until: Option<u64>,
     /// The metadata instead of the copied ones. Either way they get the member `forked_from`.
     pub metadata: Option<&'a Json>,
     /// The owner; that of the source if none is given.
@@ -227,7 +229,7 @@ impl Fork<'_> {
             image.state = Document::default();
         }
         let scope = image.scope.take();
-        image.scope = scope.and_then(|scope| scope.reduced(&self.included));
+        image.scope = scope.and_then(|scope| scope.reduced(&self.included, self.until));
         Ok((origin, image))
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn read_fork(body: &str) -> Result<(Option<String>, ForkDraft), ApiEr
             history: parts.contains(&ForkPart::History),
         }),
         checkpoint: body.from_checkpoint.map(|Whole(number)| number as u32),
-        ttl: None,
+        ..ForkDraft::default()
     };
     Ok((body.id, draft))
 }

@@ -13,6 +13,7 @@ use super::course::Course;
 use super::dialogue::items_of_message;
 use super::entry::Entry;
 use super::error::TurnError;
+use super::items::response_of_item;
 use super::model::{AnswerPart, Function, ModelAnswer, Question, ToolChoice, UpstreamError};
 use super::observer::{TurnRefusal, UpstreamOutcome};
 use super::rehearsal::NotedWrite;
@@ -163,8 +164,7 @@ impl Driver<'_> {
                 }
                 // it was deleted while this waited for it, and must not run a second time
                 Ok(Begun::New) if was_running => {
-                    self.shared.close(&self.id, Closing::Abandoned).await?;
-                    self.shared.responses.delete_response(&self.id).await?;
+                    self.withdraw().await?;
                     return Err(TurnError::NoResponse);
                 }
                 Ok(Begun::New) => {
@@ -203,6 +203,16 @@ impl Driver<'_> {
             }
         };
         drop(request);
+        if let Some(after) = run.request.after
+            && run.course.entries == 0
+            && let Some(by) = self.later_than(after).await?
+        {
+            self.withdraw().await?;
+            return Err(TurnError::Locked {
+                by: Some(by),
+                left: Duration::ZERO,
+            });
+        }
         self.shared.observer.begun(is_taken_over);
         self.place.broadcast.begin_at(run.telling.first());
         let here = Progress::Here(Arc::clone(&run.request));
@@ -226,6 +236,23 @@ impl Driver<'_> {
             Err(Stop::Upstream(error)) => Err(TurnError::Failed(error.failure())),
             Err(Stop::Error(error)) => Err(error),
         }
+    }
+
+    /// Takes the turn back before anything came of it.
+    async fn withdraw(&self) -> Result<(), TurnError> {
+        self.shared.close(&self.id, Closing::Abandoned).await?;
+        self.shared.responses.delete_response(&self.id).await?;
+        Ok(())
+    }
+
+    /// The response that has left the last items of the conversation, if that is a later one. This driver has the floor, so
+    /// none comes in between.
+    async fn later_than(&self, after: ResponseId) -> Result<Option<ResponseId>, TurnError> {
+        let newest = HistoryFrom::Before(u64::MAX);
+        let page = self.shared.scopes.history(self.scope, newest, 1).await?;
+        let newest = page.items.first();
+        let last = newest.and_then(|item| response_of_item(item.id.as_str()));
+        Ok(last.filter(|last| *last != after))
     }
 
     /// Waits for the end of a turn that this driver has lost. It never begins again: the turn may have ended and be

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::message_window::MessageWindow;
 use super::model::{Function, Parameters, ToolChoice};
 use super::stateless::StatelessSet;
-use crate::domain::Json;
 use crate::domain::scope::ItemId;
+use crate::domain::{Json, ResponseId};
 use crate::service::tools::Tool;
 use crate::store::StoreError;
 
@@ -67,6 +67,9 @@ pub struct TurnRequest {
     /// The window in the state of the thread that keeps its messages too; in a conversation only.
     #[serde(default)]
     pub messages: Option<MessageWindow>,
+    /// The response that it follows: no later one may have left items in the conversation.
+    #[serde(default)]
+    pub after: Option<ResponseId>,
     /// Whether its events are written while it runs.
     pub is_streamed: bool,
     /// Whether nobody waits for it, so that it goes on by itself when its driver is gone.

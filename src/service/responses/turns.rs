@@ -333,6 +333,15 @@ impl ModelTurns {
         Ok(self.0.responses.get_response(id).await?.is_some())
     }
 
+    /// The scope of a turn that is kept.
+    ///
+    /// # Errors
+    /// [`TurnError::Service`].
+    pub async fn scope_of(&self, id: &ResponseId) -> Result<Option<ScopeId>, TurnError> {
+        let view = self.0.responses.get_response(id).await?;
+        Ok(view.map(|view| view.scope))
+    }
+
     /// Ends a turn; one that has ended stays as it is.
     ///
     /// # Errors

@@ -32,6 +32,7 @@ pub(super) fn fork(source: &Subject) -> Fork<'_> {
     Fork {
         included: Included::ALL,
         checkpoint: None,
+        until: None,
         metadata: None,
         owner: None,
         has_place: true,
@@ -181,6 +182,35 @@ async fn a_fork_has_the_parts_that_it_is_to_have(room: Room) {
             copy.merge(&[set("k", "1")]).await;
         }
     }
+}
+
+async fn a_fork_may_copy_a_history_up_to_a_place(room: Room) {
+    let source = filled(&room).await;
+    let scope = room.scope_of(&source);
+    let all = scope.items().await;
+    for (until, kept) in [(0, 0), (all[0].0, 1), (all[1].0, 2), (1_000, 2)] {
+        for copy in ids(&room, &source) {
+            let fork = Fork {
+                until: Some(until),
+                ..fork(&source)
+            };
+            try_fork(&room, &source, &copy, &fork).await.unwrap();
+
+            let copied = room.scope_of(&copy);
+            let items = match kept {
+                0 => Vec::new(),
+                _ => copied.items().await,
+            };
+            assert_eq!(items, all[..kept], "{until}");
+            assert_eq!(copied.value("c").await, scope.value("c").await);
+            // an id that was left out is new, and its place is not given again
+            let (_, id, value) = all.last().unwrap();
+            let again = copied.add(&[item(id, value)]).await;
+            let expected = if kept == 2 { (2, true) } else { (3, false) };
+            assert_eq!(again, [expected], "{until}");
+        }
+    }
+    assert_eq!(scope.items().await, all);
 }
 
 async fn a_fork_has_the_metadata_owner_and_ttl_that_it_is_given(room: Room) {
@@ -381,6 +411,7 @@ over_every_store_and_confirmed! {
     a_fork_has_all_that_the_source_had,
     a_fork_and_its_source_go_on_apart,
     a_fork_has_the_parts_that_it_is_to_have,
+    a_fork_may_copy_a_history_up_to_a_place,
     a_fork_has_the_metadata_owner_and_ttl_that_it_is_given,
     a_fork_is_a_use_of_the_source_on_its_conditions,
     a_turn_of_the_source_is_not_copied_and_stops_no_fork,

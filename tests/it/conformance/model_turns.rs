@@ -316,6 +316,7 @@ pub(super) fn turn(turns: &ModelTurns, thread: &ThreadId, text: &str) -> NewTurn
             max_tool_calls: None,
             window_turns: None,
             messages: None,
+            after: None,
             is_streamed: false,
             is_background: false,
             is_kept: true,
@@ -521,6 +522,38 @@ async fn a_new_turn_closes_one_that_failed_and_keeps_its_steps(room: Room) {
     }
 }
 
+async fn a_turn_that_follows_an_earlier_response_than_the_last_changes_nothing(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 1,
+        ..Counting::default()
+    });
+    let turns = turns(&room, &model, TurnLimits::DEFAULT);
+    let thread = ThreadId::random();
+    let first = turn(&turns, &thread, "one");
+    let following = |text: &str, after: &NewTurn| {
+        let mut new = turn(&turns, &thread, text);
+        Arc::make_mut(&mut new.request).after = Some(after.id);
+        new
+    };
+    let second = following("two", &first);
+    let late = following("three", &first);
+
+    turns.run(first).await.unwrap();
+    turns.run(second.clone()).await.unwrap();
+    let refused = turns.run(late.clone()).await.unwrap_err();
+    let left = history(&room, &thread).await;
+    turns.run(following("four", &second)).await.unwrap();
+
+    let TurnError::Locked { by, .. } = &*refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(*by, Some(second.id));
+    assert!(!turns.knows(&late.id).await.unwrap());
+    assert_eq!(left.len(), 6);
+    assert_eq!(history(&room, &thread).await.len(), 9);
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("3"));
+}
+
 async fn one_turn_at_a_time_and_a_cancel_ends_it(room: Room) {
     let model = Arc::new(Counting {
         held: Some(Notify::new()),
@@ -604,6 +637,7 @@ super::over_every_store_and_confirmed! {
     each_call_runs_once_wherever_the_driver_dies,
     a_failure_that_may_pass_leaves_the_turn_open_for_a_repeat,
     a_new_turn_closes_one_that_failed_and_keeps_its_steps,
+    a_turn_that_follows_an_earlier_response_than_the_last_changes_nothing,
     one_turn_at_a_time_and_a_cancel_ends_it,
     a_model_that_does_not_stop_is_made_to_answer,
     a_process_that_ends_lets_another_one_go_on_at_once,

@@ -290,6 +290,7 @@ impl Player {
                         history: *history,
                     },
                     checkpoint: *checkpoint,
+                    until: None,
                     metadata: metadata.as_ref(),
                     owner: None,
                     has_place: true,

@@ -214,6 +214,7 @@ impl Asked {
             max_tool_calls: None,
             window_turns: None,
             messages: None,
+            after: None,
             is_streamed: making.is_streamed,
             is_background: false,
             // nobody can ask for it but by a repeat

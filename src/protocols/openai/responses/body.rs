@@ -112,6 +112,7 @@ pub(super) fn read_request(
         max_tool_calls: max_tool_calls.transpose()?.map(|calls| calls as u32),
         window_turns: extension.window_turns,
         messages: extension.messages,
+        after: None,
         is_streamed: flag(body, "stream")? == Some(true),
         is_background,
         is_kept,

@@ -4,6 +4,7 @@ mod body;
 mod delivery;
 mod input;
 mod object;
+mod place;
 mod stream;
 mod stream_query;
 mod tools;
@@ -17,32 +18,32 @@ use serde_json::{Value, json};
 use super::OpenAiError;
 use super::body::ObjectBody;
 use super::fault::Fault;
-use super::ids::{conversation_of, thread_of};
+use super::ids::conversation_of;
 use super::list_query::ListQuery;
 use super::objects::answer;
 use super::request::OpenAiRequest;
 use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, ResponseId, Slice, Status, ThreadId, members};
-use crate::service::responses::{
-    MessageWindow, MissingThread, ModelTurns, NewTurn, TurnError, response_of_item,
-};
+use crate::service::responses::{MessageWindow, ModelTurns, NewTurn, TurnError};
 use crate::service::{ServiceError, ThreadService};
-use crate::store::{Clock, HistoryFrom};
+use crate::store::Clock;
 use body::{Context, read_request};
 use delivery::Delivery;
+use place::Place;
 use stream_query::StreamQuery;
 
 /// `POST /responses`
 pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let turns = request.turns()?;
     let body = ObjectBody::read(request.text()?)?;
-    let digest = request.repeat_digest("threadkeep response")?;
+    let digest = digest(&request)?;
     let context = Context::read(&body)?;
     let has_context = !matches!(context, Context::None);
     let Place {
         thread,
         missing,
         after,
+        lent,
     } = Place::find(&request, context).await?;
     request.note_about(thread);
     let scope = ScopeId::Thread(thread);
@@ -53,13 +54,11 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     };
     let entropy = || digest.unwrap_or_else(rand::random);
     let id = repeated.unwrap_or_else(|| turns.response_id(&scope, entropy()));
-    if let Some(after) = after {
-        check_is_last(&request, &scope, [after, id]).await?;
-    }
     let created_ms = Clock::system().now_ms();
     let conversation = conversation_of(&thread);
     let mut turn = read_request(&body, &id, created_ms, turns.limits(), &conversation)?;
     turn.is_repeatable = digest.is_some();
+    turn.after = after;
     if !turns.catalog().has(&turn.model) {
         return Err(TurnError::NoModel.into());
     }
@@ -72,7 +71,7 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
         id,
         scope,
         missing,
-        lent: request.turn()?,
+        lent,
         wait: request.wait(),
         fingerprint,
         request: Arc::new(turn),
@@ -116,75 +115,17 @@ async fn run(turns: &ModelTurns, new: NewTurn) -> Result<HttpResponse, OpenAiErr
     }
 }
 
+/// The digest of the key by which a repeat names its turn.
+fn digest(request: &OpenAiRequest) -> Result<Option<[u8; 16]>, OpenAiError> {
+    request.repeat_digest("threadkeep response")
+}
+
 /// The digest of a request, which is the same one whether it is streamed or not.
 fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
     let members = members(body.as_str()).filter(|(name, _)| *name != r#""stream""#);
     let parts = members.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let parts: Vec<_> = std::iter::once(key.as_bytes()).chain(parts).collect();
     Fingerprint::of(&parts)
-}
-
-/// Where a turn takes place.
-struct Place {
-    thread: ThreadId,
-    missing: MissingThread,
-    /// The response that it follows.
-    after: Option<ResponseId>,
-}
-
-impl Place {
-    async fn find(request: &OpenAiRequest, context: Context) -> Result<Self, OpenAiError> {
-        let (thread, missing, after) = match context {
-            Context::Thread(id) => (id, MissingThread::Create(None), None),
-            Context::Conversation(name) => {
-                let id = thread_of(&name).ok_or(OpenAiError::NoSuchConversation)?;
-                (id, MissingThread::Refuse, None)
-            }
-            Context::Previous(id) => {
-                let previous = request.turns()?.get(&id).await?;
-                let thread = previous.scope.thread().copied();
-                let thread = thread.ok_or(TurnError::NoResponse)?;
-                (thread, MissingThread::Refuse, Some(id))
-            }
-            Context::None => {
-                let digest = request.repeat_digest("threadkeep conversation of a response")?;
-                let id = digest.map_or_else(ThreadId::random, ThreadId::from_entropy);
-                let ttl = request.turns()?.limits().response_ttl;
-                (id, MissingThread::Create(Some(ttl)), None)
-            }
-        };
-        Ok(Self {
-            thread,
-            missing,
-            after,
-        })
-    }
-}
-
-/// Checks that no later response has left items in the conversation than the one that a turn follows, or its own, if it is
-/// a repeat.
-async fn check_is_last(
-    request: &OpenAiRequest,
-    scope: &ScopeId,
-    known: [ResponseId; 2],
-) -> Result<(), OpenAiError> {
-    let scopes = &request.protocol.scopes;
-    let newest = scopes
-        .history(scope, HistoryFrom::Before(u64::MAX), 1)
-        .await?;
-    let later = newest
-        .items
-        .first()
-        .and_then(|item| response_of_item(item.id.as_str()));
-    match later.is_none_or(|later| known.contains(&later)) {
-        true => Ok(()),
-        false => {
-            let name = "previous_response_id";
-            let wanted = "the last response of its conversation";
-            let message = format!("Unsupported value for '{name}': expected {wanted}.");
-            Err(Fault::new("unsupported_value", name, message).into())
-        }
-    }
 }
 
 /// Checks that the state of a thread has an array, or nothing, where a turn is to leave messages.

@@ -108,15 +108,6 @@ async fn a_response_runs_its_tools_and_can_be_read_again(server: &Server) {
     assert_eq!(last.model(), "any-of");
     assert_eq!(last.messages().len(), 5, "{:?}", last.messages());
 
-    let earlier = run(&program, &previous);
-    refused(
-        earlier,
-        400,
-        Some("unsupported_value"),
-        Some("previous_response_id"),
-    )
-    .await;
-
     program.ask(Method::DELETE, &path).ok().await;
     refused(
         program.ask(Method::GET, &path),
@@ -429,6 +420,73 @@ async fn a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request(server: 
     assert_eq!(upstream.count(), 2);
 }
 
+async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([
+        Reply::calls([count()]),
+        Reply::text("One."),
+        Reply::text("Two."),
+        Reply::calls([count()]),
+        Reply::text("Another two."),
+        Reply::text("Three."),
+        Reply::text("Another three."),
+    ]);
+    let body = |previous: &Value, text: &str| {
+        json!({
+            "model": "m",
+            "previous_response_id": previous["id"],
+            "tools": state_tools(),
+            "input": text,
+        })
+    };
+    let first = run(&program, &body(&Value::Null, "One?")).ok().await.json();
+    let second = run(&program, &body(&first, "Two?")).ok().await.json();
+    let other = || run(&program, &body(&first, "Other?")).header("idempotency-key", "other");
+
+    let forked = other().ok().await.json();
+    let third = run(&program, &body(&second, "Three?")).ok().await.json();
+    let further = run(&program, &body(&forked, "Further?")).ok().await.json();
+    let repeat = other().ok().await;
+
+    assert_eq!(second["conversation"], first["conversation"]);
+    assert_eq!(third["conversation"], first["conversation"]);
+    assert_ne!(forked["conversation"], first["conversation"]);
+    assert_eq!(further["conversation"], forked["conversation"]);
+    assert_eq!(repeat.header("idempotency-replayed"), Some("true"));
+    assert_eq!(repeat.json(), forked);
+    assert_eq!(upstream.count(), 7);
+    // keys come along, and then go their own way
+    assert_eq!(forked["output"][0]["output"], r#"{"ok":true,"value":2}"#);
+    let list = async |response: &Value| {
+        let conversation = response["conversation"]["id"].as_str().unwrap();
+        let items = program.conversation(conversation).list("order=asc").await;
+        items["data"].clone()
+    };
+    let (source, copy) = (list(&first).await, list(&forked).await);
+    let whole = ["message", "mcp_call", "message"];
+    assert_eq!(kinds(&source), [&whole[..], &["message"; 4]].concat());
+    assert_eq!(
+        kinds(&copy),
+        [&whole[..], &whole[..], &["message"; 2]].concat()
+    );
+    assert_eq!(
+        copy.as_array().unwrap()[..3],
+        source.as_array().unwrap()[..3]
+    );
+
+    // what a response has left has to be there still
+    let conversation = first["conversation"]["id"].as_str().unwrap();
+    let last = source[2]["id"].as_str().unwrap();
+    let path = format!("/conversations/{conversation}/items/{last}");
+    program.ask(Method::DELETE, &path).ok().await;
+    let gone = run(&program, &body(&first, "Once more?"));
+    let name = Some("previous_response_id");
+    refused(gone, 400, Some("unsupported_value"), name).await;
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
 async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
@@ -659,6 +717,7 @@ over_both_stores! {
     each_failure_of_the_upstream_has_its_error_and_the_next_turn_works,
     wrong_requests_are_refused_before_the_upstream_is_asked,
     a_repeat_with_a_key_is_replayed_and_the_key_is_for_one_request,
+    an_earlier_response_is_followed_in_a_copy,
     the_state_keeps_a_window_of_messages_for_pages,
     turns_of_one_conversation_come_one_after_the_other,
     a_client_that_sends_a_request_again_by_itself_gets_the_same_turn,

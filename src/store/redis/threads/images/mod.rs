@@ -1,4 +1,5 @@
-//! Threads as a whole. A fork within a bucket is one script that copies; all other forks read an image and import it.
+//! Threads as a whole. A fork within a bucket with a whole history is one script that copies; all other forks read an image
+//! and import it.
 //!
 //! Each call of an export or an import has a deadline of its own, since the largest thread takes hundreds of them.
 
@@ -59,7 +60,9 @@ impl Images for RedisStore {
         id: &ThreadId,
         fork: &Fork<'_>,
     ) -> Result<Written, WriteError> {
-        if self.names.bucket_of(source).log == self.names.bucket_of(id).log {
+        // the script copies histories whole
+        if fork.until.is_none() && self.names.bucket_of(source).log == self.names.bucket_of(id).log
+        {
             let copied = self.copy(source, id, fork).await?;
             if let Some(written) = copied {
                 return Ok(written);
