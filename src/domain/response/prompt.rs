@@ -42,84 +42,80 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
+/// The member of an item that numbers the answers of its turn: calls of one answer have the same.
+const STEP: &str = "step";
 /// The result of a call that nobody has answered.
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
 
+/// A part of a conversation, as its item has it.
+enum Part<'a> {
+    Item(PromptItem<'a>),
+    Call {
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        arguments: Cow<'a, str>,
+        /// The answer of its turn that it belongs to, if that is known.
+        step: Option<&'a str>,
+        /// If a server has run it: JSON, and whether it was a mistake.
+        result: Option<(Cow<'a, str>, bool)>,
+    },
+    /// The result of a call that a client has run.
+    Output {
+        id: Cow<'a, str>,
+        output: &'a str,
+    },
+}
+
 /// The prompt that stored items make.
 ///
-/// Calls that a server has run become a call and its result. Each call gets an id of
-/// its own and exactly one result, directly behind it or behind the calls next to it; results without a call are left out.
+/// Calls that a server has run become a call and its result. Each call gets an id of its own and exactly one result: behind
+/// it, or behind the calls next to it that came in the same answer. Results without a call are left out.
 #[must_use]
 pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem<'a>> {
-    let mut parts = Vec::new();
-    for item in items {
-        read(item, &mut parts);
-    }
-    pair(parts)
+    pair(items.into_iter().filter_map(read).collect())
 }
 
 /// Reads a stored item, which need not be an object.
-fn read<'a>(item: &'a str, parts: &mut Vec<PromptItem<'a>>) {
+fn read(item: &str) -> Option<Part<'_>> {
     if !item.starts_with('{') {
-        return;
+        return None;
     }
     let text = |name| member(item, name).and_then(text_of);
     match text("type").as_deref() {
         Some("message") | None => {
-            let role = member(item, "role").and_then(role_of);
-            let content = member(item, "content").filter(|content| content.starts_with('['));
-            if let (Some(role), Some(content)) = (role, content) {
-                parts.push(PromptItem::Message { role, content });
-            }
+            let role = member(item, "role").and_then(role_of)?;
+            let content = member(item, "content").filter(|content| content.starts_with('['))?;
+            Some(Part::Item(PromptItem::Message { role, content }))
         }
-        Some("function_call") => {
-            if let (Some(id), Some(name)) = (text("call_id"), text("name")) {
-                let arguments = text("arguments").unwrap_or_default();
-                parts.push(PromptItem::Call {
-                    id,
-                    name,
-                    arguments,
-                });
-            }
-        }
-        Some("function_call_output") => {
-            if let (Some(id), Some(output)) = (text("call_id"), member(item, "output")) {
-                let output = Cow::Borrowed(output);
-                let is_mistake = false;
-                parts.push(PromptItem::Result {
-                    id,
-                    output,
-                    is_mistake,
-                });
-            }
-        }
+        Some("function_call") => Some(Part::Call {
+            id: text("call_id")?,
+            name: text("name")?,
+            arguments: text("arguments").unwrap_or_default(),
+            step: member(item, STEP),
+            result: None,
+        }),
+        Some("function_call_output") => Some(Part::Output {
+            id: text("call_id")?,
+            output: member(item, "output")?,
+        }),
         Some("mcp_call") => {
-            let id = text("call_id").or_else(|| text("id"));
-            if let (Some(id), Some(name)) = (id, text("name")) {
-                read_executed(item, id, name, parts);
-            }
+            let id = text("call_id").or_else(|| text("id"))?;
+            Some(executed(item, id, text("name")?))
         }
         // those that this server ran; of others, only their upstream knows the result
         Some("web_search_call") if text("call_id").is_some() => {
-            let id = text("call_id").unwrap_or_default();
-            read_executed(item, id, "web_search".into(), parts);
+            Some(executed(item, text("call_id")?, "web_search".into()))
         }
         Some("image_generation_call") if text("call_id").is_some() => {
-            let id = text("call_id").unwrap_or_default();
-            read_executed(item, id, "image_generation".into(), parts);
+            Some(executed(item, text("call_id")?, "image_generation".into()))
         }
-        Some("reasoning") => parts.push(PromptItem::Reasoning(item)),
-        Some(_) => parts.push(PromptItem::Other(item)),
+        Some("reasoning") => Some(Part::Item(PromptItem::Reasoning(item))),
+        Some(_) => Some(Part::Item(PromptItem::Other(item))),
     }
 }
 
-/// Reads a call that a server has run, with its result.
-fn read_executed<'a>(
-    item: &'a str,
-    id: Cow<'a, str>,
-    name: Cow<'a, str>,
-    parts: &mut Vec<PromptItem<'a>>,
-) {
+/// A call that a server has run.
+fn executed<'a>(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Part<'a> {
     let text = |name| member(item, name).and_then(text_of);
     let error = text("error");
     let is_mistake = error.is_some();
@@ -128,16 +124,13 @@ fn read_executed<'a>(
         (Some(error), None) => quoted(&json!({ "error": error })),
         (None, _) => Cow::Borrowed(member(item, "output").unwrap_or("\"\"")),
     };
-    parts.push(PromptItem::Call {
-        id: id.clone(),
+    Part::Call {
+        id,
         name,
         arguments: text("arguments").unwrap_or_default(),
-    });
-    parts.push(PromptItem::Result {
-        id,
-        output,
-        is_mistake,
-    });
+        step: member(item, STEP),
+        result: Some((output, is_mistake)),
+    }
 }
 
 /// The text of a value, as a JSON string.
@@ -162,50 +155,57 @@ fn role_of(json: &str) -> Option<&'static str> {
     roles.into_iter().find(|known| *known == role)
 }
 
-fn pair(parts: Vec<PromptItem<'_>>) -> Vec<PromptItem<'_>> {
-    let mut results = HashMap::<Cow<'_, str>, VecDeque<(Cow<'_, str>, bool)>>::new();
+fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
+    let mut outputs = HashMap::<Cow<'_, str>, VecDeque<&str>>::new();
     for part in &parts {
-        if let PromptItem::Result {
-            id,
-            output,
-            is_mistake,
-        } = part
-        {
-            let result = (output.clone(), *is_mistake);
-            results.entry(id.clone()).or_default().push_back(result);
+        if let Part::Output { id, output } = part {
+            outputs.entry(id.clone()).or_default().push_back(output);
         }
     }
     let mut ids = Ids::default();
     let mut prompt = Vec::with_capacity(parts.len());
-    let mut open = Vec::new();
+    // the results of the calls before, and the answer that these came in
+    let (mut open, mut answer) = (Vec::new(), None);
     for part in parts {
         match part {
-            PromptItem::Call {
+            Part::Call {
                 id,
                 name,
                 arguments,
+                step,
+                result,
             } => {
-                let result = results.get_mut(&id).and_then(VecDeque::pop_front);
-                let (output, is_mistake) = result.unwrap_or((Cow::Borrowed(NO_OUTPUT), false));
+                // calls that clients have run say nothing of their answers, and stand together
+                let its = (step, result.is_some() && step.is_none());
+                if answer.is_some_and(|answer| answer != its || its.1) {
+                    prompt.append(&mut open);
+                }
+                answer = Some(its);
+                let (output, is_mistake) = result.unwrap_or_else(|| {
+                    let output = outputs.get_mut(&id).and_then(VecDeque::pop_front);
+                    (Cow::Borrowed(output.unwrap_or(NO_OUTPUT)), false)
+                });
                 let id = ids.distinct(id);
-                let its = id.clone();
+                open.push(PromptItem::Result {
+                    id: id.clone(),
+                    output,
+                    is_mistake,
+                });
                 prompt.push(PromptItem::Call {
                     id,
                     name,
                     arguments,
                 });
-                open.push(PromptItem::Result {
-                    id: its,
-                    output,
-                    is_mistake,
-                });
             }
             // it stands behind its call already
-            PromptItem::Result { .. } => prompt.append(&mut open),
-            part => {
+            Part::Output { .. } => prompt.append(&mut open),
+            Part::Item(item) => {
                 prompt.append(&mut open);
-                prompt.push(part);
+                prompt.push(item);
             }
+        }
+        if open.is_empty() {
+            answer = None;
         }
     }
     prompt.append(&mut open);
@@ -313,6 +313,54 @@ mod tests {
                 r#"c = "{\"keys\":[]}""#,
                 "kv_get mcp_2",
                 r#"mcp_2 = "{\"error\":\"no \\\"tool\\\"\"}""#,
+            ]
+        );
+    }
+
+    #[test]
+    fn calls_of_one_answer_stand_before_their_results() {
+        let ran = |id: &str, step: u32| {
+            format!(
+                r#"{{"type":"mcp_call","call_id":"{id}","name":"f","arguments":"{{}}","output":"","step":{step}}}"#
+            )
+        };
+        let for_client = call("e")
+            .replace('}', r#","step":3}"#)
+            .replace(r#"{,"step":3}"#, "{}");
+        let items = [
+            ran("a", 1),
+            ran("b", 1),
+            ran("c", 2),
+            ran("d", 3),
+            for_client,
+            output("e", "5"),
+            USER.to_owned(),
+            ran("f", 1),
+            call("g"),
+        ];
+
+        let shown = shown(&items.each_ref().map(String::as_str));
+
+        let result = |id: &str| format!(r#"{id} = """#);
+        let unanswered = format!("g = {NO_OUTPUT}");
+        assert_eq!(
+            shown,
+            [
+                "f a",
+                "f b",
+                &result("a"),
+                &result("b"),
+                "f c",
+                &result("c"),
+                "f d",
+                "f e",
+                &result("d"),
+                r#"e = "5""#,
+                "user",
+                "f f",
+                &result("f"),
+                "f g",
+                &unanswered,
             ]
         );
     }

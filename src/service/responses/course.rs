@@ -19,6 +19,8 @@ pub(super) struct PendingCall {
     pub(super) arguments: String,
     /// Its place among the calls of the turn, from 0.
     pub(super) number: u32,
+    /// The answer that it came in, from 1.
+    pub(super) step: u32,
 }
 
 /// A call for the client, with the number of its item.
@@ -137,6 +139,7 @@ impl Course {
             name,
             arguments,
             number,
+            step: self.steps + 1,
         }
     }
 
@@ -146,7 +149,6 @@ impl Course {
     }
 
     fn answer(&mut self, request: &TurnRequest, answer: ModelAnswer, indexes: &[u64]) {
-        self.steps += 1;
         self.usage += answer.usage;
         let mut indexes = indexes.iter().copied();
         let (mut calls, mut has_calls) = (0, false);
@@ -183,6 +185,7 @@ impl Course {
             }
         }
         self.calls += calls;
+        self.steps += 1;
         self.ended = match answer.finish {
             Finish::MaxOutputTokens => Some(Status::Incomplete(Incomplete::MaxOutputTokens)),
             Finish::ContentFilter => Some(Status::Incomplete(Incomplete::ContentFilter)),

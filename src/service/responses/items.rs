@@ -56,6 +56,7 @@ pub(super) fn function_call(id: &str, call: &super::course::PendingCall) -> Json
         "name": call.name,
         "arguments": call.arguments,
         "status": "completed",
+        "step": call.step,
     });
     Json::from_compact(item.to_string())
 }
@@ -82,6 +83,7 @@ pub(super) fn executed_call(
         "error": error,
         "status": status,
         "approval_request_id": null,
+        "step": call.step,
     });
     Json::from_compact(item.to_string())
 }

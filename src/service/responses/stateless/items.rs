@@ -63,6 +63,7 @@ pub(super) fn item(
     set("id", id.into());
     set("call_id", call.id.as_str().into());
     set("arguments", call.arguments.as_str().into());
+    set("step", call.step.into());
     match (label, tool) {
         (None, StatelessTool::WebSearch) => {
             let query = match StatelessCall::read(tool, &call.arguments) {
@@ -151,6 +152,7 @@ mod tests {
             name: "web.search".into(),
             arguments: arguments.into(),
             number: 0,
+            step: 1,
         }
     }
 
