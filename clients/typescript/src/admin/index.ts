@@ -25,16 +25,13 @@ export type * from "./tools.js";
 export type * from "./transfer.js";
 export type * from "./webhooks.js";
 
-/** A setting of the server. */
+/** A setting of the server: its value as text, with `***` for each secret, and the text of its default. */
 export interface Setting {
-  /** The heading that it is under. */
   group: string;
   name: string;
-  /** Its value as text, with `***` for each secret. */
   value: string;
-  /** Its default, as in a settings file. */
   default: string;
-  /** Where the value comes from: `default`, a file, a variable or a flag. */
+  /** `default`, a file, a variable or a flag. */
   source: string;
   help: string;
 }
