@@ -81,7 +81,7 @@ export function markdown(table: Map<string, string[]>): string {
   return `# Calls and methods
 
 Each call of the API, with the methods that make it. A call for \`/v1/threads/current\` exists for \`/v1/threads/{id}\`, too:
-\`client.current()\` makes the one, \`client.thread(id)\` the other. The tests write this table with WRITE_DOCS=1.
+\`client.current()\` makes the one, \`client.thread(id)\` the other.
 
 | call | method |
 |---|---|
