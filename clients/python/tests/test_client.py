@@ -25,6 +25,17 @@ from threadkeep import (
 from threadkeep._http.message import Response
 
 
+def test_the_settings_and_figures_of_the_server_are_read(server: Server) -> None:
+    with Threadkeep(server.url, api_key=API_KEY) as client:
+        settings = {setting.name: setting for setting in client.settings()}
+        assert settings["thread_ttl_seconds"].value == "3600"
+        assert API_KEY not in repr(settings)
+        client.threads.create().push("messages", "hello")
+        stats = client.stats()
+        assert stats["replica"]["store"] in ("memory", "redis")
+        assert stats["threads"]["by_writes"]
+
+
 def test_settings_come_from_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THREADKEEP_URL", server.url + "/")
     monkeypatch.setenv("THREADKEEP_API_KEY", API_KEY)

@@ -309,8 +309,11 @@ class ApiKey(Model):
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A setting of the server. `value` has `***` for each secret; `source` is `default`, a file, a variable or a flag."""
+class Setting(Model):
+    """A setting of the server.
+
+    `value` has `***` for each secret. `source` is `default`, a file, a variable or a flag.
+    """
 
     group: str
     name: str

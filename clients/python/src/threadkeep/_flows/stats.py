@@ -11,4 +11,5 @@ from .receipts import received
 
 def stats(place: Place) -> Flow[dict[str, Any]]:
     """The busiest and largest threads, the routes and the store of the replica that answers, in the last minute."""
-    return (yield from received(place.read("/v1/stats")))
+    found: dict[str, Any] = yield from received(place.read("/v1/stats"))
+    return found
