@@ -21,7 +21,7 @@ count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, 
 hello='{"text": "hello"}'
 weather='{"calls": [{"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}]}'
 client="$count, $count, $count, $hello, $weather, $hello"
-echo "[$client, $client, $hello, $count, $count, $count]" >"$dir/script.json"
+echo "[$client, $client, $hello, $hello, $hello, $hello, $hello, $hello, $hello, $count, $count, $count]" >"$dir/script.json"
 target/debug/scripted-upstream "$dir/script.json" >"$dir/upstream.txt" &
 servers="$servers $!"
 until_it grep -q '^http' "$dir/upstream.txt"

@@ -3,8 +3,12 @@ Called by openai.sh: responses.py ADDRESS. The model answers with the text of th
 text asks it to count."""
 
 import asyncio
+import os
+import re
+import subprocess
 import sys
 import uuid
+from pathlib import Path
 
 import openai
 from agents import Agent, HostedMCPTool, ModelSettings, OpenAIResponsesModel, Runner, set_tracing_disabled
@@ -91,6 +95,46 @@ def check_conversation():
     assert items[1].content[0].text == "hello"
 
 
+def check_forks():
+    client = OpenAI(base_url=f"http://{ADDRESS}/v1")
+    window = {"threadkeep": {"messages": {"key": "messages", "max_records": 3}}}
+    first = client.responses.create(model="scripted", input="hello", extra_body=window)
+    second = client.responses.create(
+        model="scripted", input="hello", previous_response_id=first.id, extra_body=window
+    )
+    other = client.responses.create(model="scripted", input="hello", previous_response_id=first.id)
+    assert second.conversation == first.conversation
+    assert other.conversation != first.conversation
+    client.base_url = f"http://{ADDRESS}/openai/v1"
+    items = client.conversations.items.list(other.conversation.id, order="asc").data
+    assert [item.role for item in items] == ["user", "assistant"] * 2, items
+    thread = first.conversation.id.replace("conv_", "thrd_")
+    client.base_url = f"http://{ADDRESS}/v1"
+    messages = client.get(f"/threads/{thread}/state/messages", cast_to=list)
+    assert [message["role"] for message in messages] == ["assistant", "user", "assistant"], messages
+
+
+def check_documents():
+    """The programs that the documents show run as they are, but for the address, the key and the model."""
+    ran = 0
+    for page in ["README.md", "docs/model-loop.md"]:
+        blocks = re.findall(r"^```python\n(.*?)^```$", Path(page).read_text(), re.MULTILINE | re.DOTALL)
+        for block in blocks:
+            if "openai" not in block and "httpx" not in block:
+                continue
+            for shown, real in [
+                ("http://127.0.0.1:8080", f"http://{ADDRESS}"),
+                ("a-secret-of-32-characters-or-more", os.environ["OPENAI_API_KEY"]),
+                ("a-secret-of-at-least-32-characters", os.environ["OPENAI_API_KEY"]),
+                ("gpt-5.2-mini", "scripted"),
+            ]:
+                block = block.replace(shown, real)
+            said = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, timeout=60)
+            assert said.stdout.strip() == "hello", (page, said.stdout, said.stderr)
+            ran += 1
+    assert ran == 3, ran
+
+
 async def check_agent():
     set_tracing_disabled(True)
     client = AsyncOpenAI(base_url=f"http://{ADDRESS}/v1")
@@ -118,5 +162,7 @@ for path in ["/v1", "/openai/v1"]:
     check_turns(f"http://{ADDRESS}{path}")
     check_streams(f"http://{ADDRESS}{path}")
 check_conversation()
+check_forks()
+check_documents()
 asyncio.run(check_agent())
-print(f"turns of models: 6 checks by openai {openai.__version__}")
+print(f"turns of models: 8 checks by openai {openai.__version__}")

@@ -17,7 +17,9 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md", "clients/python/README.md"])
 def test_the_examples_run(server: Server, page: str) -> None:
-    code = "\n".join(BLOCK.findall((REPOSITORY / page).read_text()))
+    blocks = BLOCK.findall((REPOSITORY / page).read_text())
+    # tests/openai.sh runs the programs for the packages of OpenAI
+    code = "\n".join(block for block in blocks if "from openai" not in block)
     code = code.replace("a-secret-of-32-characters-or-more", API_KEY)
     environment = {**os.environ, "THREADKEEP_URL": server.url, "THREADKEEP_API_KEY": API_KEY}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
