@@ -56,6 +56,7 @@ for version in 3.54.0 3.57.0; do
     venv=$PWD/target/openai-$version
     also_install_python openai-agents "$agents"
     also_install_python openai "$version"
+    also_install_python httpx 0.28.1
     for kind in sync async; do
         drive "$kind" all "$address"
         drive "$kind" unavailable "$away_address"
@@ -86,7 +87,6 @@ fill_tests() {
 
 also_install_python pytest 9.2.0
 also_install_python pytest-asyncio 1.5.0
-also_install_python httpx 0.28.1
 published=$PWD/target/openai-agents-$agents-tests
 locked fill_tests
 # Not these: they expect a function call without a status back without one, and a conversation adds it.
