@@ -115,7 +115,7 @@ def check_forks():
 
 
 def check_documents():
-    """The programs that the documents show run as they are, but for the address, the key and the model."""
+    """The programs that the documents show run as they are, except for the address, the key and the model."""
     ran = 0
     for page in ["README.md", "docs/model-loop.md"]:
         blocks = re.findall(r"^```python\n(.*?)^```$", Path(page).read_text(), re.MULTILINE | re.DOTALL)

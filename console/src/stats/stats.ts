@@ -36,6 +36,7 @@ interface RouteStats {
 }
 
 interface StoreStats {
+  part?: string;
   operation: string;
   calls_total?: number;
   failures_total?: number;
@@ -69,8 +70,9 @@ export function snapshotOfStats(stats: Stats, at: number): Snapshot {
       errors: route.window?.errors,
       ...percentilesOf(route.window),
     })),
-    storeRows: store.map(({ operation, failures_total, window }) => ({
-      operation,
+    storeRows: store.map(({ part, operation, failures_total, window }) => ({
+      // parts have operations of the same name
+      operation: part ? `${part}.${operation}` : operation,
       calls: window?.calls ?? 0,
       failures: failures_total,
       ...percentilesOf(window),

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Room for some turns of the largest kind.
+const HELD_LEAST: u64 = 64 * 1_048_576;
+
 /// Limits and lifetimes of the turns that the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnLimits {
@@ -38,4 +41,12 @@ impl TurnLimits {
         response_ttl: Duration::from_secs(604_800),
         turns_max: 256,
     };
+
+    /// Bytes of requests, of conversations that models read, and of output that the turns of one process hold together: as
+    /// many as the items of all of them may have. Then no turn begins.
+    #[must_use]
+    pub fn held_max(&self) -> u64 {
+        let turns = self.turns_max as u64;
+        turns.saturating_mul(self.max_bytes).max(HELD_LEAST)
+    }
 }

@@ -127,6 +127,7 @@ impl Driver<'_> {
         let (mut has_created, mut is_taken_over, mut was_running) = (false, false, false);
         let mut pause = LISTEN_EVERY;
         let request = new.request.to_bytes();
+        self.hold(request.len())?;
         let limits = &self.shared.limits;
         let run = loop {
             let begin = BeginResponse {
@@ -194,8 +195,18 @@ impl Driver<'_> {
                         self.shared.observer.refused(TurnRefusal::Locked);
                         return Err(TurnError::Locked { by, left });
                     }
-                    sleep(left.min(pause).min(deadline - now)).await;
-                    pause = (2 * pause).min(LOOK_EVERY);
+                    let most = left.min(deadline - now);
+                    match by {
+                        // to ask for the floor is to send the whole request
+                        Some(by) => {
+                            sleep(most.min(RETRY_EVERY)).await;
+                            self.await_end(&by, most).await?;
+                        }
+                        None => {
+                            sleep(most.min(pause)).await;
+                            pause = (2 * pause).min(LOOK_EVERY);
+                        }
+                    }
                 }
                 Ok(Begun::Behind(other)) => {
                     self.shared.close(&other, Closing::Abandoned).await?;
@@ -271,6 +282,12 @@ impl Driver<'_> {
         }
     }
 
+    /// Counts bytes that this turn holds until its end.
+    fn hold(&self, bytes: usize) -> Result<(), TurnError> {
+        let held = self.place.hold(bytes as u64);
+        held.inspect_err(|_| self.shared.observer.refused(TurnRefusal::TooMany))
+    }
+
     /// Makes the thread of the turn.
     async fn create(&self, missing: &MissingThread) -> Result<(), TurnError> {
         let Some(thread) = self.scope.thread() else {
@@ -295,11 +312,16 @@ impl Driver<'_> {
 
     /// Waits until the turn has ended or its driver may be gone.
     async fn listen(&self, left: Duration) -> Result<(), TurnError> {
-        let until = Instant::now() + left;
+        self.await_end(&self.id, left).await
+    }
+
+    /// Waits until a turn has ended, but no longer than that.
+    async fn await_end(&self, id: &ResponseId, most: Duration) -> Result<(), TurnError> {
+        let until = Instant::now() + most;
         while Instant::now() < until {
-            let told = self.shared.responses.told(&self.id, u64::from(u32::MAX), 1);
+            let told = self.shared.responses.told(id, u64::from(u32::MAX), 1);
             match told.await? {
-                Some(told) if !told.has_ended => sleep(LISTEN_EVERY.min(left)).await,
+                Some(told) if !told.has_ended => sleep(LISTEN_EVERY.min(most)).await,
                 _ => break,
             }
         }
@@ -387,6 +409,7 @@ impl Driver<'_> {
         let model = self.shared.catalog.find(&run.request.model);
         let model = model.ok_or(TurnError::NoModel)?;
         let history = self.history(&run.request).await?;
+        self.hold(history.iter().map(|item| item.as_str().len()).sum())?;
         let functions = functions(&run.request);
         loop {
             let Run {
@@ -617,6 +640,7 @@ impl Driver<'_> {
             Journaled::Known(bytes) => Entry::read(&bytes).map_err(TurnError::from)?,
         };
         run.telling.note_written();
+        self.place.grow(bytes.len() as u64);
         self.place.broadcast.tell(first, events);
         run.course.apply(&run.request, entry);
         Ok(())

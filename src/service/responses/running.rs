@@ -1,6 +1,7 @@
 //! The turns that this process drives.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::broadcast::{Broadcast, Progress};
 use super::error::TurnError;
-use crate::domain::{Fingerprint, Refusal, ResponseId};
+use crate::domain::{Fingerprint, Refusal, ResponseId, TurnLimits};
 use crate::service::ServiceError;
 
 /// The turns that this process drives, each with those that wait for it.
@@ -19,6 +20,9 @@ use crate::service::ServiceError;
 pub(super) struct Running {
     turns: Mutex<HashMap<ResponseId, RunningTurn>>,
     limit: usize,
+    /// Bytes that all turns hold.
+    held: AtomicU64,
+    held_max: u64,
     pub(super) tasks: TaskTracker,
     /// The process is stopping: no turn begins.
     pub(super) closing: CancellationToken,
@@ -41,15 +45,19 @@ pub(super) struct Place {
     pub(super) broadcast: Arc<Broadcast>,
     /// Another process, or a caller that cancels it, has ended the turn.
     pub(super) ended: CancellationToken,
+    /// Bytes that it holds.
+    held: AtomicU64,
     /// A process that is stopping waits for it.
     _token: TaskTrackerToken,
 }
 
 impl Running {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limits: &TurnLimits) -> Self {
         Self {
             turns: Mutex::default(),
-            limit,
+            limit: limits.turns_max,
+            held: AtomicU64::new(0),
+            held_max: limits.held_max(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             stop: CancellationToken::new(),
@@ -91,6 +99,7 @@ impl Running {
             id,
             broadcast: Arc::clone(&broadcast),
             ended,
+            held: AtomicU64::new(0),
             _token: self.tasks.token(),
         };
         Ok((broadcast, Some(place)))
@@ -132,11 +141,60 @@ impl Running {
     }
 }
 
+impl Place {
+    /// Counts bytes that the turn holds from now on.
+    ///
+    /// # Errors
+    /// [`TurnError::TooMany`] if the turns of this process hold as many as they may.
+    pub(super) fn hold(&self, bytes: u64) -> Result<(), TurnError> {
+        match self.grow(bytes) <= self.running.held_max {
+            true => Ok(()),
+            false => Err(TurnError::TooMany),
+        }
+    }
+
+    /// Counts bytes that the turn cannot do without. Returns those of all turns.
+    pub(super) fn grow(&self, bytes: u64) -> u64 {
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        self.running.held.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
+        let held = self.held.load(Ordering::Relaxed);
+        self.running.held.fetch_sub(held, Ordering::Relaxed);
         // a driver that is gone with its runtime has shown no end
         let stopped = Err(Arc::new(TurnError::Stopping));
         self.broadcast.show(Progress::Done(stopped));
         self.running.turns().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_hold_as_many_bytes_as_they_may_together() {
+        let running = Arc::new(Running::new(&TurnLimits::DEFAULT));
+        let most = TurnLimits::DEFAULT.held_max();
+        let place = |number: u8| {
+            let id = ResponseId::in_bucket(0, [number; 16]);
+            let (_, place) = running.join(id, Fingerprint::of(&[])).unwrap();
+            place.unwrap()
+        };
+        let (one, other) = (place(1), place(2));
+
+        one.hold(most - 10).unwrap();
+        other.hold(10).unwrap();
+        assert!(matches!(other.hold(1), Err(TurnError::TooMany)));
+        drop(other);
+        let third = place(3);
+        third.hold(10).unwrap();
+        third.grow(1);
+        drop(one);
+        third.hold(most - 11).unwrap();
+        assert!(matches!(third.hold(1), Err(TurnError::TooMany)));
     }
 }

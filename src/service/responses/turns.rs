@@ -195,7 +195,7 @@ impl ModelTurns {
             scopes_store: stores.scopes,
             scopes,
             threads,
-            running: Arc::new(Running::new(limits.turns_max)),
+            running: Arc::new(Running::new(&limits)),
             limits,
             catalog,
             stateless,

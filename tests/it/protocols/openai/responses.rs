@@ -698,6 +698,30 @@ async fn turns_of_one_conversation_come_one_after_the_other(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
+async fn a_process_runs_no_more_turns_than_it_may(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream)
+        .set("THREADKEEP_TURNS_MAX", 2)
+        .start();
+    let program = Program::of(&server);
+    let gate = upstream.hold();
+    upstream.answer_with(|request| Reply::text(request.user_text()));
+    let body = |text: &str| json!({"model": "m", "input": text});
+    let running = ["one", "two"].map(|text| tokio::spawn(run(&program, &body(text)).ok()));
+    gate.waiting(2).await;
+
+    let third = run(&program, &body("three")).send().await;
+    gate.open();
+    for turn in running {
+        assert_eq!(turn.await.unwrap().json()["status"], "completed");
+    }
+
+    assert_eq!(third.status, 503, "{}", third.text());
+    assert_eq!(third.json()["error"]["code"], "too_many_turns");
+    assert!(third.header("retry-after").is_some());
+    run(&program, &body("again")).ok().await;
+}
+
 async fn without_models_there_are_no_such_paths(server: &Server) {
     let program = Program::of(server);
     let body = json!({"model": "m", "input": "hi"});
@@ -723,6 +747,7 @@ over_both_stores! {
     a_client_that_sends_a_request_again_by_itself_gets_the_same_turn,
     a_response_that_is_deleted_while_it_runs_is_not_run_again,
     a_caller_that_holds_the_turn_lends_it_to_the_model,
+    a_process_runs_no_more_turns_than_it_may,
     without_models_there_are_no_such_paths,
 }
 
