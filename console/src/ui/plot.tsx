@@ -10,6 +10,15 @@ export interface Line {
   values: (number | null)[];
 }
 
+/** Seconds that a plot shows at least. */
+const LEAST_SECONDS = 60;
+
+/** The beginning and the end of a plot. uPlot's own range for a single time is years. */
+function span(times: ArrayLike<number>): [number, number] {
+  const last = times[times.length - 1] ?? Date.now() / 1_000;
+  return [Math.min(times[0] ?? last, last - LEAST_SECONDS), last];
+}
+
 /** Lines over time. */
 export function Plot({ title, unit, times, lines }: { title: string; unit: string; times: number[]; lines: Line[] }) {
   const ref = useRef<HTMLDivElement>(null);
@@ -27,7 +36,10 @@ export function Plot({ title, unit, times, lines }: { title: string; unit: strin
         height: 180,
         legend: { live: true },
         cursor: { drag: { x: false, y: false } },
-        scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(max ?? 0, 1e-9) * 1.1] } },
+        scales: {
+          x: { range: ({ data: [times] }) => span(times) },
+          y: { range: (_, min, max) => [Math.min(0, min ?? 0), (max || 1) * 1.1] },
+        },
         axes: [axis, { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => short(tick)) }],
         series: [
           { value: (_, time) => (time === null ? "–" : new Date(time * 1_000).toLocaleTimeString()) },
