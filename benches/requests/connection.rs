@@ -44,6 +44,31 @@ impl Connection {
         Err(io::Error::other(format!("the server answered {answer}")))
     }
 
+    /// Sends a request whose answer is a stream, and reads that to its end.
+    pub(super) async fn stream(&mut self, request: &[u8]) -> io::Result<()> {
+        const END: &[u8] = b"\r\n0\r\n\r\n";
+        self.stream.write_all(request).await?;
+        self.buffer.clear();
+        let mut is_known = false;
+        loop {
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            if !is_known && self.buffer.get(9).is_some_and(|digit| *digit != b'2') {
+                let answer = String::from_utf8_lossy(&self.buffer);
+                return Err(io::Error::other(format!("the server answered {answer}")));
+            }
+            if self.buffer.ends_with(END) {
+                return Ok(());
+            }
+            is_known |= self.buffer.len() > 9;
+            let past = self.buffer.len().saturating_sub(END.len());
+            if is_known {
+                self.buffer.drain(..past);
+            }
+        }
+    }
+
     /// Whether the last answer was 304: the client has the content already.
     pub(super) fn is_not_modified(&self) -> bool {
         self.buffer.get(9..12) == Some(b"304")

@@ -1,13 +1,15 @@
 //! Turns of models: what a step costs, what streaming turns take of memory, and whether they slow reads of state.
 
 use std::error::Error;
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, try_join_all};
 use threadkeep_scripted_upstream::{Gate, Reply, Upstream};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
 use super::OWN;
 use super::connection::Connection;
@@ -25,6 +27,10 @@ const CALLS: usize = 9;
 const STEPS: usize = CALLS + 1;
 /// Reads a second while turns stream.
 const READS: u32 = 500;
+/// The number of paces of streams, around that of one delta each 100 ms.
+const PACES: u32 = 41;
+/// Bytes that the upstream sends at once.
+const PIECE_BYTES: usize = 200;
 /// The pause between deltas of a stream.
 const DELTA_EVERY: Duration = Duration::from_millis(100);
 
@@ -78,9 +84,12 @@ fn turn(is_streamed: bool) -> Vec<u8> {
 /// The CPU of a step, with an upstream that answers at once.
 async fn steps(redis: &Redis, turns: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
-    upstream.answer_with(|request| match request.results().len() {
-        CALLS => Reply::text("done"),
-        _ => Reply::calls([("kv_increment", r#"{"key":"a/n"}"#)]),
+    upstream.answer_with(|request| {
+        let messages = request.messages().iter();
+        match messages.filter(|message| message["role"] == "tool").count() {
+            CALLS => Reply::text("done"),
+            _ => Reply::calls([("kv_increment", r#"{"key":"a/n"}"#)]),
+        }
     });
     let server = server(redis, &upstream)?;
     run(server.address(), turns, Duration::from_secs(1)).await?;
@@ -125,7 +134,7 @@ async fn memory(redis: &Redis, streams: usize) -> Result<(), Box<dyn Error>> {
     let running = tokio::spawn(async move {
         join_all((0..streams - 1).map(|_| async {
             let mut connection = Connection::open(address).await?;
-            connection.exchange(&turn).await.map(|_| ())
+            connection.stream(&turn).await
         }))
         .await
     });
@@ -146,7 +155,7 @@ async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Resul
     let mut connection = Connection::open(server.address()).await?;
     for _ in 0..streams {
         gate.open_for_one();
-        connection.exchange(&turn(true)).await?;
+        connection.stream(&turn(true)).await?;
     }
     Ok(())
 }
@@ -154,7 +163,16 @@ async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Resul
 /// The latency of reads without and with turns that stream.
 async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
-    upstream.answer_with(|_| Reply::text("word ".repeat(40_000)).in_pieces(200, DELTA_EVERY));
+    // each piece has about one of them, and they last four times as long as is measured
+    let words = 4 * time.div_duration_f64(DELTA_EVERY) as usize;
+    let text = "word ".repeat(words);
+    let mut paces = (0..PACES).cycle();
+    upstream.answer_with(move |_| {
+        // with one pace for all, deltas that came together once would do so each time
+        let pace = paces.next().unwrap_or_default();
+        let pause = DELTA_EVERY - DELTA_EVERY / 10 + DELTA_EVERY * pace / (5 * PACES);
+        Reply::text(&*text).in_pieces(PIECE_BYTES, pause)
+    });
     let server = server(redis, &upstream)?;
     let read = thread_of_ten_keys(server.address()).await?;
     percentile(server.address(), &read, time / 4).await?;
@@ -162,16 +180,26 @@ async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<
     let address = server.address();
     let turns = tokio::spawn(async move {
         let turn = turn(true);
-        join_all((0..streams).map(|_| async {
+        join_all((0..streams).map(async |number| {
+            // as turns of different users, they have their deltas at different times
+            sleep(DELTA_EVERY * number as u32 / streams as u32).await;
             let mut connection = Connection::open(address).await?;
-            connection.exchange(&turn).await.map(|_| ())
+            connection.stream(&turn).await
         }))
         .await
     });
     while upstream.count() < streams {
         sleep(Duration::from_millis(10)).await;
     }
+    let (start, server_before, redis_before) = (Instant::now(), server.cpu()?, redis.cpu()?);
     let with = percentile(server.address(), &read, time).await?;
+    let share = |used: Duration| 100.0 * used.as_secs_f64() / start.elapsed().as_secs_f64();
+    println!(
+        "| CPU of the server and of Redis during them | {:.0} and {:.0} % of a core |",
+        share(server.cpu()? - server_before),
+        share(redis.cpu()? - redis_before)
+    );
+    assert!(!turns.is_finished(), "the streams ended too early");
     turns.abort();
     println!(
         "| p99 of a read of 10 keys without them | {} µs |",
@@ -200,18 +228,41 @@ async fn thread_of_ten_keys(server: SocketAddr) -> io::Result<Vec<u8>> {
     ))
 }
 
-/// The 99th percentile of reads that come at a fixed rate.
+/// The 99th percentile of reads that come at a fixed rate, by a thread that does nothing else.
 async fn percentile(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<Duration> {
-    let mut connection = Connection::open(server).await?;
-    let mut ticks = interval(Duration::from_secs(1) / READS);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let (end, mut times) = (Instant::now() + time, Vec::new());
-    while Instant::now() < end {
-        // the time counts from when the read was due
-        let due = ticks.tick().await;
-        connection.exchange(read).await?;
-        times.push(due.elapsed());
-    }
+    let read = read.to_vec();
+    let mut times = spawn_blocking(move || read_at_a_rate(server, &read, time)).await??;
     times.sort_unstable();
+    eprintln!(
+        "{:?}",
+        [50, 75, 90, 95, 98, 99].map(|p| times[times.len() * p / 100])
+    );
     Ok(times[times.len() * 99 / 100])
+}
+
+fn read_at_a_rate(server: SocketAddr, read: &[u8], time: Duration) -> io::Result<Vec<Duration>> {
+    let mut stream = TcpStream::connect(server)?;
+    stream.set_nodelay(true)?;
+    // all answers are as long as the first
+    stream.write_all(read)?;
+    thread::sleep(DELTA_EVERY);
+    let mut answer = vec![0; 1 << 16];
+    let length = stream.read(&mut answer)?;
+    answer.truncate(length);
+    let (begin, mut free, mut times) = (Instant::now(), Instant::now(), Vec::new());
+    for number in 0.. {
+        let due = begin + number * (Duration::from_secs(1) / READS);
+        if due > begin + time {
+            break;
+        }
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        // one that had to wait for the last counts from when it was due
+        let start = if free > due { due } else { Instant::now() };
+        stream.write_all(read)?;
+        stream.read_exact(&mut answer)?;
+        free = Instant::now();
+        times.push(free - start);
+        assert!(answer.starts_with(b"HTTP/1.1 200 "), "a read failed");
+    }
+    Ok(times)
 }
