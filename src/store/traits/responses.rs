@@ -21,7 +21,8 @@ pub struct BeginResponse<'a> {
     pub token: TurnToken,
     /// How long the driver has the response without a sign of life.
     pub lease: Duration,
-    /// How long the response is kept after its last write, until it has ended: at most a day.
+    /// How long the response is kept after its last write, until it has ended: at most a day. Events behind the first ones do not
+    /// count as writes.
     pub kept: Duration,
     /// How long after its last write it is due, unless it has ended: then others look after it.
     pub due: Duration,

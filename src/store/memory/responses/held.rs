@@ -157,6 +157,10 @@ impl HeldResponse {
         }
     }
 
+    pub(super) fn has_no_events(&self) -> bool {
+        self.events.is_empty()
+    }
+
     pub(super) fn add_events(&mut self, (first, events): (u64, &[Bytes])) {
         let known = self.events.len() as u64 - first;
         for event in events.iter().skip(known as usize) {

@@ -111,8 +111,11 @@ impl Responses for MemoryStore {
                 held.check(Some(token))?;
                 held.check_events(first)?;
                 Ok(has_room.then(|| {
+                    let is_first = held.has_no_events();
                     held.add_events((first, events));
-                    held.keep(now_ms);
+                    if is_first {
+                        held.keep(now_ms);
+                    }
                 }))
             })?
             .ok_or_else(|| self.0.budget.refuse())?)
