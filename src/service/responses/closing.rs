@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::course::Course;
 use super::dialogue::messages_of_item;
 use super::error::TurnError;
+use super::items::turn_of_item;
 use super::request::{TurnContext, TurnRequest};
 use super::run::Run;
 use super::stateless::without_image;
@@ -106,22 +107,35 @@ impl Ending<'_> {
         if !has_effects || !self.request.context.has_history() {
             return self.write(status, None).await;
         }
-        let mut left = self.left(&[]);
-        let mut ended = self.write(status.clone(), Some(&left)).await;
-        if let Err(WriteError::Refused(
-            Refusal::ItemIdReused { .. } | Refusal::AppendReusesId { .. },
-        )) = ended
-        {
-            // clients send output of earlier turns again, and need not send it unchanged
-            left = self.left(&self.known_items().await?);
-            ended = self.write(status, Some(&left)).await;
-        }
-        if let Err(WriteError::Refused(refusal)) = ended
-            && let Some(failed) = messages_refused(&refusal)
-        {
-            left.messages.clear();
-            ended = self.write(failed, Some(&left)).await;
-        }
+        // a window would have messages twice that clients send again
+        let known = match self.request.messages {
+            Some(_) => self.known_items().await?,
+            None => Vec::new(),
+        };
+        let (mut status, mut left) = (status, self.left(&known));
+        let (mut has_looked, mut is_without_messages) = (false, false);
+        let ended = loop {
+            let ended = self.write(status.clone(), Some(&left)).await;
+            match &ended {
+                // clients send output of earlier turns again, and need not send it unchanged
+                Err(WriteError::Refused(
+                    Refusal::ItemIdReused { .. } | Refusal::AppendReusesId { .. },
+                )) if !has_looked => {
+                    has_looked = true;
+                    left = self.left(&self.known_items().await?);
+                }
+                Err(WriteError::Refused(refusal)) if !is_without_messages => {
+                    let Some(failed) = messages_refused(refusal) else {
+                        break ended;
+                    };
+                    (is_without_messages, status) = (true, failed);
+                }
+                _ => break ended,
+            }
+            if is_without_messages {
+                left.messages.clear();
+            }
+        };
         match ended {
             Err(WriteError::Refused(Refusal::Changed | Refusal::TurnLost)) => ended,
             Err(WriteError::Refused(Refusal::HistoryTooLarge { .. })) => {
@@ -271,7 +285,10 @@ impl Ending<'_> {
     /// The ids of the input's items that the conversation has already.
     async fn known_items(&self) -> Result<Vec<ItemId>, WriteError> {
         let mut known = Vec::new();
-        for id in self.request.input.iter().filter_map(|item| item.item_id()) {
+        let is_own =
+            |id: &ItemId| turn_of_item(id.as_str()).is_some_and(|turn| turn.id == *self.id);
+        let ids = self.request.input.iter().filter_map(|item| item.item_id());
+        for id in ids.filter(|id| !is_own(id)) {
             let place = self
                 .shared
                 .scopes_store

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -13,7 +14,6 @@ use super::course::Course;
 use super::dialogue::items_of_message;
 use super::entry::Entry;
 use super::error::TurnError;
-use super::items::response_of_item;
 use super::model::{AnswerPart, Function, ModelAnswer, Question, ToolChoice, UpstreamError};
 use super::observer::{TurnRefusal, UpstreamOutcome};
 use super::rehearsal::NotedWrite;
@@ -173,6 +173,8 @@ impl Driver<'_> {
                 }
                 Ok(Begun::Resumed(journal)) => {
                     is_taken_over = true;
+                    let entries = journal.entries.iter().map(Bytes::len);
+                    self.place.grow(entries.sum::<usize>() as u64);
                     let resumed = Run::resumed(self.shared, self.id, &journal).await;
                     if resumed.is_err() {
                         self.release().await;
@@ -214,22 +216,26 @@ impl Driver<'_> {
             }
         };
         drop(request);
-        if let Some(after) = run.request.after
-            && run.course.entries == 0
-            && let Some(by) = self.later_than(after).await?
-        {
-            self.withdraw().await?;
-            return Err(TurnError::Locked {
-                by: Some(by),
-                left: Duration::ZERO,
-            });
-        }
+        let history = match self.prepare(&run).await {
+            Ok(history) => history,
+            Err(error) => {
+                let is_untouched = run.course.entries == 0;
+                match error {
+                    // nothing has come of it, and nothing will
+                    TurnError::TooMany | TurnError::Locked { .. } if is_untouched => {
+                        self.withdraw().await?;
+                    }
+                    _ => self.release().await,
+                }
+                return Err(error);
+            }
+        };
         self.shared.observer.begun(is_taken_over);
         self.place.broadcast.begin_at(run.telling.first());
         let here = Progress::Here(Arc::clone(&run.request));
         self.place.broadcast.show(here);
         let worked = tokio::select! {
-            worked = self.work(run) => worked,
+            worked = self.work(run, &history) => worked,
             stop = self.until_lost(new.request.context) => Err(stop),
             () = self.place.ended.cancelled() => Err(Stop::Lost),
         };
@@ -256,14 +262,21 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// The response that has left the last items of the conversation, if that is a later one. This driver has the floor, so
-    /// none comes in between.
-    async fn later_than(&self, after: ResponseId) -> Result<Option<ResponseId>, TurnError> {
-        let newest = HistoryFrom::Before(u64::MAX);
-        let page = self.shared.scopes.history(self.scope, newest, 1).await?;
-        let newest = page.items.first();
-        let last = newest.and_then(|item| response_of_item(item.id.as_str()));
-        Ok(last.filter(|last| *last != after))
+    /// The earlier items of the conversation that the model reads, the oldest first, for a turn that may go on. This driver has
+    /// the floor, so no other turn adds items in between.
+    async fn prepare(&self, run: &Run) -> Result<Vec<Json>, TurnError> {
+        if let Some(after) = run.request.after
+            && run.course.entries == 0
+            && let Some(by) = self.shared.later_than(self.scope, after).await?
+        {
+            return Err(TurnError::Locked {
+                by: Some(by),
+                left: Duration::ZERO,
+            });
+        }
+        let history = self.history(&run.request).await?;
+        self.hold(history.iter().map(|item| item.as_str().len()).sum())?;
+        Ok(history)
     }
 
     /// Waits for the end of a turn that this driver has lost. It never begins again: the turn may have ended and be
@@ -360,8 +373,8 @@ impl Driver<'_> {
     }
 
     /// Answers and calls, until the turn has ended.
-    async fn work(&self, mut run: Run) -> Result<EndedTurn, Stop> {
-        let worked = self.steps(&mut run).await;
+    async fn work(&self, mut run: Run, history: &[Json]) -> Result<EndedTurn, Stop> {
+        let worked = self.steps(&mut run, history).await;
         run.telling.break_off();
         let status = match worked {
             Ok(status) => status,
@@ -404,12 +417,10 @@ impl Driver<'_> {
         ))
     }
 
-    async fn steps(&self, run: &mut Run) -> Result<Status, Stop> {
+    async fn steps(&self, run: &mut Run, history: &[Json]) -> Result<Status, Stop> {
         let deadline = Instant::now() + self.time_left(&run.request);
         let model = self.shared.catalog.find(&run.request.model);
         let model = model.ok_or(TurnError::NoModel)?;
-        let history = self.history(&run.request).await?;
-        self.hold(history.iter().map(|item| item.as_str().len()).sum())?;
         let functions = functions(&run.request);
         loop {
             let Run {
@@ -435,7 +446,7 @@ impl Driver<'_> {
             }
             let asked = Asked {
                 model: &model,
-                history: &history,
+                history,
                 functions: may_call.then_some(&functions),
                 deadline,
             };
@@ -575,7 +586,7 @@ impl Driver<'_> {
     }
 
     /// The earlier items of the conversation that the model reads, the oldest first.
-    async fn history(&self, request: &TurnRequest) -> Result<Vec<Json>, Stop> {
+    async fn history(&self, request: &TurnRequest) -> Result<Vec<Json>, TurnError> {
         if !request.context.has_history() {
             return Ok(Vec::new());
         }

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::request::FollowedTurn;
 use crate::domain::{Json, ResponseId, member};
 use crate::service::tools::Outcome;
 
-/// Hex digits of a response in the id of an item, and of the item's number.
+/// Hex digits of a response in the id of an item, and of the item's number. Ids that others make have another length.
 const RESPONSE_DIGITS: usize = 32;
-const NUMBER_DIGITS: usize = 16;
+const NUMBER_DIGITS: usize = 20;
 /// Bits of the number of an item, below those of the time.
 const NUMBER_BITS: u32 = 16;
 
@@ -21,13 +22,17 @@ pub fn turn_item_id(prefix: &str, response: &ResponseId, created_ms: u64, number
     format!("{prefix}{digits}{number:0NUMBER_DIGITS$x}")
 }
 
-/// The response whose turn has given an item that id.
-#[must_use]
-pub fn response_of_item(id: &str) -> Option<ResponseId> {
+/// The turn that has given an item that id.
+pub(super) fn turn_of_item(id: &str) -> Option<FollowedTurn> {
     let (_, digits) = id.rsplit_once('_')?;
-    let response = digits.get(..RESPONSE_DIGITS)?;
-    let is_made = digits.len() == RESPONSE_DIGITS + NUMBER_DIGITS;
-    is_made.then(|| format!("resp_{response}").parse().ok())?
+    if digits.len() != RESPONSE_DIGITS + NUMBER_DIGITS || !digits.is_ascii() {
+        return None;
+    }
+    let (response, number) = digits.split_at(RESPONSE_DIGITS);
+    Some(FollowedTurn {
+        id: format!("resp_{response}").parse().ok()?,
+        created_ms: u64::from_str_radix(number, 16).ok()? >> NUMBER_BITS,
+    })
 }
 
 /// A message of the model.

@@ -31,7 +31,7 @@ pub use catalog::{Catalog, CatalogEntry};
 pub use dialogue::items_of_message;
 pub use error::TurnError;
 pub use event::{TextKind, TurnEvent};
-pub use items::{response_of_item, turn_item_id};
+pub use items::turn_item_id;
 pub use listening::{StreamItem, TurnStream};
 pub use message_window::MessageWindow;
 pub use model::{
@@ -39,7 +39,7 @@ pub use model::{
     UpstreamError,
 };
 pub use observer::{TurnObserver, TurnRefusal, UpstreamOutcome};
-pub use request::{Door, InputItem, StateTools, TurnContext, TurnRequest};
+pub use request::{Door, FollowedTurn, InputItem, StateTools, TurnContext, TurnRequest};
 pub(crate) use stateless::without_image;
 pub use stateless::{
     GeneratedImage, NoStatelessTools, SearchResult, StatelessError, StatelessServer, StatelessSet,

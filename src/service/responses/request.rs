@@ -67,9 +67,9 @@ pub struct TurnRequest {
     /// The window in the state of the thread that keeps its messages too; in a conversation only.
     #[serde(default)]
     pub messages: Option<MessageWindow>,
-    /// The response that it follows: no later one may have left items in the conversation.
+    /// The turn that it follows: no later one may have left items in the conversation.
     #[serde(default)]
-    pub after: Option<ResponseId>,
+    pub after: Option<FollowedTurn>,
     /// Whether its events are written while it runs.
     pub is_streamed: bool,
     /// Whether nobody waits for it, so that it goes on by itself when its driver is gone.
@@ -104,6 +104,15 @@ impl TurnContext {
     pub(super) fn has_history(self) -> bool {
         matches!(self, Self::Conversation | Self::Session)
     }
+}
+
+/// A turn that another one follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowedTurn {
+    /// The id of its response.
+    pub id: ResponseId,
+    /// When it came, in milliseconds of the Unix epoch.
+    pub created_ms: u64,
 }
 
 /// An item of an input.

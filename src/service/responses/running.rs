@@ -80,12 +80,7 @@ impl Running {
                 false => Err(ServiceError::from(Refusal::IdempotencyKeyReused).into()),
             };
         }
-        if self.closing.is_cancelled() {
-            return Err(TurnError::Stopping);
-        }
-        if turns.len() >= self.limit {
-            return Err(TurnError::TooMany);
-        }
+        self.check(turns.len())?;
         let broadcast = Arc::new(Broadcast::new());
         let ended = CancellationToken::new();
         let turn = RunningTurn {
@@ -103,6 +98,27 @@ impl Running {
             _token: self.tasks.token(),
         };
         Ok((broadcast, Some(place)))
+    }
+
+    /// Whether one more turn may begin.
+    ///
+    /// # Errors
+    /// [`TurnError::TooMany`] or [`TurnError::Stopping`].
+    pub(super) fn check_room(&self) -> Result<(), TurnError> {
+        match self.held.load(Ordering::Relaxed) < self.held_max {
+            true => self.check(self.turns().len()),
+            false => Err(TurnError::TooMany),
+        }
+    }
+
+    fn check(&self, turns: usize) -> Result<(), TurnError> {
+        if self.closing.is_cancelled() {
+            return Err(TurnError::Stopping);
+        }
+        match turns < self.limit {
+            true => Ok(()),
+            false => Err(TurnError::TooMany),
+        }
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -147,10 +163,12 @@ impl Place {
     /// # Errors
     /// [`TurnError::TooMany`] if the turns of this process hold as many as they may.
     pub(super) fn hold(&self, bytes: u64) -> Result<(), TurnError> {
-        match self.grow(bytes) <= self.running.held_max {
-            true => Ok(()),
-            false => Err(TurnError::TooMany),
+        if self.grow(bytes) <= self.running.held_max {
+            return Ok(());
         }
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.running.held.fetch_sub(bytes, Ordering::Relaxed);
+        Err(TurnError::TooMany)
     }
 
     /// Counts bytes that the turn cannot do without. Returns those of all turns.
@@ -191,9 +209,12 @@ mod tests {
         assert!(matches!(other.hold(1), Err(TurnError::TooMany)));
         drop(other);
         let third = place(3);
+        assert!(matches!(third.hold(11), Err(TurnError::TooMany)));
         third.hold(10).unwrap();
+        assert!(matches!(running.check_room(), Err(TurnError::TooMany)));
         third.grow(1);
         drop(one);
+        running.check_room().unwrap();
         third.hold(most - 11).unwrap();
         assert!(matches!(third.hold(1), Err(TurnError::TooMany)));
     }

@@ -12,9 +12,10 @@ use super::closing::{Closing, read_outcome};
 use super::course::Course;
 use super::driver::drive;
 use super::error::TurnError;
+use super::items::turn_of_item;
 use super::listening::TurnStream;
 use super::observer::{TurnObserver, TurnRefusal};
-use super::request::TurnRequest;
+use super::request::{FollowedTurn, TurnRequest};
 use super::running::Running;
 use super::stateless::StatelessTools;
 use crate::domain::scope::ScopeId;
@@ -22,11 +23,13 @@ use crate::domain::{
     Failure, Fingerprint, Json, Outcome, ResponseId, ThreadId, TurnLimits, TurnToken, Usage,
 };
 use crate::service::{ScopeService, ThreadService};
-use crate::store::{Backend, Clock, ResponseView, Responses, Scopes};
+use crate::store::{Backend, Clock, HistoryFrom, ResponseView, Responses, Scopes};
 use crate::trace::{self, Phase};
 
 /// How often a process looks for turns whose drivers are gone.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
+/// Items of a conversation that are looked at for the turn that has left some last.
+const PASSED_OVER: usize = 50;
 /// Turns of each bucket that are closed at once.
 const SWEPT: usize = 64;
 
@@ -333,6 +336,27 @@ impl ModelTurns {
         Ok(self.0.responses.get_response(id).await?.is_some())
     }
 
+    /// The response that has left the newest items of a conversation, if it came later than that one. Items of others are passed
+    /// over, up to 50.
+    ///
+    /// # Errors
+    /// [`TurnError::Service`].
+    pub async fn later_than(
+        &self,
+        scope: &ScopeId,
+        turn: FollowedTurn,
+    ) -> Result<Option<ResponseId>, TurnError> {
+        self.0.later_than(scope, turn).await
+    }
+
+    /// Whether this process may begin a turn now.
+    ///
+    /// # Errors
+    /// [`TurnError::TooMany`] or [`TurnError::Stopping`].
+    pub fn check_room(&self) -> Result<(), TurnError> {
+        self.0.running.check_room()
+    }
+
     /// The scope of a turn that is kept.
     ///
     /// # Errors
@@ -420,6 +444,20 @@ impl ModelTurns {
 }
 
 impl Shared {
+    /// As [`ModelTurns::later_than`].
+    pub(super) async fn later_than(
+        &self,
+        scope: &ScopeId,
+        turn: FollowedTurn,
+    ) -> Result<Option<ResponseId>, TurnError> {
+        let newest = HistoryFrom::Before(u64::MAX);
+        let page = self.scopes.history(scope, newest, PASSED_OVER).await?;
+        let mut items = page.items.iter();
+        let last = items.find_map(|item| turn_of_item(item.id.as_str()));
+        let last = last.filter(|last| last.id != turn.id && last.created_ms >= turn.created_ms);
+        Ok(last.map(|last| last.id))
+    }
+
     /// Has a task drive a turn, unless one does already. Returns whether that is so.
     fn drive(self: &Arc<Self>, new: NewTurn) -> Result<(Arc<Broadcast>, bool), TurnError> {
         let joined = self.running.join(new.id, new.fingerprint);

@@ -14,10 +14,10 @@ use threadkeep::domain::{
     TurnLimits, TurnToken, Usage,
 };
 use threadkeep::service::responses::{
-    AnswerPart, Catalog, CatalogEntry, Door, Finish, InputItem, MessageWindow, MissingThread,
-    Model, ModelAnswer, ModelTurns, NewTurn, NoStatelessTools, Parameters, Piece, Question,
-    StateTools, StatelessSet, ToolChoice, TurnContext, TurnError, TurnRequest, TurnStores,
-    TurnsSettings, UpstreamError,
+    AnswerPart, Catalog, CatalogEntry, Door, Finish, FollowedTurn, InputItem, MessageWindow,
+    MissingThread, Model, ModelAnswer, ModelTurns, NewTurn, NoStatelessTools, Parameters, Piece,
+    Question, StateTools, StatelessSet, ToolChoice, TurnContext, TurnError, TurnRequest,
+    TurnStores, TurnsSettings, UpstreamError,
 };
 use threadkeep::store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, HistoryFrom, JournalEntry, Journaled,
@@ -532,7 +532,9 @@ async fn a_turn_that_follows_an_earlier_response_than_the_last_changes_nothing(r
     let first = turn(&turns, &thread, "one");
     let following = |text: &str, after: &NewTurn| {
         let mut new = turn(&turns, &thread, text);
-        Arc::make_mut(&mut new.request).after = Some(after.id);
+        let created_ms = after.request.created_ms;
+        let id = after.id;
+        Arc::make_mut(&mut new.request).after = Some(FollowedTurn { id, created_ms });
         new
     };
     let second = following("two", &first);

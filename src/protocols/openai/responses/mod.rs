@@ -29,39 +29,43 @@ use crate::service::{ServiceError, ThreadService};
 use crate::store::Clock;
 use body::{Context, read_request};
 use delivery::Delivery;
-use place::Place;
+use place::Placed;
 use stream_query::StreamQuery;
 
 /// `POST /responses`
 pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let turns = request.turns()?;
     let body = ObjectBody::read(request.text()?)?;
-    let digest = digest(&request)?;
+    let digest = request.repeat_digest("threadkeep response")?;
     let context = Context::read(&body)?;
-    let has_context = !matches!(context, Context::None);
-    let Place {
-        thread,
-        missing,
-        after,
-        lent,
-    } = Place::find(&request, context).await?;
+    let fingerprint = fingerprint(request.key(), &body);
+    let created_ms = Clock::system().now_ms();
+    let read = |id: &ResponseId, conversation: &str| {
+        let turn = read_request(&body, id, created_ms, turns.limits(), conversation)?;
+        match turns.catalog().has(&turn.model) {
+            true => Ok(turn),
+            false => Err(OpenAiError::from(TurnError::NoModel)),
+        }
+    };
+    let placed = Placed {
+        request: &request,
+        fingerprint,
+        digest,
+        check: || read(&ResponseId::in_bucket(0, [0; 16]), "").map(drop),
+    };
+    let place = placed.find(context).await?;
+    let thread = place.thread;
     request.note_about(thread);
     let scope = ScopeId::Thread(thread);
-    let fingerprint = fingerprint(request.key(), &body);
-    let repeated = match (digest, has_context && request.is_retry()) {
+    let repeated = match (digest, place.is_found_again && request.is_retry()) {
         (None, true) => turns.repeated(&thread, fingerprint).await?,
         _ => None,
     };
     let entropy = || digest.unwrap_or_else(rand::random);
     let id = repeated.unwrap_or_else(|| turns.response_id(&scope, entropy()));
-    let created_ms = Clock::system().now_ms();
-    let conversation = conversation_of(&thread);
-    let mut turn = read_request(&body, &id, created_ms, turns.limits(), &conversation)?;
+    let mut turn = read(&id, &conversation_of(&thread))?;
     turn.is_repeatable = digest.is_some();
-    turn.after = after;
-    if !turns.catalog().has(&turn.model) {
-        return Err(TurnError::NoModel.into());
-    }
+    turn.after = place.after;
     let threads = &request.protocol.api.service;
     threads.admit(&thread).await?;
     if let Some(window) = &turn.messages {
@@ -70,13 +74,14 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     let new = NewTurn {
         id,
         scope,
-        missing,
-        lent,
+        missing: place.missing,
+        lent: place.lent,
         wait: request.wait(),
         fingerprint,
         request: Arc::new(turn),
     };
-    if has_context {
+    let is_found_again = place.is_found_again;
+    if is_found_again {
         request.note_recognized();
     }
     let (turns, connection) = (turns.clone(), request.connection());
@@ -84,7 +89,7 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     drop((body, request));
     let answer = run(&turns, new).await?;
     // without a key, a repeat is recognized by the conversation
-    Ok(match digest.is_none() && has_context {
+    Ok(match digest.is_none() && is_found_again {
         true => Delivery {
             turns,
             id,
@@ -113,11 +118,6 @@ async fn run(turns: &ModelTurns, new: NewTurn) -> Result<HttpResponse, OpenAiErr
         Status::Failed(failure) => Err(OpenAiError::Failed(failure.clone())),
         _ => Ok(answer(object::of_ended(&ended), ended.is_replay)),
     }
-}
-
-/// The digest of the key by which a repeat names its turn.
-fn digest(request: &OpenAiRequest) -> Result<Option<[u8; 16]>, OpenAiError> {
-    request.repeat_digest("threadkeep response")
 }
 
 /// The digest of a request, which is the same one whether it is streamed or not.

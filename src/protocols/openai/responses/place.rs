@@ -1,6 +1,5 @@
 //! Where a turn takes place.
 
-use crate::domain::scope::ScopeId;
 use crate::domain::{
     Fingerprint, Included, Json, Refusal, ResponseId, ThreadId, TurnToken, member,
 };
@@ -8,9 +7,8 @@ use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::ids::thread_of;
 use crate::protocols::openai::request::OpenAiRequest;
-use crate::service::responses::{MissingThread, TurnError, TurnState, response_of_item};
+use crate::service::responses::{FollowedTurn, MissingThread, TurnError, TurnState};
 use crate::service::{ForkDraft, ServiceError, WriteOptions};
-use crate::store::HistoryFrom;
 
 use super::body::Context;
 
@@ -18,91 +16,109 @@ use super::body::Context;
 pub(super) struct Place {
     pub(super) thread: ThreadId,
     pub(super) missing: MissingThread,
-    /// The response that it follows in this thread.
-    pub(super) after: Option<ResponseId>,
+    /// The turn that it follows in this thread.
+    pub(super) after: Option<FollowedTurn>,
     /// The turn of the thread that the caller holds.
     pub(super) lent: Option<TurnToken>,
+    /// Whether a repeat without a key leads here too.
+    pub(super) is_found_again: bool,
 }
 
-impl Place {
+/// A request for a turn, as far as its place depends on it.
+pub(super) struct Placed<'a, F> {
+    pub(super) request: &'a OpenAiRequest,
+    /// The digest of the request, and that of the key by which a repeat names its turn.
+    pub(super) fingerprint: Fingerprint,
+    pub(super) digest: Option<[u8; 16]>,
+    /// Checks the rest of the request.
+    pub(super) check: F,
+}
+
+impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
     /// The thread of a context, which is made if a turn goes on from an earlier response than the last one.
     ///
     /// # Errors
     /// [`OpenAiError`].
-    pub(super) async fn find(
-        request: &OpenAiRequest,
-        context: Context,
-    ) -> Result<Self, OpenAiError> {
-        let (thread, missing) = match context {
-            Context::Thread(id) => (id, MissingThread::Create(None)),
+    pub(super) async fn find(&self, context: Context) -> Result<Place, OpenAiError> {
+        let request = self.request;
+        let place = |thread, missing, is_found_again| {
+            Ok(Place {
+                thread,
+                missing,
+                after: None,
+                lent: request.turn()?,
+                is_found_again,
+            })
+        };
+        match context {
+            Context::Thread(id) => place(id, MissingThread::Create(None), true),
             Context::Conversation(name) => {
                 let id = thread_of(&name).ok_or(OpenAiError::NoSuchConversation)?;
-                (id, MissingThread::Refuse)
+                place(id, MissingThread::Refuse, true)
             }
-            Context::Previous(previous) => return Self::after(request, previous).await,
+            Context::Previous(previous) => self.after(previous).await,
             Context::None => {
                 let digest = request.repeat_digest("threadkeep conversation of a response")?;
                 let id = digest.map_or_else(ThreadId::random, ThreadId::from_entropy);
                 let ttl = request.turns()?.limits().response_ttl;
-                (id, MissingThread::Create(Some(ttl)))
+                place(id, MissingThread::Create(Some(ttl)), false)
             }
-        };
-        Ok(Self {
-            thread,
-            missing,
-            after: None,
-            lent: request.turn()?,
-        })
+        }
     }
 
     /// The thread of a response if that is the last one there, or if the request is a repeat; else a copy up to the response.
-    async fn after(request: &OpenAiRequest, previous: ResponseId) -> Result<Self, OpenAiError> {
-        let turns = request.turns()?;
+    async fn after(&self, previous: ResponseId) -> Result<Place, OpenAiError> {
+        let (request, turns) = (self.request, self.request.turns()?);
         let state = turns.get(&previous).await?;
         let thread = *state.scope.thread().ok_or(TurnError::NoResponse)?;
-        let place = |thread, after, lent| Self {
+        let followed = FollowedTurn {
+            id: previous,
+            created_ms: state.request.created_ms,
+        };
+        let mut place = Place {
             thread,
             missing: MissingThread::Refuse,
-            after,
-            lent,
+            after: None,
+            lent: request.turn()?,
+            is_found_again: true,
         };
-        if let Some(digest) = super::digest(request)? {
+        if let Some(digest) = self.digest {
             let own = turns.response_id(&state.scope, digest);
             if let Some(scope) = turns.scope_of(&own).await? {
-                let thread = *scope.thread().ok_or(TurnError::NoResponse)?;
-                return Ok(place(thread, None, request.turn()?));
+                place.thread = *scope.thread().ok_or(TurnError::NoResponse)?;
+                return Ok(place);
             }
+        } else if request.is_retry() && turns.repeated(&thread, self.fingerprint).await?.is_some() {
+            return Ok(place);
         }
-        if is_last(request, &state.scope, previous).await? {
-            return Ok(place(thread, Some(previous), request.turn()?));
+        if turns.later_than(&state.scope, followed).await?.is_none() {
+            place.after = Some(followed);
+            return Ok(place);
         }
-        // the turn of the copied thread is not that of the copy
-        Ok(place(fork(request, &thread, &state).await?, None, None))
+        // a copy that nobody uses would stay for a while
+        (self.check)()?;
+        turns.check_room()?;
+        request.protocol.api.service.admit(&thread).await?;
+        let (copy, is_new) = fork(request, &thread, &followed, &state).await?;
+        Ok(Place {
+            thread: copy,
+            after: (!is_new).then_some(followed),
+            // the turn of the copied thread is not that of the copy
+            lent: None,
+            is_found_again: false,
+            ..place
+        })
     }
 }
 
-/// Whether no later response has left items in the conversation.
-async fn is_last(
-    request: &OpenAiRequest,
-    scope: &ScopeId,
-    previous: ResponseId,
-) -> Result<bool, OpenAiError> {
-    let scopes = &request.protocol.scopes;
-    let newest = scopes
-        .history(scope, HistoryFrom::Before(u64::MAX), 1)
-        .await?;
-    let newest = newest.items.first();
-    let later = newest.and_then(|item| response_of_item(item.id.as_str()));
-    Ok(later.is_none_or(|later| later == previous))
-}
-
 /// Makes a thread with the items of another one up to a response, and with its keys and tasks: the same one for a repeat with
-/// the same key.
+/// the same key. Returns it, and whether it is new.
 async fn fork(
     request: &OpenAiRequest,
     source: &ThreadId,
+    followed: &FollowedTurn,
     state: &TurnState,
-) -> Result<ThreadId, OpenAiError> {
+) -> Result<(ThreadId, bool), OpenAiError> {
     let last = state.output.last().and_then(id_of);
     let last = last.or_else(|| state.request.input.last()?.id.parse().ok());
     let place = match last {
@@ -134,7 +150,9 @@ async fn fork(
     let id = api.images.id_near(source, |number| match digest {
         None => ThreadId::random(),
         Some(digest) => {
-            let print = Fingerprint::of(&[b"fork", &digest, &number.to_be_bytes()]);
+            let (followed, place) = (followed.id.to_string(), place.seq.to_be_bytes());
+            let number = number.to_be_bytes();
+            let print = Fingerprint::of(&[&digest, followed.as_bytes(), &place, &number]);
             ThreadId::from_entropy(print.0)
         }
     });
@@ -144,8 +162,9 @@ async fn fork(
         .fork(&api.service, source, &id, &draft, options)
         .await;
     match forked {
-        // nobody else knows the id
-        Ok(_) | Err(ServiceError::Refused(Refusal::ThreadExists)) => Ok(id),
+        // nobody else knows the id: an earlier attempt has made it
+        Ok(_) => Ok((id, true)),
+        Err(ServiceError::Refused(Refusal::ThreadExists)) => Ok((id, false)),
         Err(error) => Err(error.into()),
     }
 }

@@ -598,6 +598,96 @@ async fn a_client_that_sends_a_request_again_by_itself_gets_the_same_turn(server
     assert_eq!(elsewhere["output"][0]["content"][0]["text"], "four");
 }
 
+async fn a_request_sent_again_that_follows_a_response_is_the_same_turn(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script(["one", "two", "three"].map(Reply::text));
+    let first = json!({"model": "m", "input": "first"});
+    let first = run(&program, &first).ok().await.json();
+    let ask = |count: &str| {
+        let body = json!({"model": "m", "previous_response_id": first["id"], "input": "yes"});
+        run(&program, &body).header("x-stainless-retry-count", count)
+    };
+    let gate = upstream.hold();
+    let lost = tokio::spawn(ask("0").try_send());
+    gate.waiting(1).await;
+    lost.abort();
+    drop(lost.await);
+    let again = tokio::spawn(ask("1").ok());
+    gate.open();
+
+    let again = again.await.unwrap().json();
+    assert_eq!(again["output"][0]["content"][0]["text"], "two");
+    assert_eq!(again["conversation"], first["conversation"]);
+    // its answer has arrived, so another request goes on from the first response in a copy
+    until(async || {
+        let next = ask("1").ok().await.json();
+        next["conversation"] != first["conversation"]
+    })
+    .await;
+    assert_eq!(upstream.count(), 3);
+}
+
+async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script(["one", "two", "three"].map(Reply::text));
+    let window = json!({"messages": {"key": "messages"}});
+    let body = |previous: &Value, input: &Value| {
+        json!({
+            "model": "m",
+            "previous_response_id": previous["id"],
+            "input": input,
+            "threadkeep": window,
+        })
+    };
+    let first = run(&program, &body(&Value::Null, &json!("one")))
+        .ok()
+        .await
+        .json();
+    let conversation = first["conversation"]["id"].as_str().unwrap();
+    let path = format!("/conversations/{conversation}/items");
+    let items = json!({"items": [{"type": "message", "role": "user", "content": "aside"}]});
+    program.post(&path, &items).ok().await;
+    let listed = program.conversation(conversation).list("order=asc").await;
+
+    // items that the conversation has already are no new messages
+    let again = json!([listed["data"][0], {"role": "user", "content": "two"}]);
+    let second = run(&program, &body(&first, &again)).ok().await.json();
+
+    assert_eq!(second["conversation"], first["conversation"]);
+    let path = format!(
+        "/v1/threads/{}/state/messages",
+        conversation.replace("conv_", "thrd_")
+    );
+    let messages = server
+        .client()
+        .get(&path)
+        .bearer(API_SECRET)
+        .ok()
+        .await
+        .json();
+    let said: Vec<_> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|said| &said["content"])
+        .collect();
+    assert_eq!(said, ["one", "one", "two", "two"]);
+    // a request that is wrong in other ways makes no copy
+    let mut wrong = body(&first, &json!("three"));
+    wrong["model"] = json!("other");
+    refused(
+        run(&program, &wrong),
+        404,
+        Some("model_not_found"),
+        Some("model"),
+    )
+    .await;
+}
+
 async fn a_response_that_is_deleted_while_it_runs_is_not_run_again(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
@@ -745,6 +835,8 @@ over_both_stores! {
     the_state_keeps_a_window_of_messages_for_pages,
     turns_of_one_conversation_come_one_after_the_other,
     a_client_that_sends_a_request_again_by_itself_gets_the_same_turn,
+    a_request_sent_again_that_follows_a_response_is_the_same_turn,
+    items_of_others_do_not_come_between_a_response_and_the_next,
     a_response_that_is_deleted_while_it_runs_is_not_run_again,
     a_caller_that_holds_the_turn_lends_it_to_the_model,
     a_process_runs_no_more_turns_than_it_may,

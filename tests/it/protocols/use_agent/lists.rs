@@ -57,6 +57,8 @@ async fn threads_are_listed_by_their_newest_messages(server: &Server) {
     for name in &names {
         app.post(&json!({"id": name, "userId": user})).ok().await;
     }
+    // the first message is later than the last thread
+    tokio::time::sleep(Duration::from_millis(2)).await;
     for name in [&names[1], &names[3], &names[0]] {
         app.say(name, "1", &format!("about {name}\nmore")).await;
         tokio::time::sleep(Duration::from_millis(2)).await;
