@@ -8,15 +8,14 @@ use bytes::Bytes;
 use super::course::Course;
 use super::dialogue::messages_of_item;
 use super::error::TurnError;
-use super::items::turn_of_item;
+use super::items::{item_id_of, turn_of_item};
 use super::request::{TurnContext, TurnRequest};
 use super::run::Run;
 use super::stateless::without_image;
 use super::turns::{EndedTurn, Shared};
 use crate::domain::scope::{HistoryItem, ItemId, RecordChange, ScopeId, ScopeWrite};
 use crate::domain::{
-    Access, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status, TurnToken,
-    Write, member,
+    Access, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status, TurnToken, Write,
 };
 use crate::service::{ServiceError, WriteOptions};
 use crate::store::{EndResponse, EndWrite, ScopeParts, StoreError, WriteError};
@@ -266,8 +265,7 @@ impl Ending<'_> {
             window.pushes(said, &self.course.output)
         });
         let output = self.course.output.iter().filter_map(|item| {
-            let id: String = serde_json::from_str(member(item.as_str(), "id")?).ok()?;
-            let (id, value) = (id.parse().ok()?, without_image(item));
+            let (id, value) = (item_id_of(item)?, without_image(item));
             Some(HistoryItem { id, value })
         });
         let items = input.into_iter().chain(output);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::request::FollowedTurn;
+use crate::domain::scope::ItemId;
 use crate::domain::{Json, ResponseId, member};
 use crate::service::tools::Outcome;
 
@@ -20,6 +21,12 @@ pub fn turn_item_id(prefix: &str, response: &ResponseId, created_ms: u64, number
     let response = response.to_string();
     let digits = response.rsplit('_').next().unwrap_or_default();
     format!("{prefix}{digits}{number:0NUMBER_DIGITS$x}")
+}
+
+/// The id of an item, as a history has it.
+pub(crate) fn item_id_of(item: &Json) -> Option<ItemId> {
+    let id: String = serde_json::from_str(member(item.as_str(), "id")?).ok()?;
+    id.parse().ok()
 }
 
 /// The turn that has given an item that id.

@@ -31,6 +31,7 @@ pub use catalog::{Catalog, CatalogEntry};
 pub use dialogue::items_of_message;
 pub use error::TurnError;
 pub use event::{TextKind, TurnEvent};
+pub(crate) use items::item_id_of;
 pub use items::turn_item_id;
 pub use listening::{StreamItem, TurnStream};
 pub use message_window::MessageWindow;

@@ -1,13 +1,11 @@
 //! Where a turn takes place.
 
-use crate::domain::{
-    Fingerprint, Included, Json, Refusal, ResponseId, ThreadId, TurnToken, member,
-};
+use crate::domain::{Fingerprint, Included, Refusal, ResponseId, ThreadId, TurnToken};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::ids::thread_of;
 use crate::protocols::openai::request::OpenAiRequest;
-use crate::service::responses::{FollowedTurn, MissingThread, TurnError, TurnState};
+use crate::service::responses::{FollowedTurn, MissingThread, TurnError, TurnState, item_id_of};
 use crate::service::{ForkDraft, ServiceError, WriteOptions};
 
 use super::body::Context;
@@ -119,7 +117,7 @@ async fn fork(
     followed: &FollowedTurn,
     state: &TurnState,
 ) -> Result<(ThreadId, bool), OpenAiError> {
-    let last = state.output.last().and_then(id_of);
+    let last = state.output.last().and_then(item_id_of);
     let last = last.or_else(|| state.request.input.last()?.id.parse().ok());
     let place = match last {
         Some(last) => {
@@ -167,9 +165,4 @@ async fn fork(
         Err(ServiceError::Refused(Refusal::ThreadExists)) => Ok((id, false)),
         Err(error) => Err(error.into()),
     }
-}
-
-fn id_of(item: &Json) -> Option<crate::domain::scope::ItemId> {
-    let id: String = serde_json::from_str(member(item.as_str(), "id")?).ok()?;
-    id.parse().ok()
 }

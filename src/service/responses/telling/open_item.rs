@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::{Json, elements, member};
+use crate::service::responses::dialogue::text_of;
 use crate::service::responses::event::{TextKind, TurnEvent};
 
 /// An item that has begun and is not done.
@@ -252,10 +253,6 @@ impl OpenItem {
 fn rest_of(text: &str, told: &str) -> Option<String> {
     let rest = text.get(told.len()..)?;
     (!rest.is_empty()).then(|| rest.to_owned())
-}
-
-fn text_of(object: &str, name: &str) -> Option<String> {
-    serde_json::from_str(member(object, name)?).ok()
 }
 
 #[cfg(test)]
