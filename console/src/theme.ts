@@ -1,4 +1,4 @@
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -13,10 +13,17 @@ const stored = (): Theme => {
   }
 };
 
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const isDark = signal(dark.matches);
+dark.addEventListener("change", () => (isDark.value = dark.matches));
+
 export const theme = signal<Theme>(stored());
 
+/** What the choice comes to on this system. */
+export const shownTheme = computed(() => (theme.value === "system" ? (isDark.value ? "dark" : "light") : theme.value));
+
 effect(() => {
-  document.documentElement.dataset["theme"] = theme.value;
+  document.documentElement.dataset["theme"] = shownTheme.value;
   try {
     if (theme.value === "system") localStorage.removeItem(NAME);
     else localStorage.setItem(NAME, theme.value);

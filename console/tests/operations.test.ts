@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, afterEach, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { API_KEY, type Server, api, newContext, newThread, noErrors, openConsole, pageOf, startServer, until, visit } from "./support/console.js";
+import { API_KEY, type Server, api, enter, newContext, newThread, noErrors, openConsole, pageOf, startServer, until, visit } from "./support/console.js";
 
 let server: Server;
 before(async () => {
@@ -198,6 +198,12 @@ test("themes are chosen and kept", async () => {
   assert.equal(await background(), dark);
 
   await page.emulateMedia({ colorScheme: "light" });
+  assert.equal(await background(), dark);
+
+  await enter(page, API_KEY);
+  await page.getByLabel("Theme").selectOption("system");
+  assert.equal(await background(), light);
+  await page.emulateMedia({ colorScheme: "dark" });
   assert.equal(await background(), dark);
 });
 

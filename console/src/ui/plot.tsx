@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { short } from "../format.js";
-import { theme } from "../theme.js";
+import { shownTheme } from "../theme.js";
 
 /** A line of a plot. */
 export interface Line {
@@ -62,7 +62,7 @@ export function Plot({ title, unit, times, lines }: { title: string; unit: strin
       observer.disconnect();
       made.destroy();
     };
-  }, [labels, unit, theme.value]);
+  }, [labels, unit, shownTheme.value]);
 
   useEffect(() => plot.current?.setData([times, ...lines.map(({ values }) => values)] as uPlot.AlignedData), [times]);
 
