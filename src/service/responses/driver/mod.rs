@@ -1,0 +1,130 @@
+//! The driver of a turn.
+
+mod begin;
+mod history;
+mod journal;
+mod lease;
+mod question;
+mod steps;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::begin::Opened;
+use super::broadcast::Progress;
+use super::closing::{Closing, ends_context};
+use super::error::TurnError;
+use super::model::UpstreamError;
+use super::observer::TurnRefusal;
+use super::running::Place;
+use super::turns::{EndedTurn, NewTurn, Shared};
+use crate::domain::scope::ScopeId;
+use crate::domain::{Refusal, ResponseId, TurnToken};
+use crate::service::ServiceError;
+
+/// How often a driver checks whether it still has its turn.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Between attempts to reach a store that fails.
+const RETRY_EVERY: Duration = Duration::from_millis(200);
+
+/// Drives one turn.
+pub(super) struct Driver<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) id: ResponseId,
+    pub(super) scope: &'a ScopeId,
+    token: TurnToken,
+    /// The turn of the thread that the caller holds.
+    lent: Option<TurnToken>,
+    place: &'a Place,
+}
+
+/// Why a driver stops before the end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The turn is another driver's, or has ended.
+    Lost,
+    /// The store refused a step.
+    Refused(Refusal),
+    /// The turn failed, and stays open if that may pass.
+    Upstream(UpstreamError),
+    /// The error for the caller.
+    Error(TurnError),
+}
+
+impl From<ServiceError> for Stop {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Refused(Refusal::TurnLost) => Self::Lost,
+            ServiceError::Refused(refusal) => Self::Refused(refusal),
+            error => Self::Error(error.into()),
+        }
+    }
+}
+
+impl From<TurnError> for Stop {
+    fn from(error: TurnError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Drives a turn until it has a result, and tells that to all that wait.
+pub(super) async fn drive(shared: Arc<Shared>, new: NewTurn, place: Place) {
+    let driver = Driver {
+        shared: &shared,
+        id: new.id,
+        scope: &new.scope,
+        token: TurnToken::random(),
+        lent: new.lent,
+        place: &place,
+    };
+    let result = tokio::select! {
+        result = driver.run(&new) => result,
+        () = shared.running.stop.cancelled() => {
+            driver.release().await;
+            Err(TurnError::Stopping)
+        }
+    };
+    let result = result.map_err(Arc::new);
+    place.broadcast.show(Progress::Done(result));
+}
+
+impl Driver<'_> {
+    /// Drives the turn to its end, or waits for the driver that has it.
+    async fn run(&self, new: &NewTurn) -> Result<EndedTurn, TurnError> {
+        let (run, is_taken_over) = match self.begin(new).await? {
+            Opened::New(run) => (run, false),
+            Opened::TakenOver(run) => (run, true),
+            Opened::Ended(ended) => return Ok(ended),
+        };
+        let history = self.prepare(&run).await?;
+        self.shared.observer.begun(is_taken_over);
+        self.place.broadcast.begin_at(run.telling.first());
+        let here = Progress::Here(Arc::clone(&run.request));
+        self.place.broadcast.show(here);
+        let worked = tokio::select! {
+            worked = self.work(run, &history) => worked,
+            stop = self.until_lost(new.request.context) => Err(stop),
+            () = self.place.ended.cancelled() => Err(Stop::Lost),
+        };
+        match worked {
+            Ok(ended) => Ok(ended),
+            Err(Stop::Lost) => {
+                self.shared.observer.fenced();
+                self.follow().await
+            }
+            Err(Stop::Refused(refusal)) if ends_context(&refusal) => {
+                let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
+                ended.ok_or(TurnError::NoResponse)
+            }
+            Err(Stop::Refused(refusal)) => Err(ServiceError::from(refusal).into()),
+            Err(Stop::Upstream(error)) => Err(TurnError::Failed(error.failure())),
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    /// Counts bytes that this turn holds until its end.
+    fn hold(&self, bytes: usize) -> Result<(), TurnError> {
+        let held = self.place.hold(bytes as u64);
+        held.inspect_err(|_| self.shared.observer.refused(TurnRefusal::TooMany))
+    }
+}

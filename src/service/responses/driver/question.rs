@@ -1,0 +1,109 @@
+//! The question for the model.
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Driver, Stop};
+use crate::domain::{Json, prompt_of};
+use crate::service::responses::catalog::FoundModel;
+use crate::service::responses::model::{Function, ModelAnswer, Question, ToolChoice};
+use crate::service::responses::observer::UpstreamOutcome;
+use crate::service::responses::request::TurnRequest;
+use crate::service::responses::run::Run;
+
+/// Pieces of an answer that wait to be written.
+const PIECES: usize = 64;
+
+/// The parts of a question beyond the turn itself.
+pub(super) struct Asked<'a> {
+    pub(super) model: &'a FoundModel,
+    pub(super) history: &'a [Json],
+    /// The functions that it may call; none if it has to answer.
+    pub(super) functions: Option<&'a [Function]>,
+    pub(super) deadline: Instant,
+}
+
+impl Driver<'_> {
+    /// Has the model answer, and tells the pieces. None: the turn has no time left.
+    pub(super) async fn ask(
+        &self,
+        run: &mut Run,
+        asked: &Asked<'_>,
+    ) -> Result<Option<ModelAnswer>, Stop> {
+        let Run {
+            request,
+            course,
+            telling,
+            ..
+        } = run;
+        let input = request.input.iter().map(|item| item.value.as_str());
+        let output = course.output.iter().map(Json::as_str);
+        let earlier = asked.history.iter().map(Json::as_str);
+        let prompt = prompt_of(earlier.chain(input).chain(output));
+        let may_call = asked.functions.is_some();
+        let question = Question {
+            model: &asked.model.name,
+            instructions: request.instructions.as_deref(),
+            prompt: &prompt,
+            functions: asked.functions.unwrap_or_default(),
+            choice: match (&request.choice, course.steps) {
+                (choice, 0) => choice,
+                (ToolChoice::None, _) => &ToolChoice::None,
+                _ => &ToolChoice::Auto,
+            },
+            parameters: &request.parameters,
+            left: asked.deadline.saturating_duration_since(Instant::now()),
+        };
+        let start = Instant::now();
+        let (sender, mut pieces) = mpsc::channel(PIECES);
+        let sender = telling.is_on().then_some(&sender);
+        let answering = asked.model.upstream.answer(&question, sender);
+        let answering = timeout_at(asked.deadline, answering);
+        tokio::pin!(answering);
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(piece) = pieces.recv() => telling.piece(request, course, may_call, piece),
+                () = telling.due() => self.tell(telling).await?,
+                answer = &mut answering => break answer,
+            }
+        };
+        while let Ok(piece) = pieces.try_recv() {
+            telling.piece(request, course, may_call, piece);
+        }
+        let observer = &self.shared.observer;
+        let (upstream, time) = (&asked.model.upstream_name, start.elapsed());
+        match answer {
+            Ok(Ok(answer)) => {
+                observer.answered(upstream, UpstreamOutcome::Answered, time);
+                observer.used(upstream, &answer.usage);
+                Ok(Some(answer))
+            }
+            Ok(Err(error)) => {
+                observer.answered(upstream, error.outcome(), time);
+                Err(Stop::Upstream(error))
+            }
+            Err(_) => {
+                observer.answered(upstream, UpstreamOutcome::TimedOut, time);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The functions that the model may call.
+pub(super) fn functions(request: &TurnRequest) -> Vec<Function> {
+    let tools = request.state_tools.iter().flat_map(|tools| tools.tools());
+    let own = tools.map(|tool| {
+        let schema = tool.schema().to_string();
+        Function {
+            name: tool.as_str().into(),
+            description: Some(tool.description().into()),
+            parameters: Some(Json::from_compact(schema)),
+            strict: None,
+        }
+    });
+    let own = own.chain(request.stateless.functions());
+    let own = own.map(|own| request.defined(own));
+    own.chain(request.functions.iter().cloned()).collect()
+}
