@@ -46,7 +46,7 @@ pub use cloud_event::{MOST_STATE_BYTES, cloud_event, history_url, state_url};
 pub(crate) use consumers::Purpose;
 #[doc(hidden)]
 pub use consumers::{Failure, Handler, Timing};
-pub use consumers::{Parked, ParkedPage};
+pub use consumers::{Parked, ParkedPage, Pending, PendingList};
 pub use counters::{Count, DeliveryCounters, EventCounters};
 #[doc(hidden)]
 pub use global_stream::{GlobalItem, GlobalStream, Watermark};

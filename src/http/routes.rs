@@ -304,6 +304,11 @@ fn back_end_routes(config: &mut ServiceConfig) {
                 .default_service(not_allowed_for_back_end("GET, HEAD, PATCH, DELETE")),
         )
         .service(
+            web::resource("/v1/webhooks/{id}/pending")
+                .route(get().to(admin::webhooks::get_pending))
+                .route(head().to(admin::webhooks::get_pending)),
+        )
+        .service(
             web::resource("/v1/webhooks/{id}/failed")
                 .route(get().to(admin::webhooks::get_failed))
                 .route(head().to(admin::webhooks::get_failed))

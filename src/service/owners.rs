@@ -41,6 +41,30 @@ impl OwnerService {
         Ok(())
     }
 
+    /// A thread without its state, for a caller that may read it. This is no use of the thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn peek(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Thread>, ServiceError> {
+        let thread = self.owners.peek_thread(id).await?;
+        if let Some(thread) = &thread {
+            access.check(thread.owner.as_ref().map(Owner::tag))?;
+        }
+        Ok(thread)
+    }
+
+    /// The number of all threads. It may count threads that have just ended.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn count_threads(&self) -> Result<u64, ServiceError> {
+        Ok(self.owners.count_threads().await?)
+    }
+
     /// Up to `limit` threads of an owner after a place, the newest first. A page ends early if 1,000 threads were
     /// looked at for it, or if it has over 4 MiB of metadata.
     ///

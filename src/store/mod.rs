@@ -51,7 +51,7 @@ pub use traits::kv::{
     NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, Usage,
 };
 pub use traits::leases::{Heard, Leases};
-pub use traits::ledgers::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers};
+pub use traits::ledgers::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PendingEvents};
 pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};

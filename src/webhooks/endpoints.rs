@@ -16,7 +16,7 @@ use super::sender::Sender;
 use super::shared::{Inner, KIND, WebhookSettings};
 use super::url::{EndpointUrl, EndpointUrlError};
 use crate::domain::{EventId, EventTypes};
-use crate::events::{Events, ParkedPage};
+use crate::events::{Events, ParkedPage, PendingList};
 
 /// Most endpoints that the API creates.
 const MOST: usize = 100;
@@ -164,6 +164,15 @@ impl Webhooks {
             true => Ok(()),
             false => Err(WebhookError::NotFound),
         }
+    }
+
+    /// Up to `limit` deliveries that are to be tried again.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn pending(&self, id: &WebhookId, limit: usize) -> Result<PendingList, WebhookError> {
+        self.get(id).await?;
+        Ok(self.0.events.pending(&id.consumer(), limit).await?)
     }
 
     /// Up to `limit` failed deliveries after that event.

@@ -89,6 +89,7 @@ OF_CLIENT: dict[str, Callable[[Threadkeep], object]] = {
     "webhooks.get(id)": lambda tk: tk.webhooks.get("a"),
     "webhooks.update(id)": lambda tk: tk.webhooks.update("a"),
     "webhooks.delete(id)": lambda tk: tk.webhooks.delete("a"),
+    "webhooks.pending(id)": lambda tk: tk.webhooks.pending("a"),
     "webhooks.failed(id)": lambda tk: first(tk.webhooks.failed("a")),
     "webhooks.replay(id)": lambda tk: tk.webhooks.replay("a"),
     "kv(namespace).get(key)": lambda tk: tk.kv("n").get("a"),

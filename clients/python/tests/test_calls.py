@@ -38,10 +38,10 @@ class Fake:
         # texts, numbers, flags and lists by name: each answer has all of them
         dict.fromkeys(("id", "token", "owner", "name", "life", "reason", "url", "scope", "namespace"), "thrd_x")
         | dict.fromkeys(("version", "size_bytes", "limit_bytes", "ttl_seconds", "value", "limit_keys", "checkpoint"), 1)
-        | dict.fromkeys(("tasks", "unfinished_tasks", "history", "history_bytes", "history_limit_bytes", "replayed"), 1)
+        | dict.fromkeys(("tasks", "unfinished_tasks", "history", "history_bytes", "history_limit_bytes", "replayed", "total"), 1)
         | dict.fromkeys(("complete", "exists", "held", "is_ended", "ended", "deleted"), True)
         | {name: [] for name in ("results", "entries", "unread", "tools", "webhooks", "failed", "namespaces")}
-        | {name: [] for name in ("checkpoints", "messages", "keys", "events", "rights", "settings")}
+        | {name: [] for name in ("checkpoints", "messages", "keys", "events", "rights", "settings", "pending")}
         | {"items": [{"id": "a", "seq": 1, "repeated": False, "value": 1, "at": "2026-01-01T00:00:00Z"}]}
         | {"signed_id": "thrd_x;y", "values": {}, "threads": 1, "archives": 1}
     )

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from threadkeep import Threadkeep
+from threadkeep import PendingDeliveries, Threadkeep
 from threadkeep.webhooks import InvalidSignature, verify
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
@@ -66,6 +66,7 @@ def test_endpoints(tk: Threadkeep) -> None:
     assert tk.webhooks.get(endpoint.id).secret is None
     assert endpoint.id in {webhook.id for webhook in tk.webhooks.list()}
     assert list(tk.webhooks.failed(endpoint.id)) == []
+    assert tk.webhooks.pending(endpoint.id, limit=1) == PendingDeliveries([], 0)
     assert tk.webhooks.replay(endpoint.id) == 0
     tk.webhooks.delete(endpoint.id)
     assert endpoint.id not in {webhook.id for webhook in tk.webhooks.list()}

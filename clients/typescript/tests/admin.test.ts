@@ -68,6 +68,7 @@ test("webhooks are made, changed and deleted", async () => {
   assert.equal((await admin.webhooks.get(webhook.id)).secret ?? undefined, undefined);
   assert.deepEqual((await admin.webhooks.list()).map(({ id }) => id), [webhook.id]);
   assert.deepEqual((await admin.webhooks.failed(webhook.id)).items, []);
+  assert.deepEqual(await admin.webhooks.pending(webhook.id), { pending: [], total: 0 });
   assert.equal(await admin.webhooks.replay(webhook.id), 0);
   await admin.webhooks.delete(webhook.id);
   assert.deepEqual(await admin.webhooks.list(), []);

@@ -87,6 +87,7 @@ export const ofAdmin: Example<Admin> = {
   "webhooks.update(id, change)": (admin) => admin.webhooks.update("a", {}),
   "webhooks.delete(id)": (admin) => admin.webhooks.delete("a"),
   "webhooks.failed(id)": (admin) => admin.webhooks.failed("a"),
+  "webhooks.pending(id)": (admin) => admin.webhooks.pending("a"),
   "webhooks.replay(id)": (admin) => admin.webhooks.replay("a"),
   "owners.get(owner)": (admin) => admin.owners.get("a"),
   "owners.erase(owner)": (admin) => admin.owners.erase("a"),

@@ -16,6 +16,7 @@ mod heartbeat;
 mod held;
 mod open;
 mod parked;
+mod pending;
 mod progress;
 mod record;
 mod slot;
@@ -44,6 +45,7 @@ pub(super) use erased::forget_lives;
 pub use handler::{Failure, Handler};
 pub(super) use heartbeat::forget_abandoned;
 pub use parked::{Parked, ParkedPage};
+pub use pending::{Pending, PendingList};
 pub use timing::Timing;
 
 /// The consumers that this replica has a share in, by name.
@@ -128,6 +130,14 @@ impl Events {
         let backend = &**self.backend();
         backend.drop_ledger(name).await?;
         heartbeat::forget(backend, name).await
+    }
+
+    /// Up to `limit` pending events of a consumer.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingList, StoreError> {
+        pending::list(self, consumer, limit).await
     }
 
     /// Up to `limit` parked events of a consumer, after that one.

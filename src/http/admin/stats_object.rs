@@ -153,6 +153,8 @@ pub(super) struct ThreadSize {
 /// Numbers of this moment.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CountsObject {
+    /// Threads of the store, with some that have just ended; null if the store did not answer.
+    threads: Option<u64>,
     /// Memory that the embedded store takes; null with Redis.
     bytes: Option<u64>,
     /// The most that it may take.
@@ -171,7 +173,8 @@ pub(super) struct EventsObject {
 }
 
 impl StatsObject {
-    pub(super) fn of(report: Report) -> Self {
+    /// A report, with the number of threads that the store has.
+    pub(super) fn of(report: Report, stored_threads: Option<u64>) -> Self {
         let Level {
             store,
             store_bytes,
@@ -209,6 +212,7 @@ impl StatsObject {
                 largest: threads.largest.into_iter().map(ThreadSize::of).collect(),
             },
             counts: CountsObject {
+                threads: stored_threads,
                 bytes: store_bytes,
                 memory_limit_bytes: store_limit_bytes,
                 connections,

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::{EventType, rfc3339};
-use crate::events::Parked;
+use crate::domain::{Event, EventType, rfc3339};
+use crate::events::{Parked, PendingList};
 use crate::webhooks::Endpoint;
 
 /// A webhook endpoint.
@@ -31,9 +31,9 @@ pub(super) struct WebhookList {
     pub(crate) webhooks: Vec<WebhookObject>,
 }
 
-/// An event that the server could not deliver for 24 hours.
+/// An event that was not delivered.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct FailedEvent {
+struct UndeliveredEvent {
     /// Its id.
     event: String,
     r#type: &'static str,
@@ -47,6 +47,14 @@ pub(super) struct FailedEvent {
     time: Option<String>,
     /// The number of attempts.
     attempts: u32,
+}
+
+/// An event that the server could not deliver for 24 hours.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct FailedEvent {
+    #[serde(flatten)]
+    #[schema(inline)]
+    event: UndeliveredEvent,
     #[schema(format = DateTime)]
     first_attempt_at: Option<String>,
     /// Why the last attempt failed.
@@ -60,6 +68,31 @@ pub(super) struct FailedList {
     pub(crate) failed: Vec<FailedEvent>,
     /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
+}
+
+/// An event that the server has yet to deliver.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PendingEvent {
+    #[serde(flatten)]
+    #[schema(inline)]
+    event: UndeliveredEvent,
+    /// When it was tried first; null if it waits for an earlier event of its thread.
+    #[schema(format = DateTime)]
+    first_attempt_at: Option<String>,
+    /// When it is tried next; null if it waits for an earlier event of its thread.
+    #[schema(format = DateTime)]
+    next_attempt_at: Option<String>,
+    /// Why the last attempt failed.
+    last_error: Option<String>,
+}
+
+/// Pending deliveries.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PendingObject {
+    /// Oldest first.
+    pending: Vec<PendingEvent>,
+    /// The number of all that are pending.
+    total: u64,
 }
 
 /// The receipt of a replay.
@@ -90,18 +123,40 @@ impl WebhookObject {
     }
 }
 
-impl FailedEvent {
-    pub(crate) fn of(parked: Parked) -> Self {
-        let event = &parked.event;
+impl UndeliveredEvent {
+    fn of(event: &Event, attempts: u32) -> Self {
         Self {
             event: event.id.to_string(),
             r#type: event.event_type().as_str(),
             thread_id: event.thread().map(ToString::to_string),
             scope: event.is_of_scope().then(|| event.subject.to_string()),
             time: rfc3339(event.time_ms),
-            attempts: parked.attempts,
+            attempts,
+        }
+    }
+}
+
+impl FailedEvent {
+    pub(crate) fn of(parked: Parked) -> Self {
+        Self {
+            event: UndeliveredEvent::of(&parked.event, parked.attempts),
             first_attempt_at: rfc3339(parked.first_attempt_ms),
             last_error: parked.last_error,
+        }
+    }
+}
+
+impl PendingObject {
+    pub(super) fn of(list: PendingList) -> Self {
+        let pending = list.pending.into_iter().map(|pending| PendingEvent {
+            event: UndeliveredEvent::of(&pending.event, pending.attempts),
+            first_attempt_at: pending.first_attempt_ms.and_then(rfc3339),
+            next_attempt_at: pending.next_attempt_ms.and_then(rfc3339),
+            last_error: pending.last_error,
+        });
+        Self {
+            pending: pending.collect(),
+            total: list.total,
         }
     }
 }

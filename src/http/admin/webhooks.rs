@@ -8,13 +8,15 @@ use super::webhook_body::{
     NewWebhookBody, ReplayBody, WebhookPatchBody, read_endpoint_change, read_new_endpoint,
     read_replay,
 };
-use super::webhook_object::{FailedEvent, FailedList, Replayed, WebhookList, WebhookObject};
+use super::webhook_object::{
+    FailedEvent, FailedList, PendingObject, Replayed, WebhookList, WebhookObject,
+};
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::openapi::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::cursor;
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::query::{Nothing, Page, Query};
+use crate::http::request::query::{Most, Nothing, Page, Query};
 use crate::web::ApiError;
 use crate::webhooks::WebhookId;
 
@@ -155,6 +157,36 @@ pub(crate) async fn delete_webhook(
     accepts_json(&request)?;
     api.webhooks.delete(&id_of(&request)?).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// List pending deliveries
+///
+/// Events that the server could not deliver yet and will try again, and events of the same threads that wait for them, oldest
+/// first. If there are more than `limit`, the list has any of them. It may be a few seconds behind.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}/pending",
+    tag = "webhooks",
+    params(
+        ("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Events in the list, 100 by default."),
+    ),
+    responses(
+        (status = 200, description = "Pending deliveries.", body = PendingObject),
+        NotFound,
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_pending(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(most): Query<Most>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    let found = api.webhooks.pending(&id, most.limit()).await?;
+    Ok(json(HttpResponse::Ok(), &PendingObject::of(found)))
 }
 
 /// List failed deliveries

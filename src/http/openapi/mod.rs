@@ -107,6 +107,7 @@ use problems::Problems;
         admin::webhooks::get_webhook,
         admin::webhooks::patch_webhook,
         admin::webhooks::delete_webhook,
+        admin::webhooks::get_pending,
         admin::webhooks::get_failed,
         admin::webhooks::replay_webhook,
         admin::api_keys::get_api_key,

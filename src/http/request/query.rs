@@ -77,9 +77,29 @@ pub(crate) struct Page {
     limit: Option<usize>,
 }
 
+/// `?limit=` of a list without pages.
+#[derive(Debug, Default)]
+pub(crate) struct Most {
+    limit: Option<usize>,
+}
+
+/// `?peek=` of the read of a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// Whether it is no use of the thread.
+    pub(crate) is_peek: bool,
+}
+
 /// The default and the maximum size of a page.
 const LIMIT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
+
+impl Most {
+    /// The size of the list.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LIMIT)
+    }
+}
 
 impl Page {
     /// Whether the request has any of them.
@@ -167,11 +187,30 @@ impl Parameters for Page {
             }
             _ => {
                 let malformed = "must be a whole number from 1 to 1000, given once";
-                let limit = whole(value).and_then(|limit| usize::try_from(limit).ok());
-                let limit = limit.filter(|limit| (1..=LIMIT_MAX).contains(limit));
-                set_once(&mut self.limit, limit, name, malformed)
+                set_once(&mut self.limit, up_to(LIMIT_MAX, value), name, malformed)
             }
         }
+    }
+}
+
+impl Parameters for Most {
+    const NAMES: &'static [&'static str] = &["limit"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let malformed = "must be a whole number from 1 to 100, given once";
+        set_once(&mut self.limit, up_to(LIMIT, value), name, malformed)
+    }
+}
+
+impl Parameters for Reading {
+    const NAMES: &'static [&'static str] = &["peek"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let malformed = "must be true or false, given once";
+        let mut is_peek = self.is_peek.then_some(true);
+        set_once(&mut is_peek, value.parse().ok(), name, malformed)?;
+        self.is_peek = is_peek.unwrap_or_default();
+        Ok(())
     }
 }
 
@@ -208,6 +247,12 @@ fn unknown(name: &str, allowed: &[&str]) -> ApiError {
     ApiError::InvalidParameter(format!(
         "Unknown query parameter `{name}`. Allowed: {allowed}"
     ))
+}
+
+/// A whole number from 1.
+fn up_to(most: usize, value: &str) -> Option<usize> {
+    let number = usize::try_from(whole(value)?).ok()?;
+    (1..=most).contains(&number).then_some(number)
 }
 
 /// A number in digits, without a sign. One beyond 64 bits counts as the largest, which is no limit.

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::back_end::key_for;
 use super::context::RequestContext;
 use super::query::OfNew;
-use crate::domain::{Access, Policy, ThreadId};
+use crate::domain::{Access, Policy, Thread, ThreadId};
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
 use crate::identity::{ApiKey, Behalf, Caller, Source};
-use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
+use crate::service::{CheckpointService, ScopeService, ServiceError, ThreadService, TurnService};
 use crate::web::ApiError;
 
 /// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, for a request that may use it
@@ -79,6 +79,15 @@ impl Target {
             Cow::Borrowed(_) => Cow::Borrowed(&self.api.checkpoints),
             Cow::Owned(threads) => Cow::Owned(self.api.checkpoints.with_threads(threads)),
         }
+    }
+
+    /// The thread without its state, if the caller may read it. This is no use of the thread.
+    ///
+    /// # Errors
+    /// As [`OwnerService::peek`](crate::service::OwnerService::peek).
+    pub(crate) async fn peek(&self) -> Result<Option<Thread>, ServiceError> {
+        let access = self.threads().access();
+        self.api.owners.peek(&self.id, access).await
     }
 
     /// The signed id of a thread.

@@ -15,7 +15,7 @@ use crate::http::request::back_end::key_for;
 use crate::http::request::conditions::{ReadConditions, WriteConditions};
 use crate::http::request::context::{About, Successor};
 use crate::http::request::json_body::JsonBody;
-use crate::http::request::query::{Nothing, OfNew, Query};
+use crate::http::request::query::{Nothing, OfNew, Query, Reading};
 use crate::http::request::target::{Target, behalf, reserves_keys, threads_for};
 use crate::http::request::thread_maker::ThreadMaker;
 use crate::http::schemas::{OfNewParam, WriteHeaders};
@@ -73,7 +73,10 @@ pub(crate) async fn create_thread(
     get,
     path = "/v1/threads/current",
     tag = "threads",
-    params(("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one.")),
+    params(
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+        ("peek" = Option<bool>, Query, description = "`true`: this read does not extend the life of the thread."),
+    ),
     responses(
         (status = 200, description = "The thread; `exists` is false if nothing was written yet.", body = ThreadObject, headers(("etag" = String))),
         (status = 304, description = "The thread still has that tag."),
@@ -83,10 +86,13 @@ pub(crate) async fn create_thread(
 pub(crate) async fn get_thread(
     target: Target,
     conditions: ReadConditions,
-    _: Query<Nothing>,
+    Query(reading): Query<Reading>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
-    let thread = service.get_thread(&target.id).await?;
+    let thread = match reading.is_peek {
+        true => target.peek().await?,
+        false => service.get_thread(&target.id).await?,
+    };
     let policy = service.policy();
     let answer = match &thread {
         Some(thread) => {

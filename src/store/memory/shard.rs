@@ -58,6 +58,11 @@ impl Shard {
         self.slots.len() + self.scopes.len() + self.responses.len() + self.past.len()
     }
 
+    /// The number of threads.
+    pub(super) fn threads(&self) -> u64 {
+        self.listed.threads()
+    }
+
     /// A living thread that the caller may use, its end moved.
     pub(super) fn touch(
         &mut self,
@@ -162,17 +167,15 @@ impl Shard {
         let responses = &mut self.responses;
         let mut step = Step { id, now_ms, past };
         self.slots.change(id, |entry| {
-            let (before, life) = (entry.place(), entry.life());
+            let before = Before::of(entry);
             let changed = change(entry, &mut step);
-            let after = entry.place();
-            note_ended(entry, before, life, responses);
-            if let Some(Place { owner, .. }) = before
+            if let Some(Place { owner, .. }) = before.place
                 && let Some(living) = entry.held()
-                && after.is_none_or(|after| after.owner != owner)
+                && entry.place().is_none_or(|after| after.owner != owner)
             {
                 listed.note_former((*id, living.stamp.life), owner, now_ms);
             }
-            listed.relist(id, before, after);
+            before.relist(id, entry, listed, responses);
             changed
         })
     }
@@ -419,18 +422,36 @@ impl Shard {
     }
 }
 
-/// Notes that a life of an owner's thread has ended, if it has.
-fn note_ended(
-    entry: &Entry,
-    before: Option<Place>,
+/// The places of an entry in the lists before a change.
+struct Before {
+    place: Option<Place>,
     life: Option<Life>,
-    responses: &mut HeldResponses,
-) {
-    if let Some(Place { owner, .. }) = before
-        && let Some(life) = life
-        && entry.life() != Some(life)
-    {
-        responses.note_ended(life, owner);
+}
+
+impl Before {
+    fn of(entry: &Entry) -> Self {
+        Self {
+            place: entry.place(),
+            life: entry.life(),
+        }
+    }
+
+    /// Brings the lists up to date after the change.
+    fn relist(
+        self,
+        id: &ThreadId,
+        entry: &Entry,
+        listed: &mut Listed,
+        responses: &mut HeldResponses,
+    ) {
+        let life = entry.life();
+        if let (Some(Place { owner, .. }), Some(before)) = (self.place, self.life)
+            && life != Some(before)
+        {
+            responses.note_ended(before, owner);
+        }
+        listed.count(self.life.is_some(), life.is_some());
+        listed.relist(id, self.place, entry.place());
     }
 }
 
@@ -442,10 +463,9 @@ fn look_at(
     responses: &mut HeldResponses,
     step: &mut Step<'_>,
 ) -> bool {
-    let (before, life) = (entry.place(), entry.life());
+    let before = Before::of(entry);
     let ended = entry.sweep(step);
-    note_ended(entry, before, life, responses);
-    listed.relist(id, before, entry.place());
+    before.relist(id, entry, listed, responses);
     ended
 }
 

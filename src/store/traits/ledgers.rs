@@ -25,6 +25,15 @@ pub struct Ledger {
     pub signals: LedgerSignals,
 }
 
+/// Some of a consumer's pending events.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PendingEvents {
+    /// With a record each.
+    pub some: Vec<(EventId, Bytes)>,
+    /// The number of all.
+    pub total: u64,
+}
+
 /// Counts of others' changes to a ledger, which the holders of its leases watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LedgerSignals {
@@ -124,6 +133,12 @@ pub trait Ledgers: fmt::Debug + Send + Sync {
         consumer: &str,
         events: &[(EventId, Option<Bytes>)],
     ) -> Result<(), StoreError>;
+
+    /// Up to `limit` pending events, in any order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingEvents, StoreError>;
 
     /// Up to `limit` parked events after that one, by position and then bucket.
     ///

@@ -89,6 +89,18 @@ pub trait Owners: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<ThreadPage<ThreadId>, StoreError>;
 
+    /// A thread as lists show it. This is no use of the thread.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn peek_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError>;
+
+    /// How many threads there are. It may count threads that have just ended.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn count_threads(&self) -> Result<u64, StoreError>;
+
     /// The owner of a thread or, if there is no thread, of its last life. This is no use of the thread.
     ///
     /// # Errors

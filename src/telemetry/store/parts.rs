@@ -28,9 +28,9 @@ use crate::store::{
     HistoryPage, Holding, Images, Imported, ItemPlace, JournalEntry, Journaled, Leases, Ledger,
     LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
     NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace,
-    Owners, Part, PlaceToken, Put, Rates, Reading, Reaped, Registry, ResponseView, Responses,
-    Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError, ThreadOrder,
-    ThreadPage, Told, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reading, Reaped, Registry, ResponseView,
+    Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError,
+    ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 use crate::trace::{self, Phase};
 
@@ -215,6 +215,8 @@ measured! {
             -> Result<ThreadPage<OwnedPlace>, StoreError>;
         list_threads(after: Option<&ThreadId>, limit: usize)
             -> Result<ThreadPage<ThreadId>, StoreError>;
+        peek_thread(id: &ThreadId) -> Result<Option<Thread>, StoreError>;
+        count_threads() -> Result<u64, StoreError>;
         owner_of(id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
         glance_histories(ids: &[ThreadId], opening: usize)
             -> Result<Vec<Option<HistoryGlance>>, StoreError>;
@@ -247,6 +249,7 @@ measured! {
         signals(consumer: &str) -> Result<LedgerSignals, StoreError>;
         forget_events(consumer: &str, events: &[(EventId, Option<Bytes>)])
             -> Result<(), StoreError>;
+        pending(consumer: &str, limit: usize) -> Result<PendingEvents, StoreError>;
         parked(consumer: &str, after: Option<EventId>, limit: usize)
             -> Result<Vec<(EventId, Bytes)>, StoreError>;
         replay(consumer: &str, records: &[(EventId, Bytes)]) -> Result<u64, StoreError>;

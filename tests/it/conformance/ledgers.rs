@@ -1,10 +1,11 @@
 //! The progress of durable consumers: stored as a whole, and only by the holder of the lease.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
 use threadkeep::domain::{EventId, Position};
-use threadkeep::store::{Holding, Ledger, LedgerChange, LedgerSignals};
+use threadkeep::store::{Holding, Ledger, LedgerChange, LedgerSignals, PendingEvents};
 
 use super::room::Room;
 
@@ -53,6 +54,10 @@ async fn load(room: &Room) -> Ledger {
     let mut ledger = ledger.unwrap();
     ledger.pending.sort_unstable();
     ledger
+}
+
+async fn pending(room: &Room, limit: usize) -> PendingEvents {
+    room.backend.pending(CONSUMER, limit).await.unwrap()
 }
 
 async fn parked(room: &Room) -> Vec<(EventId, Bytes)> {
@@ -211,6 +216,28 @@ async fn pending_events_are_tried_again_and_then_done_or_parked(room: Room) {
     let ledger = load(&room).await;
     assert_eq!(ledger.pending, [(two, record("second"))]);
     assert_eq!(parked(&room).await, [(three, record("given up"))]);
+}
+
+async fn some_pending_events_are_listed_with_the_number_of_all(room: Room) {
+    assert_eq!(pending(&room, 10).await, PendingEvents::default());
+    open(&room, CONSUMER).await;
+    hold(&room, "me").await;
+    let all: Vec<_> = (0..300)
+        .map(|number| (event(3, number, 0), record(&number.to_string())))
+        .collect();
+    let change = LedgerChange {
+        pending: all.clone(),
+        ..LedgerChange::default()
+    };
+    commit(&room, &change).await;
+
+    for limit in [1, 100, 299, 300, 1_000] {
+        let found = pending(&room, limit).await;
+        assert_eq!(found.total, 300);
+        let distinct: HashSet<_> = found.some.iter().collect();
+        assert_eq!(distinct.len(), limit.min(300), "of at most {limit}");
+        assert!(distinct.iter().all(|event| all.contains(event)));
+    }
 }
 
 async fn only_who_holds_the_lease_writes(room: Room) {
@@ -453,6 +480,7 @@ super::over_every_store! {
     what_comes_late_moves_no_cursor_back,
     a_change_of_nothing_changes_nothing,
     pending_events_are_tried_again_and_then_done_or_parked,
+    some_pending_events_are_listed_with_the_number_of_all,
     only_who_holds_the_lease_writes,
     who_renews_the_lease_goes_on_writing,
     a_dropped_consumer_leaves_nothing,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use threadkeep::domain::scope::{ScopeId, ScopeWrite};
 use threadkeep::domain::{
-    Access, MetadataChange, Owner, OwnerChange, Refusal, Slice, TakeTurn, ThreadId, TurnToken,
-    Write, Written,
+    Access, MetadataChange, Owner, OwnerChange, Policy, Refusal, Slice, TakeTurn, ThreadId,
+    TurnToken, Write, Written,
 };
 use threadkeep::service::{ServiceError, WriteOptions};
 use threadkeep::store::{
@@ -315,6 +315,50 @@ async fn others_are_refused_by_every_call_and_change_nothing(room: Room) {
     assert_eq!((scope.stamp, scope.kv_bytes), (now.stamp, now.kv_bytes));
 }
 
+async fn a_thread_that_is_peeked_at_ends_no_later(room: Room) {
+    let thread = owned(&room, "ann").await;
+    let before = thread.thread().await.unwrap();
+    let peek = async || room.backend.peek_thread(&thread.id).await.unwrap();
+    room.advance(600 * SECOND);
+
+    let peeked = peek().await.unwrap();
+    assert_eq!((peeked.stamp, &peeked.owner), (before.stamp, &before.owner));
+    assert!(
+        peeked.expires_ms <= before.expires_ms + 2,
+        "{peeked:?} {before:?}"
+    );
+    room.advance(Policy::THREAD.ttl - 600 * SECOND);
+    assert_eq!(peek().await, None);
+    let none = room.backend.peek_thread(&room.subject().id).await;
+    assert_eq!(none.unwrap(), None);
+}
+
+async fn threads_are_counted_with_and_without_owners(room: Room) {
+    let count = async || room.backend.count_threads().await.unwrap();
+    assert_eq!(count().await, 0);
+    let mut threads = Vec::new();
+    for number in 0..20 {
+        let thread = match number % 2 {
+            0 => room.subject(),
+            _ => owned(&room, "ann").await,
+        };
+        thread.merge(&[set("k", "1")]).await;
+        threads.push(thread);
+    }
+    assert_eq!(count().await, 20);
+
+    for thread in &threads[..5] {
+        thread.destroy().await;
+    }
+    assert_eq!(count().await, 15);
+    // reads, refused writes and writes to a tombstone make no thread
+    room.subject().state().await;
+    assert_eq!(count().await, 15);
+    room.advance(2 * Policy::THREAD.ttl);
+    while room.reap().await.ended > 0 {}
+    assert_eq!(count().await, 0);
+}
+
 async fn the_owner_and_a_back_end_are_not_refused(room: Room) {
     for access in [Access::All, of("ann")] {
         let thread = owned(&room, "ann").await;
@@ -600,6 +644,8 @@ super::over_every_store! {
     the_first_write_of_an_owner_binds_a_thread,
     of_owners_who_write_at_once_one_gets_the_thread,
     others_are_refused_by_every_call_and_change_nothing,
+    a_thread_that_is_peeked_at_ends_no_later,
+    threads_are_counted_with_and_without_owners,
     the_owner_and_a_back_end_are_not_refused,
     threads_without_an_owner_are_everybodys,
     a_turn_or_a_scope_binds_no_thread,

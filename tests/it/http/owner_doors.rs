@@ -224,6 +224,7 @@ fn doors(id: &str) -> Vec<Door> {
     let call = json!({"id": "call_1", "type": "function", "function": {"name": "kv_list", "arguments": "{}"}});
     let doors: Vec<(Method, &str, Option<Value>)> = vec![
         (Method::GET, "", None),
+        (Method::GET, "?peek=true", None),
         (Method::GET, "/state", None),
         (Method::HEAD, "/state", None),
         (Method::GET, "/state/secret", None),

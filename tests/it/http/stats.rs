@@ -133,6 +133,7 @@ async fn requests_and_calls_are_counted_with_their_times(backend: Backend) {
     assert_eq!(stats["counts"]["bytes"].is_u64(), has_memory);
     let store = if has_memory { "memory" } else { "redis" };
     assert_eq!(replica["store"], store);
+    assert!(stats["counts"]["threads"].as_u64() >= Some(1), "{stats}");
     assert!(stats["counts"]["connections"].as_u64() >= Some(1));
 }
 

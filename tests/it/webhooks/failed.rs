@@ -1,4 +1,4 @@
-//! Failed deliveries: over HTTP, by replicas that give up at once.
+//! Failed and pending deliveries: over HTTP, by replicas that give up at once.
 
 use std::time::Duration;
 
@@ -90,6 +90,58 @@ async fn what_was_given_up_is_listed_and_replayed(room: Room) {
     assert_eq!(failed(&api, id, "").await["failed"], json!([]));
 }
 
+async fn what_is_to_be_tried_again_is_listed(room: Room) {
+    let api = in_process::giving_up_after(Duration::from_secs(3_600), &room).0;
+    let receiver = Receiver::start().await;
+    let types = ["thread.created", "thread.updated"];
+    let new = json!({"url": receiver.url("/a"), "events": types});
+    let (_, made) = send(&api, Method::POST, "", &new).await;
+    let id = made["id"].as_str().unwrap();
+    let pending = async |query: &str| {
+        let path = format!("/{id}/pending{query}");
+        send(&api, Method::GET, &path, &Value::Null).await.1
+    };
+    assert_eq!(pending("").await, json!({"pending": [], "total": 0}));
+
+    receiver.set("/a", Mood::Failing(500));
+    let threads = [room.subject(), room.subject()];
+    for thread in &threads {
+        thread.merge(&[set("k", "1")]).await;
+        thread.merge(&[set("k", "2")]).await;
+    }
+    until(async || pending("").await["total"] == 4).await;
+
+    let list = pending("").await;
+    let (tried, waiting): (Vec<_>, Vec<_>) = list["pending"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .partition(|event| event["attempts"] != 0);
+    assert_eq!((tried.len(), waiting.len()), (2, 2), "{list}");
+    for event in tried {
+        assert_eq!(event["type"], "thread.created");
+        assert_eq!(event["last_error"], "it answered 500");
+        assert!(event["next_attempt_at"].as_str() > event["first_attempt_at"].as_str());
+    }
+    for event in waiting {
+        assert_eq!(event["type"], "thread.updated");
+        let nothing = ["first_attempt_at", "next_attempt_at", "last_error"];
+        assert!(
+            nothing.iter().all(|member| event[member].is_null()),
+            "{event}"
+        );
+    }
+    let one = pending("?limit=1").await;
+    assert_eq!(
+        (one["pending"].as_array().unwrap().len(), &one["total"]),
+        (1, &json!(4))
+    );
+
+    receiver.set("/a", Mood::Well);
+    receiver.await_taken("/a", 4).await;
+    until(async || pending("").await["total"] == 0).await;
+}
+
 async fn what_is_malformed_is_refused(room: Room) {
     let api = api(&room);
     let new = json!({"url": "https://a.example", "events": ["thread.created"]});
@@ -101,6 +153,8 @@ async fn what_is_malformed_is_refused(room: Room) {
         ("failed?limit=0", Value::Null, "invalid_parameter"),
         ("failed?limit=1001", Value::Null, "invalid_parameter"),
         ("failed?after=1", Value::Null, "invalid_parameter"),
+        ("pending?limit=101", Value::Null, "invalid_parameter"),
+        ("pending?cursor=x", Value::Null, "invalid_parameter"),
         ("replay", json!({"events": []}), "invalid_parameter"),
         ("replay", json!({"events": ["evt_1"]}), "invalid_parameter"),
         ("replay", json!({"events": "evt_1"}), "invalid_parameter"),
@@ -121,5 +175,6 @@ async fn what_is_malformed_is_refused(room: Room) {
 
 over_every_store!(
     what_was_given_up_is_listed_and_replayed,
+    what_is_to_be_tried_again_is_listed,
     what_is_malformed_is_refused,
 );

@@ -15,6 +15,7 @@ class Webhooks(Handle[Place]):
     get = blocking(webhooks.get)
     update = blocking(webhooks.update)
     delete = blocking(webhooks.delete)
+    pending = blocking(webhooks.pending)
     failed = iterating(webhooks.failed)
     replay = blocking(webhooks.replay)
 
@@ -27,5 +28,6 @@ class AsyncWebhooks(AsyncHandle[Place]):
     get = awaitable(webhooks.get)
     update = awaitable(webhooks.update)
     delete = awaitable(webhooks.delete)
+    pending = awaitable(webhooks.pending)
     failed = async_iterating(webhooks.failed)
     replay = awaitable(webhooks.replay)

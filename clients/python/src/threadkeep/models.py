@@ -301,6 +301,29 @@ class FailedDelivery(Model):
 
 
 @dataclass(frozen=True)
+class PendingDelivery(Model):
+    """An event that is to be delivered again, or waits for an earlier event of its thread."""
+
+    event: str
+    type: str
+    attempts: int
+    last_error: str | None = None
+    thread_id: str | None = None
+    scope: str | None = None
+    time: str | None = None
+    first_attempt_at: datetime | None = None
+    next_attempt_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class PendingDeliveries:
+    """Some pending events, and the number of all."""
+
+    pending: list[PendingDelivery]
+    total: int
+
+
+@dataclass(frozen=True)
 class ApiKey(Model):
     """The name and the rights of an API key."""
 

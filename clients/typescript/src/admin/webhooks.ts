@@ -24,7 +24,7 @@ export interface Webhook {
   secret?: string | null;
 }
 
-export interface FailedDelivery {
+export interface PendingDelivery {
   event: string;
   type: WebhookEventType;
   threadId?: string | null;
@@ -32,6 +32,11 @@ export interface FailedDelivery {
   time?: string | null;
   attempts: number;
   firstAttemptAt?: string | null;
+  nextAttemptAt?: string | null;
+  lastError?: string | null;
+}
+
+export interface FailedDelivery extends Omit<PendingDelivery, "nextAttemptAt"> {
   lastError: string;
 }
 
@@ -54,6 +59,8 @@ export interface Webhooks {
     o?: CallOptions,
   ): Promise<Webhook>;
   delete(id: string, o?: CallOptions): Promise<void>;
+  /** Some events that are to be delivered again, and the number of all. */
+  pending(id: string, o?: CallOptions): Promise<{ pending: PendingDelivery[]; total: number }>;
   failed(
     id: string,
     o?: CallOptions & { cursor?: string | undefined; limit?: number | undefined },
@@ -84,6 +91,11 @@ export const webhooksOf = (requests: Requests): Webhooks => ({
 
   async delete(id, o) {
     await requests.delete(at(id), o);
+  },
+
+  async pending(id, o) {
+    const { pending, total } = await requests.get(at(id) + "/pending", o);
+    return { pending: pending.map(camel<PendingDelivery>), total };
   },
 
   failed: (id, { cursor, limit, ...o } = {}) =>

@@ -12,7 +12,9 @@ use crate::store::memory::budget::Part;
 use crate::store::memory::deployment::leases::Pool;
 use crate::store::memory::{MemoryStore, SHARDS};
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
-use crate::store::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, StoreError};
+use crate::store::{
+    Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PendingEvents, StoreError,
+};
 
 /// The shared work and its progress, behind one lock, so that only the holder of the lease stores progress.
 #[derive(Debug, Default)]
@@ -231,6 +233,17 @@ impl Ledgers for MemoryStore {
             book.signals.erasures += 1;
         }
         Ok(())
+    }
+
+    async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingEvents, StoreError> {
+        let work = self.0.work();
+        let pending = work.books.get(consumer).map(|book| &book.pending.by_place);
+        Ok(
+            pending.map_or_else(PendingEvents::default, |pending| PendingEvents {
+                some: pending.iter().take(limit).map(listed).collect(),
+                total: pending.len() as u64,
+            }),
+        )
     }
 
     async fn parked(

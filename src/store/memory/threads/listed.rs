@@ -1,4 +1,4 @@
-//! The threads of each owner, by their times.
+//! The threads of each owner, by their times, and the number of all.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,6 +18,8 @@ pub(crate) struct Place {
 /// The lists of all owners, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
+    /// The number of threads, with and without owners.
+    threads: u64,
     updated: BTreeSet<(OwnerTag, OwnedPlace)>,
     created: BTreeSet<(OwnerTag, OwnedPlace)>,
     /// Threads that had another owner, and until when, for as long as their remembered answers may name it.
@@ -30,6 +32,15 @@ pub(crate) struct Listed {
 type Former = (OwnerTag, u64, ThreadId, Life);
 
 impl Listed {
+    pub(crate) fn threads(&self) -> u64 {
+        self.threads
+    }
+
+    /// Counts a thread that was or was not there before a change, and is or is not after it.
+    pub(crate) fn count(&mut self, before: bool, after: bool) {
+        self.threads = self.threads + u64::from(after) - u64::from(before);
+    }
+
     /// Moves a thread from one place to another; no place if it has no owner, or does not exist.
     pub(crate) fn relist(&mut self, id: &ThreadId, before: Option<Place>, after: Option<Place>) {
         if before == after {

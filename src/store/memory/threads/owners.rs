@@ -1,6 +1,7 @@
 //! Lists of threads.
 
 use std::cmp::Reverse;
+use std::iter;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -73,6 +74,15 @@ impl Owners for MemoryStore {
             threads: self.described(ids.into_iter(), |id| id),
             next,
         })
+    }
+
+    async fn peek_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        let found = self.described(iter::once(id), |id| id).pop();
+        Ok(found.map(|(_, thread)| thread))
+    }
+
+    async fn count_threads(&self) -> Result<u64, StoreError> {
+        Ok(self.0.each().map(|shard| shard.threads()).sum())
     }
 
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError> {

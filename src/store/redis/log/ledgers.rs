@@ -1,5 +1,7 @@
 //! The ledgers of durable consumers.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use redis::Value;
@@ -13,7 +15,9 @@ use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, array, integer, text};
 use crate::store::redis::unreadable::Unreadable;
 use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
-use crate::store::{Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, StoreError};
+use crate::store::{
+    Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PendingEvents, StoreError,
+};
 
 #[async_trait]
 impl Ledgers for RedisStore {
@@ -156,6 +160,32 @@ impl Ledgers for RedisStore {
         }
         // a repeat is one more erasure, which changes nothing for the holders of leases
         self.link.calls().write_idempotent(cmd).await.map(drop)
+    }
+
+    async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingEvents, StoreError> {
+        let keys = self.names.consumer(consumer);
+        let mut size = command("HLEN");
+        size.arg(&keys.pending);
+        let total = integer(&self.link.calls().read(size).await?)?;
+        let (mut some, mut cursor) = (HashMap::new(), "0".to_owned());
+        // a part of the hash may be empty, and one that is moved may come twice
+        while some.len() < limit {
+            let mut scan = command("HSCAN");
+            scan.arg(&keys.pending).arg(&cursor).arg("COUNT").arg(limit);
+            let reply = array(self.link.calls().read(scan).await?)?;
+            let [next, found] = <[Value; 2]>::try_from(reply).map_err(|_| UNKNOWN)?;
+            let found = array(found)?;
+            let found = found
+                .chunks_exact(2)
+                .map(|pair| record((pair[0].clone(), pair[1].clone())));
+            some.extend(self.unreadable.skip("pending events", found));
+            cursor = text(&next)?.to_owned();
+            if cursor == "0" {
+                break;
+            }
+        }
+        let some = some.into_iter().take(limit).collect();
+        Ok(PendingEvents { some, total })
     }
 
     async fn parked(

@@ -2,6 +2,7 @@
 //! page asks all buckets for some of theirs.
 
 use std::collections::HashMap;
+use std::slice;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -77,6 +78,18 @@ impl Owners for RedisStore {
             threads: present(&ids, heads),
             next,
         })
+    }
+
+    async fn peek_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        let heads = self.heads(slice::from_ref(id), None).await?;
+        Ok(heads.into_iter().next().flatten())
+    }
+
+    async fn count_threads(&self) -> Result<u64, StoreError> {
+        let buckets = self.names.buckets().iter();
+        let sizes = buckets.map(|bucket| size_of(&bucket.deadlines));
+        let sizes = self.link.calls().read_many(sizes).await?;
+        sizes.iter().map(integer).sum()
     }
 
     async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError> {
@@ -167,6 +180,13 @@ impl Owners for RedisStore {
     }
 }
 
+/// Asks for the size of a sorted set.
+fn size_of(key: &str) -> Command {
+    let mut cmd = command("ZCARD");
+    cmd.arg(key);
+    cmd
+}
+
 impl RedisStore {
     /// The object of each of those threads that lives, and is still the owner's.
     async fn heads(
@@ -207,13 +227,9 @@ impl RedisStore {
     /// Lists the ids of threads that a server of an earlier version made: a bucket has as many ids as deadlines.
     async fn index_ids(&self) -> Result<(), StoreError> {
         let buckets = self.names.buckets();
-        let sizes = buckets.iter().flat_map(|bucket| {
-            [&bucket.deadlines, &bucket.ids].map(|key| {
-                let mut cmd = command("ZCARD");
-                cmd.arg(key);
-                cmd
-            })
-        });
+        let sizes = buckets
+            .iter()
+            .flat_map(|bucket| [&bucket.deadlines, &bucket.ids].map(|key| size_of(key)));
         let sizes = self.link.calls().read_many(sizes).await?;
         for (bucket, sizes) in buckets.iter().zip(sizes.chunks(2)) {
             if integer(&sizes[0])? <= integer(&sizes[1])? {

@@ -8,7 +8,7 @@ from typing import Any
 from .._flow import Emit, Flow, Items
 from .._json import encode
 from .._place import Place, QueryValue, segment
-from ..models import FailedDelivery, Webhook
+from ..models import FailedDelivery, PendingDeliveries, PendingDelivery, Webhook
 from .receipts import done, received
 
 KEEP = "keep"
@@ -53,6 +53,12 @@ def update(
 def delete(place: Place, id: str) -> Flow[None]:
     """Deletes an endpoint."""
     yield from done(place.write("DELETE", f"/v1/webhooks/{segment(id)}", is_repeatable=False))
+
+
+def pending(place: Place, id: str, *, limit: int = 100) -> Flow[PendingDeliveries]:
+    """Up to ``limit`` events, 100 at most, that are to be delivered again, and the number of all."""
+    found = yield from received(place.read(f"/v1/webhooks/{segment(id)}/pending", {"limit": limit}))
+    return PendingDeliveries([PendingDelivery.of(delivery) for delivery in found["pending"]], found["total"])
 
 
 def failed(place: Place, id: str) -> Items[FailedDelivery]:
