@@ -36,5 +36,12 @@ export function ago(ms: number): string {
   return `${count(Math.floor(seconds / 86_400))} d ago`;
 }
 
+/** A time of this day on a clock of 24 hours. */
+export function clockTime(ms: number, hasSeconds = true): string {
+  const date = new Date(ms);
+  const parts = [date.getHours(), date.getMinutes(), ...(hasSeconds ? [date.getSeconds()] : [])];
+  return parts.map((part) => String(part).padStart(2, "0")).join(":");
+}
+
 /** The middle of an id left out. */
 export const shortId = (id: string) => (id.length > 18 ? `${id.slice(0, 11)}…${id.slice(-4)}` : id);

@@ -1,6 +1,6 @@
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type Problem, asProblem } from "./api/problem.js";
-import { returns } from "./api/request.js";
+import { isReachable, returns } from "./api/request.js";
 
 export interface Loaded<T> {
   value: T | undefined;
@@ -29,4 +29,20 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: un
     return () => controller.abort();
   }, [...inputs, again, returns.value]);
   return { ...state, reload };
+}
+
+/** The same, and again every `ms` milliseconds while the tab is shown. */
+export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[], ms: number): Loaded<T> {
+  const loaded = useLoad(load, inputs);
+  const { reload } = loaded;
+  const isLoading = useRef(true);
+  isLoading.current = loaded.isLoading;
+  useEffect(() => {
+    const timer = setInterval(() => {
+      // an answer that takes longer than this is waited for
+      if (!isLoading.current && !document.hidden && isReachable.value) reload();
+    }, ms);
+    return () => clearInterval(timer);
+  }, [ms, reload]);
+  return loaded;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
-import { type Server, api, newThread, noErrors, openConsole, pageOf, push, startServer, until } from "./support/console.js";
+import { API_KEY, type Server, api, newThread, noErrors, openConsole, pageOf, push, startServer, until } from "./support/console.js";
 
 let server: Server;
 before(async () => {
@@ -30,7 +30,7 @@ test("a thread with messages opens as a conversation, which follows new messages
 test("a message is pushed", async () => {
   const id = await newThread(server, { state: {} });
   const page = await openConsole(server, pageOf(id, "chat"));
-  await page.getByText("No key of this thread holds messages.").waitFor();
+  await page.getByText("Neither a key nor the history of this thread holds messages.").waitFor();
 
   await page.getByLabel("Role").selectOption("assistant");
   await page.getByLabel("Message").fill('Quotes " and \\ stay');
@@ -70,4 +70,153 @@ test("a history of messages is a conversation", async () => {
 
   await api(server, "POST", `/v1/threads/${id}/history`, { id: "m2", value: { role: "user", content: "A later item" } });
   await page.getByRole("log").getByText("A later item").waitFor();
+});
+
+/** A thread with these items in its history. */
+async function withHistory(...values: unknown[]): Promise<string> {
+  const id = await newThread(server);
+  for (const [i, value] of values.entries()) await api(server, "POST", `/v1/threads/${id}/history`, { id: `h${i}`, value });
+  return id;
+}
+
+/** Opens a thread without naming a part of it, and waits for its conversation. */
+async function openChat(id: string) {
+  const page = await openConsole(server, pageOf(id));
+  const chat = page.getByRole("log");
+  await chat.waitFor();
+  return { page, chat, bubble: (text: string) => chat.getByRole("listitem").filter({ hasText: text }) };
+}
+
+test("messages that LangChain stores are shown with their text, and a thread with a history of them opens on it", async () => {
+  const stored = (type: string, content: unknown, more = {}) => ({
+    type,
+    data: { content, additional_kwargs: {}, response_metadata: {}, type, name: null, id: null, ...more },
+  });
+  const call = { name: "weather", args: { city: "Oslo" }, id: "call_1", type: "tool_call" };
+  const id = await withHistory(
+    stored("human", "How is Oslo?"),
+    stored("ai", "", { tool_calls: [call], invalid_tool_calls: [] }),
+    stored("tool", "Sunny", { tool_call_id: "call_1" }),
+    stored("ai", [{ type: "text", text: "It is sunny." }], { tool_calls: [] }),
+  );
+
+  const { chat, bubble } = await openChat(id);
+
+  for (const [text, side] of [["How is Oslo?", "user"], ["tool_calls", "assistant"], ["Sunny", "other"], ["It is sunny.", "assistant"]] as const)
+    await bubble(text).and(chat.locator(`.bubble.${side}`)).first().waitFor();
+  assert.equal(await chat.getByRole("listitem").count(), 4);
+  assert.equal(await chat.locator("summary", { hasText: "invalid_tool_calls" }).count(), 0);
+});
+
+test("items of Responses among messages are shown as the calls and results that they are", async () => {
+  const items = [
+    { type: "message", role: "user", content: [{ type: "input_text", text: "Book the train" }] },
+    { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "The user wants a train." }], encrypted_content: "gAAAA" },
+    { type: "function_call", id: "fc_1", call_id: "call_1", name: "book", arguments: '{"train": "R20"}', status: "completed" },
+    { type: "function_call_output", id: "fco_1", call_id: "call_1", output: "Booked, seat 12", status: "completed" },
+    { type: "mcp_call", id: "mcp_1", server_label: "memory", name: "kv_write", arguments: '{"key":"seat"}', output: "written", error: null, status: "completed" },
+    { type: "web_search_call", id: "ws_1", status: "completed", action: { type: "search", query: "trains to Oslo" } },
+    { type: "image_generation_call", id: "ig_1", status: "completed", result: "aW1hZ2U=" },
+    { type: "message", role: "assistant", content: [{ type: "output_text", text: "You have seat 12." }] },
+  ];
+  for (const id of [await withHistory(...items), await newThread(server, { state: { items } })]) {
+    const { page, chat, bubble } = await openChat(id);
+
+    await bubble("You have seat 12.").waitFor();
+    assert.equal(await chat.getByRole("listitem").count(), items.length);
+    await bubble("reasoning").getByText("The user wants a train.").waitFor();
+    await bubble("call of book, call_1").getByText('{"train": "R20"}').waitFor();
+    await bubble("result of call_1").getByText("Booked, seat 12").waitFor();
+    await bubble("call of kv_write").getByText('{"key":"seat"}').waitFor();
+    await bubble("call of kv_write").getByText("written").waitFor();
+    await bubble("web search call").getByText('"query": "trains to Oslo"').waitFor();
+    await bubble("image generation call").locator("summary", { hasText: "result" }).waitFor();
+    await page.close();
+  }
+});
+
+test("a turn that ends with a call is a conversation, and definitions of tools are not one", async () => {
+  const calls = [
+    { type: "function_call", call_id: "call_1", name: "book", arguments: "{}" },
+    { type: "function_call_output", call_id: "call_1", output: [{ type: "input_text", text: "Booked" }] },
+  ];
+  const tools = [{ type: "function", function: { name: "book", parameters: {} } }];
+  const id = await newThread(server, { state: { calls: [{ role: "user", content: "Book" }, ...calls], tools } });
+
+  const { page, bubble } = await openChat(id);
+
+  await bubble("result of call_1").getByText("Booked").waitFor();
+  assert.equal(await page.getByLabel("Conversation").count(), 0);
+});
+
+test("a history of AgentKit is a conversation", async () => {
+  const id = await withHistory(
+    { kind: "user", id: "u1", content: "Is it raining?", timestamp: "2026-01-01T00:00:00.000Z" },
+    {
+      kind: "agent",
+      result: {
+        agentName: "Forecaster",
+        output: [
+          { type: "tool_call", role: "assistant", stop_reason: "tool", tools: [{ type: "tool", id: "t1", name: "radar", input: { city: "Oslo" } }] },
+          { type: "text", role: "assistant", content: "No, it is dry.", stop_reason: "stop" },
+        ],
+        toolCalls: [{ type: "tool_result", role: "tool_result", tool: { type: "tool", id: "t1", name: "radar", input: {} }, content: { data: "dry" }, stop_reason: "tool" }],
+        createdAt: "2026-01-01T00:00:01.000Z",
+      },
+    },
+    { kind: "step", note: "another item" },
+  );
+
+  const { chat, bubble } = await openChat(id);
+
+  await bubble("Is it raining?").and(chat.locator(".bubble.user")).waitFor();
+  const agent = bubble("No, it is dry.").and(chat.locator(".bubble.assistant"));
+  await agent.getByText("agent Forecaster").waitFor();
+  await agent.locator("summary", { hasText: "tool_call" }).first().click();
+  await agent.getByText('"name": "radar"').waitFor();
+  await agent.locator("summary", { hasText: "toolCalls" }).waitFor();
+  // no bubble is empty
+  await bubble("value").waitFor();
+});
+
+test("a thread without messages opens on its state, and stays there", async () => {
+  const id = await newThread(server, { state: { n: 1 } });
+  await api(server, "POST", `/v1/threads/${id}/history`, { id: "a", value: { step: 1 } });
+  const page = await openConsole(server, pageOf(id));
+  await page.getByRole("treeitem").filter({ hasText: '"n"' }).waitFor();
+
+  await push(server, id, "user", "A first message");
+
+  await page.getByRole("treeitem").filter({ hasText: '"messages"' }).waitFor();
+  assert.equal(await page.getByRole("log").count(), 0);
+});
+
+test("messages are found by their text", async () => {
+  const id = await newThread(server, { state: { messages: [{ role: "user", content: "An apple" }, { role: "assistant", content: "A pear" }] } });
+  const { page, chat } = await openChat(id);
+  await page.keyboard.press("/");
+  await page.keyboard.type("PEAR");
+
+  await until("one is left", async () => (await chat.getByRole("listitem").count()) === 1);
+  await chat.getByText("A pear").waitFor();
+  await page.getByLabel("Find a message").fill("plum");
+  await page.getByText("No message contains this text.").waitFor();
+});
+
+test("text that is stored as escapes is read as characters, and edited as it is stored", async () => {
+  const stored = '{"greeting":"\\u4f60\\u597d","quoted":"\\u0022\\u005c","pair":"\\ud83d\\ude00"}';
+  const id = await newThread(server, '{"metadata":{"title":"\\u4f60\\u597d"}}');
+  await api(server, "PUT", `/v1/threads/${id}/state/text`, stored);
+  const page = await openConsole(server, pageOf(id, "state"));
+  await page.locator(".chip", { hasText: 'title: "你好"' }).waitFor();
+  await page.getByRole("treeitem").filter({ hasText: '"text"' }).click();
+  for (const text of ['"你好"', '"\\u0022\\u005c"', '"😀"']) await page.locator(".tree-value", { hasText: text }).waitFor();
+
+  await page.getByRole("button", { name: "Edit text" }).click();
+  const box = page.getByRole("dialog").getByRole("textbox");
+  assert.equal((await box.inputValue()).replaceAll(/\s/g, ""), stored);
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  const response = await fetch(`${server.url}/v1/threads/${id}/state/text`, { headers: { authorization: `Bearer ${API_KEY}` } });
+  assert.equal(await response.text(), stored);
 });

@@ -52,6 +52,30 @@ test("controls and marks of direction are shown as escapes, and text from right 
   assert.ok(key!.x < value!.x);
 });
 
+test("characters that browsers show nothing for are shown as escapes, and emoji stay as they are", async () => {
+  const hidden: [text: string, shown: string][] = [
+    ["tags \u{e0041}\u{e0042}", "tags \\u{e0041}\\u{e0042}"],
+    ["selectors \u{e0100}\u{e01ef}", "selectors \\u{e0100}\\u{e01ef}"],
+    ["a\u180eb\u034fc\u3164d\u115fe", "a\\u180eb\\u034fc\\u3164d\\u115fe"],
+    ["a\ufe0fb\u200dc", "a\\ufe0fb\\u200dc"],
+    ["👍\ufe0f\ufe0f \u200d👍", "👍\ufe0f\\ufe0f \\u200d👍"],
+    ["👨\u200d👩\u200d👧 ❤\ufe0f 👍🏽 1\ufe0f\u20e3 🇳🇴", "👨\u200d👩\u200d👧 ❤\ufe0f 👍🏽 1\ufe0f\u20e3 🇳🇴"],
+  ];
+  const id = await newThread(server, { state: Object.fromEntries(hidden.map(([text], i) => [`key-${i}`, text])) });
+  const page = await openConsole(server, pageOf(id, "state"));
+  for (const [i, [, shown]] of hidden.entries())
+    assert.equal(await page.getByRole("treeitem").filter({ hasText: `"key-${i}"` }).locator(".tree-value").textContent(), JSON.stringify(shown).replaceAll("\\\\", "\\"));
+
+  // each code point that browsers show nothing for, after a letter
+  const all = Array.from({ length: 0x10ffff }, (_, code) => code).filter((code) => (code < 0xd800 || code > 0xdfff) && /\p{Default_Ignorable_Code_Point}|\p{Bidi_Control}/u.test(String.fromCodePoint(code)));
+  assert.ok(all.length > 4_000);
+  await api(server, "PUT", `/v1/threads/${id}/state/all`, JSON.stringify(all.map((code) => "x" + String.fromCodePoint(code)).join("")));
+  await page.getByRole("treeitem").filter({ hasText: '"all"' }).click();
+  const text = (await page.getByRole("dialog").getByLabel("Value", { exact: true }).textContent())!;
+  assert.match(text, /^"(x\\u(\{[0-9a-f]{5}\}|[0-9a-f]{4}))+"$/);
+  assert.equal(text.split("x").length, all.length + 1);
+});
+
 test("a state of 512 levels opens level by level", async () => {
   const levels = 511; // and the state itself
   const id = await newThread(server);
@@ -153,7 +177,7 @@ test("a list of 100,000 threads does not make the page stall", { skip: STORE !==
 
   const stall = await longestStall(page, async () => {
     await visit(page, "#/threads");
-    await page.getByText("so far; scroll for more").waitFor();
+    await page.getByText("so far, in order of id").waitFor();
     await until(
       "all threads were read",
       async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
+import type { Page } from "playwright-core";
 import { API_KEY, type Server, api, hashOf, newContext, newThread, noErrors, openConsole, pageOf, startServer, visit } from "./support/console.js";
 
 let server: Server;
@@ -12,7 +13,7 @@ before(async () => {
 });
 afterEach(noErrors);
 
-const titles = async (page: Awaited<ReturnType<typeof openConsole>>) => (await page.locator(".thread-row .thread-meta").allTextContents()).map((text) => text.trim());
+const titles = async (page: Page) => (await page.locator(".thread-row .thread-meta").allTextContents()).map((text) => text.trim());
 
 test("threads are listed with the newest first", async () => {
   const page = await openConsole(server, "#/threads");
@@ -42,6 +43,66 @@ test("a list is filtered by owner and by metadata", async () => {
   await page.getByLabel("has the text").fill("Nothing");
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByText("No thread fits.").waitFor();
+});
+
+/** Answers lists of threads instead of the service: as many threads would take the test minutes to create. */
+async function answerLists(page: Page, pages: number, items: (page: number) => object[]): Promise<{ count: number }> {
+  const requests = { count: 0 };
+  await page.route("**/v1/threads?*", (route) => {
+    requests.count++;
+    const number = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);
+    return route.fulfill({ json: { threads: items(number), next_cursor: number + 1 < pages ? String(number + 1) : null } });
+  });
+  return requests;
+}
+
+const listed = (number: number, updated_at = "2026-01-01T00:00:00.000Z") => ({
+  id: `thrd_${String(number).padStart(32, "0")}`,
+  exists: true,
+  version: 1,
+  size_bytes: 2,
+  limit_bytes: 1_048_576,
+  keys: 0,
+  metadata: { title: `Thread ${number}` },
+  created_at: updated_at,
+  updated_at,
+  expires_at: "2100-01-01T00:00:00.000Z",
+  ttl_seconds: 3_600,
+});
+
+test("a search among many threads says how far it is, and goes on", async () => {
+  const page = await openConsole(server, "#/events");
+  // a page looks at 1,000 threads; that of number 70 has the only one that fits
+  const requests = await answerLists(page, 100, (number) => (number === 70 ? [listed(70_000)] : []));
+  await visit(page, "#/threads");
+  await page.getByLabel("Metadata key").fill("title");
+  await page.getByLabel("has the text").fill("Thread 70000");
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  await page.getByText(/^0 threads so far among up to .* looked through/).waitFor();
+  const first = requests.count;
+  assert.ok(first <= 100, `${first} requests`);
+
+  await page.getByRole("button", { name: "Search on" }).click();
+
+  await page.locator(".thread-row", { hasText: "Thread 70000" }).waitFor();
+  await page.getByText("1 thread, newest first").waitFor();
+  assert.ok(requests.count - first <= 50, `${requests.count} requests`);
+});
+
+test("a long list is in order of id until all of it was read", async () => {
+  const page = await openConsole(server, "#/events");
+  // the last thread of the list is the newest
+  await answerLists(page, 15, (number) => Array.from({ length: 100 }, (_, i) => listed(100 * number + i, new Date(Date.UTC(2026, 0, 1, 0, 0, 100 * number + i)).toISOString())));
+  await visit(page, "#/threads");
+  await page.getByText("1,000 threads so far, in order of id").waitFor();
+  assert.equal((await titles(page))[0], 'title: "Thread 0"');
+
+  await page.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
+
+  await page.getByText("1,500 threads, newest first").waitFor();
+  await page.locator("main").evaluate((main) => main.scrollTo(0, 0));
+  await page.locator(".thread-row", { hasText: "Thread 1499" }).waitFor();
+  assert.equal((await titles(page))[0], 'title: "Thread 1499"');
 });
 
 test("an id opens its thread, and the address has a hash of it only", async () => {

@@ -57,6 +57,17 @@ export interface FailedEvent {
   last_error: string;
 }
 
+/** An event that the server tries again, or that waits for one of these. */
+export interface PendingEvent {
+  event: string;
+  type: string;
+  thread_id?: string;
+  scope?: string;
+  attempts: number;
+  next_attempt_at: string | null;
+  last_error: string | null;
+}
+
 export interface Archive {
   id: string;
   life: string;

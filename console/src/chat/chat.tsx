@@ -1,21 +1,30 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count } from "../format.js";
 import { pretty } from "../json/pretty.js";
-import { visible } from "../json/visible.js";
+import { readable, visible } from "../json/visible.js";
 import { Copy } from "../ui/copy.js";
-import { messageOf } from "./messages.js";
+import { type Message, type Part, messageOf } from "./messages.js";
 
 /** Messages that are shown at once. */
 const WINDOW = 60;
 /** Units of a text before it is folded. */
 const FOLD = 1_500;
 const OPEN_MAX = 200_000;
+/** Units of a part that is not text. */
+const PART_MAX = 30_000;
+/** Units of the name of a role, or of a call's tool. */
+const ROLE_MAX = 120;
 
-/** A conversation: the newest messages, and earlier ones on demand. It stays at the end while one looks at the end. */
-export function Chat({ messages, name }: { messages: readonly string[]; name: string }) {
+/**
+ * A conversation: the newest messages, and earlier ones on demand. It stays at the end while one looks at the end. With a text to
+ * find, it has the messages that contain it.
+ */
+export function Chat({ messages: all, name, isSearched = false }: { messages: readonly string[]; name: string; isSearched?: boolean }) {
   const [shown, setShown] = useState(WINDOW);
+  const [search, setSearch] = useState("");
   const ref = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  const messages = useMemo(() => found(all, search), [all, search]);
   const first = Math.max(0, messages.length - shown);
 
   useLayoutEffect(() => {
@@ -30,35 +39,52 @@ export function Chat({ messages, name }: { messages: readonly string[]; name: st
   }, [messages.length]);
 
   return (
-    <div class="chat" ref={ref} role="log" aria-label={name} tabIndex={0}>
-      {first > 0 && (
-        <button type="button" onClick={() => setShown(shown + WINDOW)}>
-          Show {count(Math.min(WINDOW, first))} earlier of {count(first)}
-        </button>
+    <>
+      {isSearched && (
+        <label class="field">
+          <span>Find a message</span>
+          <input type="search" data-search value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        </label>
       )}
-      <ol start={first}>
-        {messages.slice(first).map((message, i) => (
-          <Bubble key={first + i} json={message} index={first + i} />
-        ))}
-      </ol>
-    </div>
+      {search && messages.length === 0 && <p class="dim">No message contains this text.</p>}
+      <div class="chat" ref={ref} role="log" aria-label={name} tabIndex={0}>
+        {first > 0 && (
+          <button type="button" onClick={() => setShown(shown + WINDOW)}>
+            Show {count(Math.min(WINDOW, first))} earlier of {count(first)}
+          </button>
+        )}
+        <ol>
+          {messages.slice(first).map(({ json, index }) => (
+            <Bubble key={index} json={json} index={index} />
+          ))}
+        </ol>
+      </div>
+    </>
   );
 }
 
-const sideOf = (role: string) => (/^(user|human)$/.test(role) ? "user" : /^(assistant|ai|model)$/.test(role) ? "assistant" : "other");
+/** The messages that contain a text, whatever its case, with their places. */
+function found(messages: readonly string[], search: string): { json: string; index: number }[] {
+  const wanted = search.trim().toLowerCase();
+  const all = messages.map((json, index) => ({ json, index }));
+  return wanted ? all.filter(({ json }) => contains(messageOf(json), wanted)) : all;
+}
+
+const contains = ({ role, text, parts }: Message, wanted: string) =>
+  [role, text, ...parts.map(({ json }) => readable(json))].some((text) => text.toLowerCase().includes(wanted));
 
 function Bubble({ json, index }: { json: string; index: number }) {
   const message = useMemo(() => messageOf(json), [json]);
   return (
-    <li class={`bubble ${sideOf(message.role)}`}>
+    <li class={`bubble ${message.side}`}>
       <div class="bubble-head">
-        <bdi class="role">{visible(message.role.slice(0, 40))}</bdi>
+        <bdi class="role">{visible(message.role.slice(0, ROLE_MAX))}</bdi>
         <span class="dim">{index}</span>
         <Copy text={message.json} name={`message ${index}`} />
       </div>
       {message.text && <Folded text={message.text} />}
       {message.parts.map((part, i) => (
-        <Part key={i} name={part.name} json={part.json} />
+        <PartBox key={i} part={part} />
       ))}
     </li>
   );
@@ -82,17 +108,20 @@ function Folded({ text }: { text: string }) {
   );
 }
 
-/** A part that is not text, closed at first. */
-function Part({ name, json }: { name: string; json: string }) {
-  const [isOpen, setOpen] = useState(false);
+/** A part that is not text. It is closed at first, unless the message is about it. */
+function PartBox({ part: { name, json, text, isOpen: isWanted = false } }: { part: Part }) {
+  const isOpenAtFirst = isWanted && json.length <= FOLD;
+  const [isOpen, setOpen] = useState(isOpenAtFirst);
+  const part = text ?? (json.length > PART_MAX ? json : pretty(json));
+  const shown = part.length > PART_MAX ? part.slice(0, PART_MAX) + "…" : part;
   return (
-    <details class="part" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="part" open={isOpenAtFirst} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <bdi>{visible(name.slice(0, 60))}</bdi>
       </summary>
       {isOpen && (
         <pre tabIndex={0} dir="auto" aria-label={name}>
-          {visible(json.length > FOLD * 20 ? json.slice(0, FOLD * 20) + "…" : pretty(json))}
+          {text === undefined ? readable(shown) : visible(shown)}
         </pre>
       )}
     </details>

@@ -1,75 +1,125 @@
 import { Doc } from "../json/rows.js";
-import { decoded, kindAt, member } from "../json/text.js";
+import { elementsOf, kindAt, membersOf, stringOf } from "../json/text.js";
+import { itemOf, kindOf } from "./items.js";
 
-/** A message of a conversation, in the forms of model providers, LangChain and the AI SDK. */
+/** A message of a conversation, in the forms of model providers, LangChain, the AI SDK and AgentKit, or an item among messages. */
 export interface Message {
+  /** Its role, or what else it is. */
   role: string;
+  side: "user" | "assistant" | "other";
   /** Its text; empty if it has none. */
   text: string;
-  /** Its other parts, as JSON text: calls of tools, results, images. */
-  parts: { name: string; json: string }[];
+  /** Its other parts: calls of tools, results, images. */
+  parts: Part[];
   /** The whole message as JSON text. */
   json: string;
 }
+
+export interface Part {
+  name: string;
+  json: string;
+  /** The text of a string, which may be JSON again. */
+  text?: string;
+  /** Whether the message is about it, so that it is shown at once. */
+  isOpen?: boolean;
+}
+
+type Members = ReadonlyMap<string, string>;
 
 /** Elements that are looked at to tell whether an array holds messages. */
 const SAMPLE = 5;
 
 /** Names that LangChain gives to roles in `type`. */
-const LANGCHAIN = new Set(["human", "ai", "system", "tool", "function", "developer"]);
+const LANGCHAIN = new Set(["human", "ai", "system", "tool", "function", "developer", "remove"]);
 
-/** The messages in a value, as JSON texts: an array whose first and last elements have a role. */
+/** Parts of a message next to its content. */
+const PARTS = /^(tool_calls|invalid_tool_calls|toolInvocations|toolCalls|function_call|tool_call_id|reasoning_content|refusal|error)$/;
+
+/** The messages in a value, as JSON texts: an array whose first and last elements are messages, or items among these. */
 export function messagesOf(doc: Doc): string[] | undefined {
   if (kindAt(doc.text, 0) !== "array") return undefined;
   const elements = doc.children(doc.root);
   if (elements.length === 0) return undefined;
   const ends = [...elements.slice(0, SAMPLE), ...elements.slice(-SAMPLE)];
-  if (!ends.every(({ value }) => roleOf(doc.slice(value)))) return undefined;
+  if (!ends.every(({ value }) => isMessage(doc.slice(value)))) return undefined;
   return elements.map(({ value }) => doc.slice(value));
 }
 
-/** The role of a message, if the text is one. */
-export function roleOf(json: string): string | undefined {
-  if (kindAt(json, 0) !== "object") return undefined;
-  const root = { start: 0, end: json.length };
-  const text = (name: string) => {
-    const span = member(json, root, name);
-    return span && kindAt(json, span.start) === "string" ? decoded(json, span) : undefined;
-  };
-  const role = text("role");
-  if (role !== undefined) return role;
-  const type = text("type");
-  return type !== undefined && LANGCHAIN.has(type) ? type : undefined;
+/** Whether a text is a message, or an item among messages. */
+export function isMessage(json: string): boolean {
+  if (kindAt(json, 0) !== "object") return false;
+  const members = membersOf(json);
+  return (formOf(members) ?? kindOf(members)) !== undefined;
 }
 
+/** A message's role, and the members that its content is in. */
+interface Form {
+  role: string;
+  body: Members;
+}
+
+function formOf(members: Members): Form | undefined {
+  const role = stringOf(members.get("role"));
+  if (role !== undefined) return { role, body: members };
+  const type = stringOf(members.get("type"));
+  return (type === undefined ? undefined : ofLangChain(type, members)) ?? ofAgentKit(members);
+}
+
+/** `{"type": "human", "content": ..}`, the same within `data` as in stored messages, or within `kwargs` as in stored objects. */
+function ofLangChain(type: string, members: Members): Form | undefined {
+  const data = members.get("data") ?? "";
+  if (LANGCHAIN.has(type) && kindAt(data, 0) === "object") return { role: type, body: membersOf(data) };
+  if (LANGCHAIN.has(type) && members.has("content")) return { role: type, body: members };
+  const kwargs = members.get("kwargs") ?? "";
+  if (type !== "constructor" || kindAt(kwargs, 0) !== "object") return undefined;
+  const body = membersOf(kwargs);
+  const role = stringOf(body.get("type"));
+  return role !== undefined && LANGCHAIN.has(role) && body.has("content") ? { role, body } : undefined;
+}
+
+/** `{"kind": "user", "content": ..}` and `{"kind": "agent", "result": {..}}`, as AgentKit's histories have them. */
+function ofAgentKit(members: Members): Form | undefined {
+  const kind = stringOf(members.get("kind"));
+  if (kind === "user" && members.has("content")) return { role: kind, body: members };
+  const result = members.get("result") ?? "";
+  if (kind !== "agent" || kindAt(result, 0) !== "object") return undefined;
+  const body = membersOf(result);
+  const name = stringOf(body.get("agentName"));
+  return { role: name ? `agent ${name}` : "agent", body };
+}
+
+const sideOf = (role: string) =>
+  /^(user|human)$/.test(role) ? "user" : /^(assistant|ai|model|agent( .*)?)$/s.test(role) ? "assistant" : "other";
+
 export function messageOf(json: string): Message {
-  const message: Message = { role: roleOf(json) ?? "?", text: "", parts: [], json };
-  if (kindAt(json, 0) !== "object") return { ...message, parts: [{ name: "value", json }] };
-  const doc = new Doc(json);
-  const texts: string[] = [];
-  for (const { key, value } of doc.children(doc.root)) {
-    const name = decoded(json, key!);
-    const raw = doc.slice(value);
-    if (name === "content" || name === "parts" || name === "text") read(raw, name, texts, message.parts);
-    else if (/^(tool_calls|toolInvocations|function_call|tool_call_id|reasoning_content|refusal|error)$/.test(name) && raw !== "null") {
-      message.parts.push({ name, json: raw });
+  const members: Members = kindAt(json, 0) === "object" ? membersOf(json) : new Map();
+  const form = formOf(members);
+  const kind = form ? undefined : kindOf(members);
+  const message: Message = kind ? itemOf(kind, members, json) : { role: form?.role ?? "?", side: sideOf(form?.role ?? "?"), text: "", parts: [], json };
+  if (form) {
+    const texts: string[] = [];
+    for (const [name, raw] of form.body) {
+      if (name === "content" || name === "parts" || name === "text") read(raw, name, texts, message.parts);
+      else if (name === "output") readOutput(raw, texts, message.parts);
+      else if (PARTS.test(name) && !/^(null|\[\]|"")$/.test(raw)) message.parts.push({ name, json: raw });
     }
+    message.text = texts.join("\n\n");
   }
-  message.text = texts.join("\n\n");
+  // no message may look as if it were empty
+  if (!message.text && message.parts.length === 0) message.parts.push({ name: form || kind ? "message" : "value", json });
   return message;
 }
 
 /** Reads content: text, or parts of which some are text. */
-function read(raw: string, name: string, texts: string[], parts: Message["parts"]): void {
+function read(raw: string, name: string, texts: string[], parts: Part[]): void {
   const kind = kindAt(raw, 0);
   if (kind === "string") {
-    texts.push(decoded(raw, { start: 0, end: raw.length }));
+    const text = stringOf(raw);
+    if (text) texts.push(text);
   } else if (kind === "array") {
-    const doc = new Doc(raw);
-    for (const { value } of doc.children(doc.root)) {
-      const part = doc.slice(value);
-      const text = kindAt(part, 0) === "string" ? { start: 0, end: part.length } : textIn(part);
-      if (text) texts.push(decoded(part, text));
+    for (const part of elementsOf(raw)) {
+      const text = stringOf(part) ?? textIn(part);
+      if (text !== undefined) texts.push(text);
       else parts.push({ name: typeOf(part) ?? name, json: part });
     }
   } else if (raw !== "null") {
@@ -77,15 +127,22 @@ function read(raw: string, name: string, texts: string[], parts: Message["parts"
   }
 }
 
-function textIn(part: string) {
-  if (kindAt(part, 0) !== "object") return undefined;
-  const root = { start: 0, end: part.length };
-  const text = member(part, root, "text");
-  return text && kindAt(part, text.start) === "string" && /^(text|input_text|output_text)$/.test(typeOf(part) ?? "text") ? text : undefined;
+/** Reads the messages of an agent's result: texts, calls of tools and their results. */
+function readOutput(raw: string, texts: string[], parts: Part[]): void {
+  if (kindAt(raw, 0) !== "array") return void parts.push({ name: "output", json: raw });
+  for (const part of elementsOf(raw)) {
+    const type = typeOf(part);
+    const content = type === "text" ? membersOf(part).get("content") : undefined;
+    if (content !== undefined) read(content, "content", texts, parts);
+    else parts.push({ name: type ?? "output", json: part });
+  }
+}
+
+function textIn(part: string): string | undefined {
+  const text = kindAt(part, 0) === "object" ? stringOf(membersOf(part).get("text")) : undefined;
+  return text !== undefined && /^(text|input_text|output_text|summary_text|reasoning_text)$/.test(typeOf(part) ?? "text") ? text : undefined;
 }
 
 function typeOf(part: string): string | undefined {
-  if (kindAt(part, 0) !== "object") return undefined;
-  const type = member(part, { start: 0, end: part.length }, "type");
-  return type && kindAt(part, type.start) === "string" ? decoded(part, type) : undefined;
+  return kindAt(part, 0) === "object" ? stringOf(membersOf(part).get("type")) : undefined;
 }

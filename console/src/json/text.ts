@@ -111,6 +111,16 @@ export function membersOf(text: string): Map<string, string> {
   return new Map(named.map(({ key, value }) => [decoded(text, key!), text.slice(value.start, value.end)]));
 }
 
+/** The elements of an array as texts. */
+export function elementsOf(text: string): string[] {
+  return children(text, { start: skip(text, 0), end: text.length }).map(({ value }) => text.slice(value.start, value.end));
+}
+
+/** The text of a JSON string; undefined for other values. */
+export function stringOf(json: string | undefined): string | undefined {
+  return json !== undefined && kindAt(json, 0) === "string" ? decoded(json, { start: 0, end: json.length }) : undefined;
+}
+
 /** Bytes of a text in UTF-8. */
 export function bytesOf(text: string): number {
   let bytes = text.length;

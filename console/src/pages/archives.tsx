@@ -7,7 +7,7 @@ import { conversations } from "../chat/conversations.js";
 import { Chat } from "../chat/chat.js";
 import { bytes, count, shortId } from "../format.js";
 import { hrefOfArchive, hrefOfThread, isThreadId } from "../ids.js";
-import { excerpt } from "../json/visible.js";
+import { excerpt, readableExcerpt } from "../json/visible.js";
 import { useLoad } from "../load.js";
 import { go } from "../route.js";
 import { can } from "../session.js";
@@ -98,7 +98,12 @@ export function ArchivesPage() {
       )}
       <p class="dim" role="status">
         {count(archives.length)} {archives.length === 1 ? "archive" : "archives"}
-        {cursor ? " so far; scroll for more" : ""}
+        {cursor ? " so far" : ""}, the oldest end first{" "}
+        {cursor && (
+          <button type="button" onClick={nearEnd}>
+            Read on
+          </button>
+        )}
       </p>
       <VirtualList
         name="Archives"
@@ -113,7 +118,7 @@ export function ArchivesPage() {
                 <code>{shortId(archive.id)}</code>
                 <span class="chip">{archive.reason}</span>
                 <span>{bytes(archive.size_bytes)}</span>
-                <bdi class="grow ellipsis dim">{archive.metadata === "{}" ? "" : excerpt(archive.metadata, 200)}</bdi>
+                <bdi class="grow ellipsis dim">{archive.metadata === "{}" ? "" : readableExcerpt(archive.metadata, 200)}</bdi>
                 <Ago at={archive.ended_at} />
               </a>
             </div>
@@ -171,7 +176,7 @@ export function ArchivePage({ id }: { id: string }) {
             <div class="wide">
               <dt>Metadata</dt>
               <dd>
-                <bdi class="break">{excerpt(value.metadata, 400)}</bdi>
+                <bdi class="break">{readableExcerpt(value.metadata, 400)}</bdi>
               </dd>
             </div>
           </dl>

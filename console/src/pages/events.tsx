@@ -5,7 +5,7 @@ import { EVENT_TYPES } from "../api/types.js";
 import { count, shortId } from "../format.js";
 import { membersOf } from "../json/text.js";
 import { pretty } from "../json/pretty.js";
-import { excerpt, visible } from "../json/visible.js";
+import { excerpt, readable } from "../json/visible.js";
 import { can } from "../session.js";
 import { Copy, ThreadId } from "../ui/copy.js";
 import { Dialog } from "../ui/dialog.js";
@@ -142,7 +142,7 @@ export function EventsPage() {
           </div>
           {shown.json.length <= PRETTY_MAX ? (
             <pre class="whole" dir="ltr" tabIndex={0} aria-label="Event as JSON">
-              {visible(pretty(shown.json))}
+              {readable(pretty(shown.json))}
             </pre>
           ) : (
             <div class="whole" data-scroller>

@@ -52,10 +52,10 @@ export function OverviewPage() {
             <Tile name="Latency, 99 %" value={short(newest.latency.p99)} unit="ms" />
             <Tile name="Store, 99 %" value={short(newest.store.p99)} unit="ms" />
             {snapshot.threads !== undefined && <Tile name="Threads" value={count(snapshot.threads)} />}
-            {snapshot.created !== undefined && <Tile name="Threads created" value={count(snapshot.created)} />}
-            {snapshot.ended !== undefined && <Tile name="Threads ended" value={count(snapshot.ended)} />}
-            {sizes.p50 !== null && <Tile name="State size, median" value={bytes(sizes.p50)} />}
-            {sizes.p99 !== null && <Tile name="State size, 99 %" value={bytes(sizes.p99)} />}
+            {snapshot.created !== undefined && <Tile name="Threads created since the start" value={count(snapshot.created)} />}
+            {snapshot.ended !== undefined && <Tile name="Threads ended since the start" value={count(snapshot.ended)} />}
+            {sizes.p50 !== null && <Tile name="State size since the start, median" value={bytes(sizes.p50)} />}
+            {sizes.p99 !== null && <Tile name="State size since the start, 99 %" value={bytes(sizes.p99)} />}
             {snapshot.memoryBytes !== undefined && (
               <div>
                 <dt>Memory of the store</dt>
@@ -109,6 +109,18 @@ export function OverviewPage() {
               />
             )}
             {snapshot.threads !== undefined && <Plot title="Threads" unit="" times={times} lines={[line("threads", ({ threads }) => threads)]} />}
+            {snapshot.sizes && (
+              <Plot
+                title="State sizes after writes"
+                unit="KiB"
+                times={times}
+                lines={[
+                  line("median", ({ sizes }) => kib(sizes.p50)),
+                  line("90 %", ({ sizes }) => kib(sizes.p90)),
+                  line("99 %", ({ sizes }) => kib(sizes.p99)),
+                ]}
+              />
+            )}
             {snapshot.memoryBytes !== undefined && (
               <Plot title="Memory of the store" unit="MiB" times={times} lines={[line("used", ({ memoryBytes }) => memoryBytes && memoryBytes / 2 ** 20)]} />
             )}
@@ -129,6 +141,8 @@ export function OverviewPage() {
     </>
   );
 }
+
+const kib = (bytes: number | null) => bytes && bytes / 2 ** 10;
 
 function Tile({ name, value, unit = "" }: { name: string; value: string; unit?: string }) {
   return (

@@ -8,9 +8,10 @@ import { threadOf } from "../api/threads.js";
 import type { Thread } from "../api/types.js";
 import { messageOf } from "../chat/messages.js";
 import { curl } from "../curl.js";
+import { clockTime } from "../format.js";
 import { hrefOfThread } from "../ids.js";
 import { Doc } from "../json/rows.js";
-import { children, member } from "../json/text.js";
+import { elementsOf, member } from "../json/text.js";
 import { visible } from "../json/visible.js";
 import { can } from "../session.js";
 import { Command, ThreadId } from "../ui/copy.js";
@@ -74,7 +75,7 @@ function Panes({ thread }: { thread: Thread }) {
   const [problem, setProblem] = useState<Problem>();
   const signed = [`x-thread-id: ${thread.signed_id ?? ""}`];
   const both = async () => {
-    const time = new Date().toLocaleTimeString();
+    const time = clockTime(Date.now());
     try {
       await Promise.all([push(thread.id, "user", `From the left pane at ${time}`), push(thread.id, "assistant", `From the right pane at ${time}`)]);
       setProblem(undefined);
@@ -130,7 +131,7 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
     const read = async () => {
       try {
         const { text } = await call(keyPath(thread.id, KEY), { signal: controller.signal });
-        setMessages(elements(text));
+        setMessages(elementsOf(text));
       } catch (error) {
         if (!controller.signal.aborted) setProblem(asProblem(error));
       }
@@ -143,7 +144,7 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
       onEvent: ({ data }) => {
         const values = at(data, "data", "values", KEY);
         if (values === undefined) void read();
-        else setMessages(elements(values));
+        else setMessages(elementsOf(values));
       },
       onProblem: setProblem,
     });
@@ -187,10 +188,6 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
       {problem && <Failure problem={problem} />}
     </section>
   );
-}
-
-function elements(array: string): string[] {
-  return children(array, { start: 0, end: array.length }).map(({ value }) => array.slice(value.start, value.end));
 }
 
 /** The text of a member within members. */

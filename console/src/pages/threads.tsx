@@ -7,8 +7,9 @@ import type { Thread } from "../api/types.js";
 import { count, shortId } from "../format.js";
 import { hrefOfThread, isThreadId } from "../ids.js";
 import { membersOf } from "../json/text.js";
-import { excerpt, visible } from "../json/visible.js";
+import { excerpt, readableExcerpt } from "../json/visible.js";
 import { go } from "../route.js";
+import { latest } from "../stats/collector.js";
 import { Bar } from "../ui/bar.js";
 import { Copy } from "../ui/copy.js";
 import { Empty, Failure } from "../ui/notices.js";
@@ -19,12 +20,16 @@ import { VirtualList } from "../ui/virtual-list.js";
 const STEP = 1_000;
 /** Pages that one step reads, since those of a filter may be empty. */
 const PAGES_MAX = 50;
+/** Threads that the service looks at for one page of a filter. */
+const LOOKED_AT_MAX = 1_000;
 
 // The filter outlives the page, so that going back finds the same list.
 const filter = signal<ThreadFilter>({ owner: "", order: "updated", metadata: undefined });
 const threads = signal<Thread[]>([]);
 const cursor = signal<string | null | undefined>(undefined);
 const isBusy = signal(false);
+/** Pages that were read so far. */
+const pagesRead = signal(0);
 const problem = signal<Problem | undefined>(undefined);
 let controller = new AbortController();
 
@@ -36,6 +41,7 @@ async function readMore(isStart: boolean): Promise<void> {
     controller = new AbortController();
     threads.value = [];
     cursor.value = undefined;
+    pagesRead.value = 0;
   } else if (isBusy.value || isComplete.value) return;
   const { signal } = controller;
   isBusy.value = true;
@@ -46,8 +52,9 @@ async function readMore(isStart: boolean): Promise<void> {
       const page = await listThreads(filter.value, cursor.value ?? null, signal);
       if (signal.aborted) return;
       cursor.value = page.next;
+      pagesRead.value++;
       const all = threads.value.concat(page.items);
-      threads.value = page.next === null && isStart && !filter.value.owner ? newestFirst(all) : all;
+      threads.value = page.next === null && !filter.value.owner ? newestFirst(all) : all;
       if (page.next === null || all.length >= wanted) break;
     }
   } catch (error) {
@@ -56,9 +63,20 @@ async function readMore(isStart: boolean): Promise<void> {
   if (!signal.aborted) isBusy.value = false;
 }
 
-const newestFirst = (all: Thread[]) => all.sort((a, b) => ((a.updated_at ?? "") < (b.updated_at ?? "") ? 1 : -1));
+const newestFirst = (all: Thread[]) => {
+  const time = ({ updated_at }: Thread) => updated_at ?? "";
+  return all.toSorted((a, b) => (time(a) < time(b) ? 1 : time(a) > time(b) ? -1 : 0));
+};
 
-const nearEnd = () => void readMore(false);
+const readOn = () => void readMore(false);
+
+/** The number of threads that a search has looked through, at most, and that of all if the service says it. */
+function lookedAt(): string {
+  const most = pagesRead.value * LOOKED_AT_MAX;
+  const all = filter.value.owner ? undefined : latest.value?.threads;
+  const among = all === undefined ? `up to ${count(most)}` : `up to ${count(Math.min(most, all))} of ${count(all)}`;
+  return most > 0 ? ` among ${among} looked through` : "";
+}
 
 /** Forgets the list, as when the key changes. */
 export function forgetThreads(): void {
@@ -67,6 +85,7 @@ export function forgetThreads(): void {
   cursor.value = undefined;
   isBusy.value = false;
   problem.value = undefined;
+  pagesRead.value = 0;
   filter.value = { owner: "", order: "updated", metadata: undefined };
 }
 
@@ -87,7 +106,8 @@ export function ThreadsPage() {
     void readMore(true);
   };
   const list = threads.value;
-  const isFiltered = filter.value.owner !== "" || filter.value.metadata !== undefined;
+  const isSearch = filter.value.metadata !== undefined;
+  const isFiltered = isSearch || filter.value.owner !== "";
   return (
     <>
       <header class="page-head">
@@ -137,11 +157,20 @@ export function ThreadsPage() {
           Search
         </button>
       </form>
-      {problem.value && <Failure problem={problem.value} onRetry={() => void readMore(false)} />}
+      {problem.value && <Failure problem={problem.value} onRetry={readOn} />}
       <p class="dim" role="status">
         {count(list.length)} {list.length === 1 ? "thread" : "threads"}
-        {isBusy.value ? ", reading …" : isComplete.value ? "" : " so far; scroll for more"}
+        {isBusy.value ? ", reading …" : isComplete.value ? "" : " so far"}
+        {isSearch && !isComplete.value && lookedAt()}
         {!isBusy.value && list.length > 0 && (isComplete.value || filter.value.owner ? ", newest first" : ", in order of id: name an owner to have the newest first")}
+        {!isBusy.value && !isComplete.value && cursor.value !== undefined && (
+          <>
+            {" "}
+            <button type="button" onClick={readOn}>
+              {isSearch ? "Search on" : "Read on"}
+            </button>
+          </>
+        )}
       </p>
       {list.length === 0 && !isBusy.value && isComplete.value && (
         <Empty title={isFiltered ? "No thread fits." : "There are no threads yet."}>
@@ -158,7 +187,7 @@ export function ThreadsPage() {
         name="Threads"
         length={list.length}
         rowHeight={64}
-        onNearEnd={nearEnd}
+        onNearEnd={readOn}
         row={(index, { isActive: _, ...properties }) => {
           const thread = list[index]!;
           return (
@@ -192,5 +221,5 @@ export function ThreadsPage() {
 
 function summary(metadata: string): string {
   const members = [...membersOf(metadata)].slice(0, 4);
-  return visible(members.map(([key, value]) => `${excerpt(key, 30)}: ${excerpt(value, 60)}`).join("  "));
+  return members.map(([key, value]) => `${excerpt(key, 30)}: ${readableExcerpt(value, 60)}`).join("  ");
 }

@@ -1,29 +1,36 @@
 import { useState } from "preact/hooks";
 import { call, callJson } from "../api/request.js";
-import { type Problem, asProblem } from "../api/problem.js";
-import { EVENT_TYPES, type FailedEvent, type Webhook } from "../api/types.js";
+import { EVENT_TYPES, type Webhook } from "../api/types.js";
 import { count } from "../format.js";
 import { visible } from "../json/visible.js";
-import { useLoad } from "../load.js";
+import { useLoad, usePolled } from "../load.js";
 import { can } from "../session.js";
 import { deliveriesOf } from "../stats/metrics.js";
 import { announce } from "../ui/announce.js";
 import { Confirm } from "../ui/confirm.js";
-import { Copy, ThreadId } from "../ui/copy.js";
+import { Copy } from "../ui/copy.js";
 import { Dialog } from "../ui/dialog.js";
 import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
 import { Ago } from "../ui/time.js";
+import { Failed, Pending, REFRESH_MS } from "./deliveries.js";
+
+/** Counters of deliveries by their outcome, and their names. */
+const COUNTERS = new Map([
+  ["delivered", "Delivered"],
+  ["failed", "Failed attempts"],
+  ["parked", "Failed for good"],
+]);
 
 type Open = { kind: "create" } | { kind: "delete" | "secret"; webhook: Webhook };
 
-/** Endpoints of webhooks, and deliveries that failed. */
+/** Endpoints of webhooks, and deliveries that are pending or have failed. */
 export function WebhooksPage() {
   const isAllowed = can("webhooks");
   const { value, problem, reload } = useLoad(
     async (signal) => (isAllowed ? (await callJson<{ webhooks: Webhook[] }>("/v1/webhooks", { signal })).webhooks : []),
     [isAllowed],
   );
-  const deliveries = useLoad(async (signal) => deliveriesOf((await call("/metrics", { signal })).text), []);
+  const deliveries = usePolled(async (signal) => deliveriesOf((await call("/metrics", { signal })).text), [], REFRESH_MS);
   const [open, setOpen] = useState<Open>();
   const [secret, setSecret] = useState<string>();
   if (!isAllowed) return <Missing right="webhooks" />;
@@ -37,14 +44,19 @@ export function WebhooksPage() {
         </button>
       </header>
       {deliveries.value && deliveries.value.size > 0 && (
-        <dl class="tiles">
-          {[...deliveries.value].map(([outcome, number]) => (
-            <div key={outcome}>
-              <dt>{outcome}</dt>
-              <dd>{count(number)}</dd>
-            </div>
-          ))}
-        </dl>
+        <>
+          <p class="dim">
+            Counted by the replica that answers, since its start; read every {REFRESH_MS / 1_000} seconds, and pending deliveries with it.
+          </p>
+          <dl class="tiles">
+            {[...deliveries.value].map(([outcome, number]) => (
+              <div key={outcome}>
+                <dt>{COUNTERS.get(outcome) ?? outcome}</dt>
+                <dd>{count(number)}</dd>
+              </div>
+            ))}
+          </dl>
+        </>
       )}
       {problem && <Failure problem={problem} onRetry={reload} />}
       {!value && !problem && <Loading />}
@@ -90,6 +102,7 @@ export function WebhooksPage() {
               </span>
             ))}
           </p>
+          <Pending id={webhook.id} />
           <Failed id={webhook.id} />
         </section>
       ))}
@@ -167,80 +180,5 @@ function Create({ onClose, onCreated }: { onClose: () => void; onCreated: (made:
         ))}
       </fieldset>
     </Confirm>
-  );
-}
-
-interface FailedList {
-  failed: FailedEvent[];
-  next_cursor: string | null;
-}
-
-/** Events that an endpoint did not take for a day. */
-function Failed({ id }: { id: string }) {
-  const [more, setMore] = useState<{ failed: FailedEvent[]; next: string | null }>();
-  const [problem, setProblem] = useState<Problem>();
-  const first = useLoad((signal) => callJson<FailedList>(`/v1/webhooks/${id}/failed`, { signal }), [id]);
-  const failed = [...(first.value?.failed ?? []), ...(more?.failed ?? [])];
-  const next = more ? more.next : first.value?.next_cursor;
-  const read = async () => {
-    try {
-      const page = await callJson<FailedList>(`/v1/webhooks/${id}/failed`, { query: { cursor: next ?? undefined } });
-      setMore({ failed: [...(more?.failed ?? []), ...page.failed], next: page.next_cursor });
-    } catch (error) {
-      setProblem(asProblem(error));
-    }
-  };
-  const replay = async (events?: string[]) => {
-    try {
-      const { replayed } = await callJson<{ replayed: number }>(`/v1/webhooks/${id}/replay`, {
-        method: "POST",
-        body: JSON.stringify(events ? { events } : {}),
-      });
-      announce(`${count(replayed)} scheduled again`);
-      setMore(undefined);
-      first.reload();
-    } catch (error) {
-      setProblem(asProblem(error));
-    }
-  };
-  const retry = () => {
-    setProblem(undefined);
-    first.reload();
-  };
-  if (first.problem ?? problem) return <Failure problem={(first.problem ?? problem)!} onRetry={retry} />;
-  if (!first.value) return <Loading />;
-  if (failed.length === 0) return <p class="dim">No delivery has failed for good.</p>;
-  return (
-    <>
-      <div class="actions">
-        <strong>
-          {count(failed.length)}
-          {next ? " or more" : ""} failed
-        </strong>
-        <button type="button" onClick={() => void replay()}>
-          Replay all
-        </button>
-      </div>
-      <ul class="rows">
-        {failed.map((event) => (
-          <li key={event.event} class="row">
-            <span class="chip">{event.type}</span>
-            {event.thread_id && <ThreadId id={event.thread_id} />}
-            <span class="grow">{visible(event.last_error)}</span>
-            <span class="dim">
-              {event.attempts} attempts, <Ago at={event.time} />
-            </span>
-            <button type="button" onClick={() => void replay([event.event])}>
-              Replay
-            </button>
-          </li>
-        ))}
-      </ul>
-      {next && (
-        <button type="button" onClick={read}>
-          More
-        </button>
-      )}
-    </>
   );
 }

@@ -86,10 +86,11 @@ function of(all: Map<string, Buckets>, name: string): Buckets {
 
 const most = (buckets: Buckets) => Math.max(0, ...buckets.values());
 
-/** Numbers of deliveries by outcome. */
+/** Numbers of deliveries to webhooks by outcome. */
 export function deliveriesOf(text: string): Map<string, number> {
   const found = new Map<string, number>();
   for (const [, labels = "", value] of text.matchAll(/^threadkeep_deliveries_total\{(.*)\} (\S+)$/gm)) {
+    if (!labels.includes('consumer="webhook"')) continue;
     const outcome = /outcome="([^"]*)"/.exec(labels)?.[1] ?? labels;
     found.set(outcome, (found.get(outcome) ?? 0) + Number(value));
   }

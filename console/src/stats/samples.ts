@@ -55,6 +55,8 @@ export interface Sample {
   total: number | null;
   latency: Percentiles;
   store: Percentiles;
+  /** In bytes, of the states that were written. */
+  sizes: Percentiles;
   threads: number | null;
   /** A second. */
   created: number | null;
@@ -88,6 +90,8 @@ export function sampleOf(before: Snapshot | undefined, after: Snapshot): Sample 
     total,
     latency: percentiles(before?.latency, after.latency),
     store: percentiles(before?.store, after.store),
+    // without an earlier snapshot these would be the sizes since the start
+    sizes: before ? percentiles(before.sizes, after.sizes) : NOTHING,
     threads: after.threads ?? null,
     memoryBytes: after.memoryBytes ?? null,
     lagMs: after.lagMs ?? null,

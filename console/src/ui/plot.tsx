@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { short } from "../format.js";
+import { clockTime, short } from "../format.js";
 import { shownTheme } from "../theme.js";
 
 /** A line of a plot. */
@@ -12,11 +12,19 @@ export interface Line {
 
 /** Seconds that a plot shows at least. */
 const LEAST_SECONDS = 60;
+/** Room for a time below a plot, and for one with seconds. */
+const TIME_PIXELS = 64;
 
 /** The beginning and the end of a plot. uPlot's own range for a single time is years. */
 function span(times: ArrayLike<number>): [number, number] {
   const last = times[times.length - 1] ?? Date.now() / 1_000;
   return [Math.min(times[0] ?? last, last - LEAST_SECONDS), last];
+}
+
+/** Has the legend show the newest values while no pointer is on the plot. */
+function showNewest(plot: uPlot): void {
+  const newest = plot.data[0].length - 1;
+  if (plot.cursor.idx == null && newest >= 0) plot.setLegend({ idx: newest }, false);
 }
 
 /** Lines over time. */
@@ -36,13 +44,17 @@ export function Plot({ title, unit, times, lines }: { title: string; unit: strin
         height: 180,
         legend: { live: true },
         cursor: { drag: { x: false, y: false } },
+        hooks: { setLegend: [showNewest] },
         scales: {
           x: { range: ({ data: [times] }) => span(times) },
           y: { range: (_, min, max) => [Math.min(0, min ?? 0), (max || 1) * 1.1] },
         },
-        axes: [axis, { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => short(tick)) }],
+        axes: [
+          { ...axis, space: TIME_PIXELS, values: (_, times, _axis, _space, step) => times.map((time) => clockTime(time * 1_000, step < 60)) },
+          { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => short(tick)) },
+        ],
         series: [
-          { value: (_, time) => (time === null ? "–" : new Date(time * 1_000).toLocaleTimeString()) },
+          { label: "Time", value: (_, time) => (time === null ? "–" : clockTime(time * 1_000)) },
           ...labels.split("\n").map((label, i) => ({
             label,
             stroke: color(`--plot-${(i % 6) + 1}`),
@@ -55,6 +67,7 @@ export function Plot({ title, unit, times, lines }: { title: string; unit: strin
       [times, ...lines.map(({ values }) => values)] as uPlot.AlignedData,
       element,
     );
+    showNewest(made);
     plot.current = made;
     const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: 180 }));
     observer.observe(element);
@@ -64,7 +77,11 @@ export function Plot({ title, unit, times, lines }: { title: string; unit: strin
     };
   }, [labels, unit, shownTheme.value]);
 
-  useEffect(() => plot.current?.setData([times, ...lines.map(({ values }) => values)] as uPlot.AlignedData), [times]);
+  useEffect(() => {
+    if (!plot.current) return;
+    plot.current.setData([times, ...lines.map(({ values }) => values)] as uPlot.AlignedData);
+    showNewest(plot.current);
+  }, [times]);
 
   const newest = lines.map(({ label, values }) => `${label} ${short(values.at(-1))}`).join(", ");
   return (

@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { bytes, count } from "../format.js";
 import { Doc, type Row, rowsBelow } from "../json/rows.js";
 import { kindAt } from "../json/text.js";
-import { excerpt, visible } from "../json/visible.js";
+import { readable, readableExcerpt, visible } from "../json/visible.js";
 import { Copy } from "./copy.js";
 import { Dialog } from "./dialog.js";
 import { VirtualList } from "./virtual-list.js";
@@ -104,7 +104,7 @@ export function Tree({
                 {isNested ? (row.isOpen ? "▾" : "▸") : ""}
               </span>
               {row.depth > INDENTED_MAX && <span class="tree-level">{row.depth}</span>}
-              <bdi class={row.kind === "group" ? "tree-group" : "tree-key"}>{excerpt(row.label, 80)}</bdi>
+              <bdi class={row.kind === "group" ? "tree-group" : "tree-key"}>{readableExcerpt(row.label, 80)}</bdi>
               <Value row={row} text={text} />
               <span class="tree-size">{row.kind === "group" ? "" : bytes(row.doc.bytes(row.value))}</span>
               {onEdit && key !== undefined && (
@@ -125,7 +125,7 @@ export function Tree({
         }}
       />
       {shown && (
-        <Dialog title={visible(excerpt(shown.label, 120))} isWide onClose={() => setShown(undefined)}>
+        <Dialog title={readableExcerpt(shown.label, 120)} isWide onClose={() => setShown(undefined)}>
           <WholeValue text={shown.text} />
         </Dialog>
       )}
@@ -144,7 +144,7 @@ function Value({ row, text }: { row: Row; text: string }) {
       </span>
     );
   }
-  return <bdi class={`tree-value ${row.kind}`}>{excerpt(text, LINE_MAX)}</bdi>;
+  return <bdi class={`tree-value ${row.kind}`}>{readableExcerpt(text, LINE_MAX)}</bdi>;
 }
 
 /** One value in full, or its beginning. */
@@ -156,7 +156,7 @@ export function WholeValue({ text }: { text: string }) {
         <Copy text={text} name="value" label="Copy as JSON" />
       </div>
       <pre class="whole" dir="auto" tabIndex={0} aria-label="Value">
-        {visible(text.slice(0, SHOWN_MAX))}
+        {readable(text.slice(0, SHOWN_MAX))}
       </pre>
       {text.length > SHOWN_MAX && <p class="dim">This is its beginning. Copy it to have all.</p>}
     </>

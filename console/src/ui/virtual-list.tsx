@@ -1,5 +1,5 @@
 import type { ComponentChild } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useActiveList } from "../keyboard.js";
 
 /** Lines above and below the visible ones. */
@@ -23,12 +23,15 @@ export function VirtualList({
   /** The line, whose outer element spreads these properties. */
   row: (index: number, properties: RowProperties) => ComponentChild;
   role?: "list" | "tree";
+  /** Called for each scrolling near the end, and for nothing else: so an action of the user reads a bounded number of lines. */
   onNearEnd?: (() => void) | undefined;
 }) {
   const ref = useRef<HTMLDivElement>(null);
   const [[from, to], setRange] = useState<[number, number]>([0, 40]);
   const [active, setActive] = useState(-1);
   const wantsFocus = useRef(false);
+  const nearEnd = useRef(onNearEnd);
+  nearEnd.current = onNearEnd;
 
   useLayoutEffect(() => {
     const list = ref.current!;
@@ -42,21 +45,22 @@ export function VirtualList({
       setRange(([a, b]) => (a === first && b === Math.max(first, last) ? [a, b] : [first, Math.max(first, last)]));
     };
     const later = () => (frame ||= requestAnimationFrame(measure));
+    const onScroll = () => {
+      later();
+      const rest = list.getBoundingClientRect().bottom - scroller.getBoundingClientRect().bottom;
+      if (rest < SPARE * rowHeight) nearEnd.current?.();
+    };
     measure();
-    scroller.addEventListener("scroll", later, { passive: true });
+    scroller.addEventListener("scroll", onScroll, { passive: true });
     const observer = new ResizeObserver(later);
     observer.observe(scroller);
     observer.observe(list.parentElement!);
     return () => {
       cancelAnimationFrame(frame);
-      scroller.removeEventListener("scroll", later);
+      scroller.removeEventListener("scroll", onScroll);
       observer.disconnect();
     };
   }, [length, rowHeight]);
-
-  useEffect(() => {
-    if (to >= length - SPARE) onNearEnd?.();
-  }, [to, length, onNearEnd]);
 
   useLayoutEffect(() => {
     if (!wantsFocus.current || active < from || active >= to) return;

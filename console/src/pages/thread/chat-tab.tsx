@@ -1,39 +1,37 @@
 import { useState } from "preact/hooks";
 import { asProblem } from "../../api/problem.js";
 import { pushValue } from "../../api/state.js";
-import { getHistory } from "../../api/threads.js";
 import { Chat } from "../../chat/chat.js";
-import { roleOf } from "../../chat/messages.js";
 import { excerpt } from "../../json/visible.js";
-import { useLoad } from "../../load.js";
 import { announce } from "../../ui/announce.js";
 import { Empty } from "../../ui/notices.js";
 import type { ThreadView } from "./view.js";
 
-/** Items of a history that a conversation shows. */
-const ITEMS = 500;
 const HISTORY = "\u0000history";
 
 /** The conversations of a thread: keys that hold messages, and the history if it does. */
-export function ChatTab({ view, chats, canWrite }: { view: ThreadView; chats: Map<string, string[]>; canWrite: boolean }) {
+export function ChatTab({
+  view,
+  chats,
+  history,
+  canWrite,
+}: {
+  view: ThreadView;
+  chats: Map<string, string[]>;
+  history: readonly string[] | undefined;
+  canWrite: boolean;
+}) {
   const [chosen, setChosen] = useState<string>();
-  const history = useLoad(
-    async (signal) => {
-      const { items } = await getHistory(`/v1/threads/${view.id}/history`, undefined, ITEMS, undefined, signal);
-      const told = items.filter(({ value }) => roleOf(value));
-      return told.length > 0 && told.length === items.length ? told.map(({ value }) => value) : undefined;
-    },
-    [view, view.historyChanges.value],
-  );
   const names = [...chats.keys()];
-  if (history.value) names.push(HISTORY);
+  if (history) names.push(HISTORY);
   const name = chosen !== undefined && names.includes(chosen) ? chosen : (names.find((name) => name === "messages") ?? names[0]);
-  const messages = name === undefined ? undefined : name === HISTORY ? history.value : chats.get(name);
+  const messages = name === undefined ? undefined : name === HISTORY ? history : chats.get(name);
   if (name === undefined || !messages)
     return (
-      <Empty title="No key of this thread holds messages.">
+      <Empty title="Neither a key nor the history of this thread holds messages.">
         <p>
-          A key does if it is an array of objects with a <code>role</code>, such as <code>{'{"role": "user", "content": "Hello"}'}</code>.
+          A key does if it is an array of objects with a <code>role</code>, such as <code>{'{"role": "user", "content": "Hello"}'}</code>. The history
+          does if most of its items are such objects.
         </p>
         {canWrite && <Send view={view} name="messages" />}
       </Empty>
@@ -52,7 +50,7 @@ export function ChatTab({ view, chats, canWrite }: { view: ThreadView; chats: Ma
           </select>
         </label>
       )}
-      <Chat key={name} messages={messages} name={name === HISTORY ? "History" : name} />
+      <Chat key={name} messages={messages} name={name === HISTORY ? "History" : name} isSearched />
       {canWrite && name !== HISTORY && <Send view={view} name={name} />}
     </>
   );

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type Problem, asProblem } from "../../api/problem.js";
 import { type HistoryItem, type HistoryPage, getHistory } from "../../api/threads.js";
 import { bytes, count } from "../../format.js";
-import { excerpt, visible } from "../../json/visible.js";
+import { excerpt, readableExcerpt, visible } from "../../json/visible.js";
 import { Bar } from "../../ui/bar.js";
 import { Dialog } from "../../ui/dialog.js";
 import { Empty, Failure, Loading } from "../../ui/notices.js";
@@ -67,7 +67,7 @@ export function History({ path, life, changes = 0 }: { path: string; life?: stri
             <button type="button" class="row-button" onClick={() => setShown(item)}>
               <span class="num">{count(item.seq)}</span>
               <code class="dim">{excerpt(item.id, 40)}</code>
-              <bdi class="grow ellipsis">{excerpt(item.value, 300)}</bdi>
+              <bdi class="grow ellipsis">{readableExcerpt(item.value, 300)}</bdi>
               <Ago at={item.at} />
             </button>
           </li>

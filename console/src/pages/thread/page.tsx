@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call } from "../../api/request.js";
 import { type Problem, asProblem } from "../../api/problem.js";
 import { returns } from "../../api/request.js";
@@ -8,7 +8,8 @@ import { now } from "../../clock.js";
 import { count, duration } from "../../format.js";
 import { hrefOfArchive, hrefOfThread } from "../../ids.js";
 import { membersOf } from "../../json/text.js";
-import { excerpt, visible } from "../../json/visible.js";
+import { excerpt, readableExcerpt, visible } from "../../json/visible.js";
+import { type Loaded } from "../../load.js";
 import { can } from "../../session.js";
 import { announce } from "../../ui/announce.js";
 import { Bar } from "../../ui/bar.js";
@@ -20,8 +21,10 @@ import { Tree } from "../../ui/tree.js";
 import { ChatTab } from "./chat-tab.js";
 import { CheckpointsTab } from "./checkpoints-tab.js";
 import { ChangeDialog, DestroyDialog, EditDialog, ForkDialog, RotateDialog, WriteDialog } from "./dialogs.js";
+import { type HistoryMessages, useHistoryMessages } from "./history-messages.js";
 import { HistoryTab } from "./history-tab.js";
 import { ScopeTab } from "./scope-tab.js";
+import { keepTime } from "./time-left.js";
 import { SHOWN_MS, ThreadView } from "./view.js";
 
 type Open = { kind: "edit"; key: string } | { kind: "set" | "push" | "change" | "fork" | "rotate" | "destroy" };
@@ -30,6 +33,7 @@ type Open = { kind: "edit"; key: string } | { kind: "set" | "push" | "change" | 
 export function ThreadPage({ id, part }: { id: string; part: string }) {
   const view = useMemo(() => new ThreadView(id), [id]);
   useEffect(() => () => view.close(), [view]);
+  useEffect(() => keepTime(view), [view]);
   useEffect(() => {
     if (view.phase.value !== "loading") void view.load();
   }, [returns.value]);
@@ -39,7 +43,12 @@ export function ThreadPage({ id, part }: { id: string; part: string }) {
   const thread = view.thread.value;
   const state = view.state.value;
   const chats = conversations(state);
-  const tab = part || (chats.size > 0 ? "chat" : "state");
+  const isThere = phase !== "loading" && phase !== "absent" && phase !== "failed";
+  const history = useHistoryMessages(view, isThere && (part === "" || part === "chat"));
+  // decided once, so that a later message does not take the page away from its reader
+  const firstTab = useRef<string | undefined>(undefined);
+  if (isThere) firstTab.current ??= tabOf(chats.size > 0, history);
+  const tab = part || firstTab.current;
   const canWrite = can("threads") && (phase === "live" || phase === "absent");
 
   return (
@@ -134,7 +143,7 @@ export function ThreadPage({ id, part }: { id: string; part: string }) {
           </div>
           <Tabs
             name="Parts of the thread"
-            current={tab}
+            current={tab ?? ""}
             tabs={(
               [
                 ["chat", "Chat"],
@@ -146,7 +155,8 @@ export function ThreadPage({ id, part }: { id: string; part: string }) {
             ).map(([part, label]) => [part, label, hrefOfThread(id, part)])}
           />
           <section class="tab">
-            {tab === "chat" && <ChatTab key={id} view={view} chats={chats} canWrite={canWrite} />}
+            {!tab && <Loading />}
+            {tab === "chat" && <ChatTab key={id} view={view} chats={chats} history={history.value?.messages} canWrite={canWrite} />}
             {tab === "state" && <StateTab view={view} onEdit={canWrite ? (key) => setOpen({ kind: "edit", key }) : undefined} />}
             {tab === "history" && <HistoryTab view={view} />}
             {tab === "checkpoints" && <CheckpointsTab view={view} canWrite={canWrite} />}
@@ -162,6 +172,12 @@ export function ThreadPage({ id, part }: { id: string; part: string }) {
       {open?.kind === "destroy" && <DestroyDialog view={view} onClose={close} />}
     </>
   );
+}
+
+/** The part that a thread opens on: its conversation, if it has one. */
+function tabOf(hasChats: boolean, history: Loaded<HistoryMessages | undefined>): string | undefined {
+  if (hasChats || history.value?.messages) return "chat";
+  return history.value || history.problem ? "state" : undefined;
 }
 
 function Fact({ name, isWide = false, children }: { name: string; isWide?: boolean; children: ComponentChildren }) {
@@ -212,8 +228,8 @@ function Metadata({ text }: { text: string }) {
   return (
     <span class="chips">
       {[...members].slice(0, 20).map(([key, value]) => (
-        <bdi key={key} class="chip" title={visible(value.slice(0, 2_000))}>
-          {excerpt(key, 40)}: {excerpt(value, 80)}
+        <bdi key={key} class="chip" title={readableExcerpt(value, 2_000)}>
+          {excerpt(key, 40)}: {readableExcerpt(value, 80)}
         </bdi>
       ))}
       {members.size > 20 && <span class="dim">and {members.size - 20} more</span>}

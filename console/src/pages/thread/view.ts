@@ -36,8 +36,8 @@ interface Update {
 }
 
 /**
- * A thread as a page shows it. It is read once, and then follows the thread's stream. Events have new values, so the page
- * rarely needs to read again; a read would start the thread's time over.
+ * A thread as a page shows it. Its state is read once, and then follows the thread's stream. Events have new values, so the page
+ * rarely needs to read again; a read of the state would start the thread's time over.
  */
 export class ThreadView {
   readonly phase = signal<Phase>("loading");
@@ -94,10 +94,9 @@ export class ThreadView {
     const reading = ++this.#readings;
     const { signal } = this.#controller;
     try {
-      const [state, thread] = await Promise.all([
-        call(`/v1/threads/${this.id}/state`, { signal }),
-        call(`/v1/threads/${this.id}`, { signal }),
-      ]);
+      const state = await call(`/v1/threads/${this.id}/state`, { signal });
+      // after the state, whose reading is a use of the thread and moves its end
+      const thread = await this.#look();
       if (reading !== this.#readings) return;
       const [, version = "0", life = ""] = /^"(\d+)-([0-9a-f]+)"$/.exec(state.headers.get("etag") ?? "") ?? [];
       this.#version = Number(version);
@@ -105,7 +104,7 @@ export class ThreadView {
       const next = membersOf(state.text);
       if (this.phase.value === "live") this.#highlight(this.state.value, next);
       this.state.value = next;
-      this.thread.value = threadOf(thread.text);
+      this.thread.value = thread;
       this.problem.value = undefined;
       if (this.phase.value !== "ended" || this.#version > 0) this.phase.value = this.#version > 0 ? "live" : "absent";
       this.historyChanges.value++;
@@ -116,13 +115,26 @@ export class ThreadView {
     }
   }
 
-  /** Reads the thread without its state. */
-  async refresh(): Promise<void> {
-    const { signal } = this.#controller;
+  /** Reads the thread without its state, which is no use of it. A quiet one leaves failures to the next reading. */
+  async refresh({ isQuiet = false } = {}): Promise<void> {
     try {
-      this.thread.value = threadOf((await call(`/v1/threads/${this.id}`, { signal })).text);
+      const thread = await this.#look();
+      // one that is over keeps its last figures until the stream says so
+      if (thread.exists) this.thread.value = thread;
     } catch (error) {
-      if (!signal.aborted) this.problem.value = asProblem(error);
+      if (!isQuiet && !this.#controller.signal.aborted) this.problem.value = asProblem(error);
+    }
+  }
+
+  async #look(): Promise<Thread> {
+    const { signal } = this.#controller;
+    const path = `/v1/threads/${this.id}`;
+    try {
+      return threadOf((await call(path, { query: { peek: true }, signal })).text);
+    } catch (error) {
+      // a server before this one has no such parameter
+      if (asProblem(error).status !== 400) throw error;
+      return threadOf((await call(path, { signal })).text);
     }
   }
 
