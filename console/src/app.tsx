@@ -2,7 +2,7 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "./api/problem.js";
 import { isReachable, returns } from "./api/request.js";
-import { KEYS, isHelpShown } from "./keyboard.js";
+import { isHelpShown, keysHere } from "./keyboard.js";
 import { isHash } from "./ids.js";
 import { ArchivePage, ArchivesPage } from "./pages/archives.js";
 import { EventsPage } from "./pages/events.js";
@@ -16,7 +16,7 @@ import { StatisticsPage } from "./pages/statistics.js";
 import { ThreadPage } from "./pages/thread/page.js";
 import { ThreadsPage } from "./pages/threads.js";
 import { WebhooksPage } from "./pages/webhooks.js";
-import { type Route, route } from "./route.js";
+import { type Route, route, shownPart } from "./route.js";
 import { can, docs, meet, openByLink, session } from "./session.js";
 import "./forget.js";
 import "./stats/collector.js";
@@ -56,7 +56,7 @@ export function App() {
       {isHelpShown.value && (
         <Dialog title="Keys" onClose={() => (isHelpShown.value = false)}>
           <dl class="keys">
-            {KEYS.map(([keys, meaning]) => (
+            {keysHere().map(([keys, meaning]) => (
               <div key={keys}>
                 <dt>
                   <kbd>{keys}</kbd>
@@ -72,6 +72,13 @@ export function App() {
   );
 }
 
+/** The title of the tab. It has the hash of a thread's id rather than the id, since browsers keep titles with their history. */
+function titleOf({ page, rest: [hash = ""] }: Route, part: string): string {
+  const label = PAGES.find(([name]) => name === page)?.[1];
+  const subject = label && isHash(hash) ? `${label.replace(/s$/, "")} ${hash.slice(0, 8)}` : label;
+  return [subject, subject === label ? "" : part, "threadkeep console"].filter(Boolean).join(" · ");
+}
+
 function Shell() {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const current = route.value;
@@ -79,10 +86,10 @@ function Shell() {
     setMenuOpen(false);
     document.querySelector("main")?.scrollTo(0, 0);
   }, [current.page, current.rest[0]]);
+  const title = titleOf(current, shownPart.value);
   useEffect(() => {
-    const page = PAGES.find(([page]) => page === current.page);
-    document.title = `${page ? page[1] + " · " : ""}threadkeep console`;
-  }, [current.page]);
+    document.title = title;
+  }, [title]);
   return (
     <div class="shell">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
@@ -144,8 +151,14 @@ class Guard extends Component<{ children: ComponentChildren }, { error?: Error |
 
 function Page({ route: { page, rest } }: { route: Route }) {
   const [first = "", part = ""] = rest;
-  const right = PAGES.find(([name]) => name === page)?.[2];
-  if (right && !can(right)) return <Missing right={right} />;
+  const [, label, right] = PAGES.find(([name]) => name === page) ?? [];
+  if (right && !can(right))
+    return (
+      <>
+        <h1>{label}</h1>
+        <Missing right={right} />
+      </>
+    );
   switch (page) {
     case "":
       return <HomePage />;
@@ -167,17 +180,26 @@ function Page({ route: { page, rest } }: { route: Route }) {
       return <SettingsPage />;
     default:
       return (
-        <Empty title="There is no such page.">
-          <p>
-            <a href="#/">To the first page</a>
-          </p>
-        </Empty>
+        <>
+          <h1>Not found</h1>
+          <Empty title="There is no such page.">
+            <p>
+              <a href="#/">To the first page</a>
+            </p>
+          </Empty>
+        </>
       );
   }
 }
 
 /** The page of the thread whose id has that hash. */
 function found(hash: string, page: (id: string) => preact.JSX.Element, among: "threads" | "archives") {
-  if (!isHash(hash)) return <Empty title="This address names no thread." />;
+  if (!isHash(hash))
+    return (
+      <>
+        <h1>Not found</h1>
+        <Empty title="This address names no thread." />
+      </>
+    );
   return <Finder key={hash} hash={hash} among={among} page={page} />;
 }

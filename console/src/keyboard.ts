@@ -5,52 +5,91 @@ import { route, go } from "./route.js";
 /** Whether the list of keys is shown. */
 export const isHelpShown = signal(false);
 
-export const KEYS: [string, string][] = [
-  ["/", "Search on this page"],
-  ["j, k", "Next and previous line"],
-  ["Enter", "Open the line"],
-  ["u", "Up: from a thread to the list"],
+/** A key, its meaning, and whether the page has something that it acts on. */
+type Key = [keys: string, meaning: string, isUsed?: () => boolean];
+
+const KEYS: Key[] = [
+  ["/", "Search on this page", () => searchField() !== null],
+  ["j, k", "Next and previous line", () => isListed() || lines().length > 0],
+  ["Enter", "Open the line", () => isListed() || lines().some((line) => openerOf(line) !== null)],
+  ["u", "Up, to the list", () => route.value.rest.length > 0],
   ["o, t, e", "Overview, threads, events"],
   ["Esc", "Close the dialog, leave the field"],
   ["?", "Show these keys"],
 ];
 
-/** The list that `j` and `k` move in: the newest one on the page. */
-const lists: ((step: number) => void)[] = [];
+/** The keys that do something on the page as it is. */
+export const keysHere = () => KEYS.filter(([, , isUsed]) => !isUsed || isUsed());
 
-export function useActiveList(move: (step: number) => void): void {
-  const current = useRef(move);
-  current.current = move;
+interface List {
+  length: number;
+  /** Moves to another line, and returns whether there is one. */
+  move: (step: number) => boolean;
+}
+
+/** The long lists on the page. `j` and `k` move in the newest one. */
+const lists: { current: List }[] = [];
+
+export function useActiveList(list: List): void {
+  const current = useRef(list);
+  current.current = list;
   useEffect(() => {
-    const call = (step: number) => current.current(step);
-    lists.push(call);
-    return () => void lists.splice(lists.indexOf(call), 1);
+    lists.push(current);
+    return () => void lists.splice(lists.indexOf(current), 1);
   }, []);
 }
+
+const listed = () => lists.findLast(({ current }) => current.length > 0)?.current;
+const isListed = () => listed() !== undefined;
+
+/** Lines of short lists, which all have an element. */
+const lines = () => [...document.querySelectorAll<HTMLElement>("main [data-line]")];
+const lineOf = (element: Element | null) => element?.closest<HTMLElement>("main [data-line]") ?? undefined;
+
+/** The part of a line that opens it: the line itself, one that says so, or its first link. */
+function openerOf(line: HTMLElement): HTMLElement | null {
+  return line.matches("a, button") ? line : (line.querySelector<HTMLElement>("[data-open]") ?? line.querySelector<HTMLElement>("a[href]"));
+}
+
+const searchField = () => document.querySelector<HTMLElement>("[data-search]");
+
+function move(step: number): void {
+  const line = lineOf(document.activeElement);
+  // short lists are below a long one
+  if (!line && listed()?.move(step)) return;
+  const all = lines();
+  const at = line ? all.indexOf(line) + step : 0;
+  all[Math.max(0, Math.min(all.length - 1, at))]?.focus();
+}
+
+const actions: Record<string, () => void> = {
+  "/": () => searchField()?.focus(),
+  "?": () => (isHelpShown.value = true),
+  j: () => move(1),
+  k: () => move(-1),
+  u: () => {
+    if (route.value.rest.length > 0) go(`#/${route.value.page}`);
+  },
+  o: () => go("#/overview"),
+  t: () => go("#/threads"),
+  e: () => go("#/events"),
+};
 
 const isWriting = (target: EventTarget | null) =>
   target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (isWriting(event.target)) {
-    if (event.key === "Escape" && !document.querySelector("dialog[open]")) (event.target as HTMLElement).blur();
+  const { target, key } = event;
+  if (isWriting(target)) {
+    if (key === "Escape" && !document.querySelector("dialog[open]")) (target as HTMLElement).blur();
     return;
   }
   if (document.querySelector("dialog[open]")) return;
-  const act = actions[event.key];
+  // links and buttons open by themselves
+  const isLine = target instanceof HTMLElement && target.matches("[data-line]:not(a, button)");
+  const act = key === "Enter" && isLine ? () => openerOf(target)?.click() : actions[key];
   if (!act) return;
   event.preventDefault();
   act();
 });
-
-const actions: Record<string, () => void> = {
-  "/": () => document.querySelector<HTMLElement>("[data-search]")?.focus(),
-  "?": () => (isHelpShown.value = true),
-  j: () => lists.at(-1)?.(1),
-  k: () => lists.at(-1)?.(-1),
-  u: () => go(`#/${route.value.rest.length ? route.value.page : ""}`),
-  o: () => go("#/overview"),
-  t: () => go("#/threads"),
-  e: () => go("#/events"),
-};

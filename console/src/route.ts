@@ -13,6 +13,9 @@ const read = (): Route => {
 
 export const route = signal<Route>(read());
 
+/** The label of the part that a page shows, for the title of the tab. */
+export const shownPart = signal("");
+
 addEventListener("hashchange", () => (route.value = read()));
 
 /** Puts another address in the place of the present one, which leaves the history of the browser. */

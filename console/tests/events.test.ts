@@ -28,7 +28,7 @@ test("events appear as they happen, and one opens as JSON", async () => {
   });
   await api(server, "DELETE", `/v1/threads/${id}`);
 
-  await rows(page).filter({ hasText: "thread.created" }).waitFor();
+  await rows(page).filter({ hasText: "thread.created" }).getByRole("button", { name: "Copy id" }).waitFor();
   await rows(page).filter({ hasText: "thread.destroyed" }).click();
   const json = page.getByRole("dialog").getByLabel("Event as JSON");
   await json.waitFor();

@@ -1,4 +1,4 @@
-/** How pages look and read: axe finds no serious fault, and each page has a screenshot at two sizes. */
+/** How pages look and read: axe finds no serious fault, and each page has a screenshot in two sizes and two themes. */
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { API_KEY, STORE, type Server, api, enter, newContext, newThread, noErrors, pageOf, push, startServer, visit } from "./support/console.js";
+import { API_KEY, STORE, type Server, api, enter, newContext, newThread, noErrors, pageOf, push, startServer, until, visit } from "./support/console.js";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const SCREENSHOTS = join(process.env["SCREENSHOTS"]!, STORE);
@@ -30,11 +30,13 @@ before(async () => {
   await api(server, "POST", "/v1/scopes/kv/set", { scope: `thread:${id}`, key: "user/name", value: "Ada" });
   await api(server, "POST", "/v1/scopes/tasks/set", { scope: `thread:${id}`, tasks: [{ id: "1", content: "Book the train", status: "in_progress" }, { id: "2", content: "Pack", status: "completed" }] });
   await api(server, "POST", "/v1/webhooks", { url: "https://example.com/hook", events: ["thread.created", "thread.destroyed"] });
+  const owned = await newThread(server, { owner: "o".repeat(256), state: { n: 1 } });
   const ended = await newThread(server, { metadata: { title: "An old conversation" }, state: { messages } });
   await api(server, "DELETE", `/v1/threads/${ended}`);
   looks = [
     ["playground", "#/playground", "Create a thread"],
     ["threads", "#/threads", "newest first"],
+    ["thread-owner", pageOf(owned, "state"), "Show all"],
     ["thread-chat", pageOf(id, "chat"), "tool_calls"],
     ["thread-state", pageOf(id, "state"), '"settings"'],
     ["thread-history", pageOf(id, "history"), "item-4"],
@@ -42,6 +44,8 @@ before(async () => {
     ["thread-scope", pageOf(id, "scope"), "Book the train"],
     ["events", "#/events", "thread.created"],
     ["webhooks", "#/webhooks", "https://example.com/hook"],
+    ["not-found", "#/nowhere", "There is no such page."],
+    ["not-a-hash", "#/threads/x", "This address names no thread."],
     ["archives", "#/archives", "destroyed"],
     ["archive", `#/archives/${pageOf(ended).split("/").at(-1)}`, "Restore"],
     ["statistics", "#/statistics", "Large states"],
@@ -59,7 +63,9 @@ async function faults(page: Page): Promise<string[]> {
   return serious.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 200)} ${failureSummary}`).join("\n")}`);
 }
 
-for (const [size, width, height, colorScheme] of [["desktop", 1280, 800, "light"], ["phone", 390, 844, "dark"]] as const) {
+const SIZES = [["desktop", 1280, 800], ["phone", 390, 844]] as const;
+
+for (const [size, width, height, colorScheme] of SIZES.flatMap((size) => [[...size, "light"], [...size, "dark"]] as const)) {
   test(`pages on a ${size}, ${colorScheme}`, async (t) => {
     // axe is a script of the test, which the policy of the page would not run
     const context = await newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce", bypassCSP: true });
@@ -68,8 +74,9 @@ for (const [size, width, height, colorScheme] of [["desktop", 1280, 800, "light"
     await page.goto(`${server.url}/console/`);
     await page.getByLabel("API key").waitFor();
     const check = async (name: string) => {
-      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${size}.png`) });
+      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${size}-${colorScheme}.png`) });
       assert.deepEqual(await faults(page), [], name);
+      assert.equal(await page.locator("h1").count(), 1, `headings of ${name}`);
       const { scroll, client } = await page.evaluate(() => ({ scroll: document.querySelector("main")!.scrollWidth, client: document.querySelector("main")!.clientWidth }));
       assert.ok(scroll <= client, `${name} is ${scroll - client} px too wide`);
     };
@@ -97,6 +104,34 @@ for (const [size, width, height, colorScheme] of [["desktop", 1280, 800, "light"
         await check(name);
       });
     }
+    await t.test("threads of an owner", async () => {
+      await visit(page, "#/threads");
+      await page.getByLabel("Owner").fill("ada");
+      await page.getByRole("button", { name: "Search", exact: true }).click();
+      await page.getByLabel("Newest by").waitFor();
+      await check("threads-owner");
+      // the fields and the button of one line stand on one base
+      const parts = await page.locator(".filters").locator("input, select, button").all();
+      const boxes = await Promise.all(parts.map(async (part) => (await part.boundingBox())!));
+      const bases = boxes.map(({ y, height }) => Math.round(y + height));
+      if (size === "desktop") assert.equal(new Set(bases).size, 1, `bases ${bases.join()}`);
+      await page.getByLabel("Owner").fill("");
+      await page.getByRole("button", { name: "Search", exact: true }).click();
+      await page.getByLabel("Newest by").waitFor({ state: "detached" });
+    });
+    await t.test("thread with a change", async () => {
+      const id = await newThread(server, { state: { n: 1, list: [1] } });
+      await visit(page, pageOf(id, "state"));
+      await page.locator(".status.on").waitFor();
+      const changed = page.locator(".tree-row.changed");
+      // a highlight lasts 4 s, which the check has to lie within
+      await until("a change was checked while it was highlighted", async () => {
+        await api(server, "POST", `/v1/threads/${id}/state/n/increment`, { by: 1 });
+        await changed.waitFor();
+        await check("thread-changed");
+        return (await changed.count()) === 1;
+      });
+    });
     await t.test("dialogs", async () => {
       await visit(page, looks.find(([name]) => name === "thread-state")![1]);
       await page.getByRole("button", { name: "Edit settings" }).click();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { afterEach, before, test } from "node:test";
 import { promisify } from "node:util";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { API_KEY, type Server, noErrors, openConsole, startServer, until } from "./support/console.js";
 
 let server: Server;
@@ -24,22 +24,27 @@ test("messages of two panes arrive in both, and each action has a command that d
   const made = JSON.parse(await run(page, "command to create a thread")) as { id: string; version: number };
   assert.equal(made.version, 1);
   await page.getByRole("button", { name: "Create a thread", exact: true }).click();
-  const [left, right] = [page.getByLabel("Left pane"), page.getByLabel("Right pane")];
+  const [left, right] = ["Left pane", "Right pane"].map((name) => page.getByRole("region", { name })) as [Locator, Locator];
   for (const pane of [left, right]) await pane.getByText("listening").waitFor();
 
   await page.getByRole("button", { name: "Push from both at once" }).click();
-  for (const pane of [left, right]) for (const side of ["left", "right"]) await pane.getByText(`From the ${side} pane`).waitFor();
+  for (const pane of [left, right]) for (const side of ["left", "right"]) await pane.getByRole("listitem").getByText(`From the ${side} pane`).waitFor();
 
   await left.getByRole("textbox").fill("Typed on the left");
   await left.getByRole("button", { name: "Push" }).click();
-  await right.getByText("Typed on the left").waitFor();
+  await right.getByRole("listitem").getByText("Typed on the left").waitFor();
   await right.getByRole("button", { name: "Push" }).click();
-  await left.getByText("Hello from the right pane").waitFor();
+  await left.getByRole("listitem").getByText("Hello from the right pane").waitFor();
 
-  assert.match(await run(page, "command to push"), /"length":5/);
-  for (const pane of [left, right]) await pane.getByText("Hello", { exact: true }).waitFor();
-  const read = JSON.parse(await run(page, "command to read")) as { content: string }[];
-  assert.equal(read.length, 5);
+  // the line of a pane has the words that are typed there
+  await left.getByRole("textbox").fill("It's typed, but not pushed");
+  assert.match(await run(page, "command of the left pane"), /"length":5/);
+  assert.match(await run(page, "command of the right pane"), /"length":6/);
+  await run(page, "command to push from both");
+  const read = JSON.parse(await run(page, "command to read")) as { role: string; content: string }[];
+  assert.deepEqual(read.slice(4, 6), [{ role: "user", content: "It's typed, but not pushed" }, { role: "assistant", content: "Hello from the right pane" }]);
+  assert.deepEqual(read.slice(6).map(({ role }) => role).sort(), ["assistant", "user"]);
+  for (const pane of [left, right]) await pane.getByRole("listitem").getByText("It's typed, but not pushed").waitFor();
 
   await page.getByRole("link", { name: "Open its page" }).click();
   await page.getByRole("log").getByText("Typed on the left").waitFor();

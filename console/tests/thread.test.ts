@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { afterEach, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { API_KEY, type Server, api, newContext, newThread, noErrors, openConsole, openPage, pageOf, push, startServer, until } from "./support/console.js";
+import { API_KEY, type Server, api, newContext, newThread, noErrors, openConsole, openPage, pageOf, push, startServer, until, visit } from "./support/console.js";
 
 let server: Server;
 before(async () => {
@@ -127,6 +127,48 @@ test("keys that no path can carry, and odd ones, are set and deleted", async () 
   await press(page, "Edit ..");
   await confirm(page, "Delete the key");
   await page.getByRole("button", { name: "Edit ..", exact: true }).waitFor({ state: "detached" });
+});
+
+test("a key that exists is replaced only by a user that has seen its value", async () => {
+  const [id, page] = await open();
+  const set = async (key: string, value: string) => {
+    await press(page, "Set a key");
+    await dialog(page).getByLabel("Key").fill(key);
+    await dialog(page).getByLabel("Value as JSON").fill(value);
+    await confirm(page, "Set");
+  };
+  const count = () => api(server, "GET", `/v1/threads/${id}/state/count`);
+  await set("count", "2");
+  await dialog(page).getByText("The thread has this key.").waitFor();
+  await dialog(page).getByLabel("Value of the key").getByText("1", { exact: true }).waitFor();
+  assert.equal(await count(), 1);
+
+  // another value meanwhile
+  await api(server, "PUT", `/v1/threads/${id}/state/count`, "7");
+  await confirm(page, "Replace");
+  await dialog(page).getByText("The key has another value meanwhile.").waitFor();
+  assert.equal(await count(), 7);
+  // writes of other keys are nothing to this one
+  await api(server, "PUT", `/v1/threads/${id}/state/other`, "1");
+  await confirm(page, "Replace");
+  await page.getByText("Replaced", { exact: true }).waitFor();
+  assert.equal(await count(), 2);
+
+  await set("fresh", "true");
+  await page.getByText("Set", { exact: true }).waitFor();
+  await dialog(page).waitFor({ state: "detached" });
+  assert.equal(await api(server, "GET", `/v1/threads/${id}/state/fresh`), true);
+
+  // two people that set one key: one of them learns of it
+  const other = await openConsole(server, pageOf(id, "state"));
+  await line(other, '"fresh"').waitFor();
+  for (const one of [page, other]) {
+    await press(one, "Set a key");
+    await dialog(one).getByLabel("Key").fill("both");
+    await dialog(one).getByLabel("Value as JSON").fill("1");
+  }
+  await Promise.all([page, other].map((one) => confirm(one, "Set")));
+  await until("one has set it, and one has not", async () => (await dialog(page).count()) + (await dialog(other).count()) === 1);
 });
 
 test("a push appends, and a refusal is in the words of the service", async () => {
@@ -274,6 +316,51 @@ test("an id that cannot be one is refused", async () => {
   await page.locator("[data-search]").fill("../../v1/webhooks");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").getByText("invalid_thread_id").waitFor();
+});
+
+test("the time left follows the reads of other clients, and looking at it is no use", async () => {
+  const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: "5" });
+  const id = await newThread(brief, { state: { a: 1 } });
+  const page = await openConsole(brief, pageOf(id, "state"));
+  await line(page, '"a"').waitFor();
+  const left = page.locator(".facts div", { hasText: "Time left" }).locator("dd");
+
+  const end = Date.now() + 12_000;
+  while (Date.now() < end) {
+    await api(brief, "GET", `/v1/threads/${id}/state/a`);
+    assert.doesNotMatch((await left.textContent())!, /over/);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+
+  // the page alone does not keep it
+  await page.getByText("This thread has ended: expired.").waitFor();
+});
+
+test("tabs of a thread have titles of their own, without its id", async () => {
+  const [id, page] = await open();
+  const hash = pageOf(id).split("/").at(-1)!.slice(0, 8);
+  for (const [part, label] of [["state", "State"], ["history", "History"], ["", "Chat"]] as const) {
+    await visit(page, pageOf(id, part));
+    await until("the title says it", async () => (await page.title()) === `Thread ${hash} · ${label} · threadkeep console`);
+  }
+  await visit(page, "#/events");
+  await until("another page has its own", async () => (await page.title()) === "Events · threadkeep console");
+});
+
+test("a long owner is folded, and copied whole", async () => {
+  const context = await newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+  const owner = "owner-".repeat(42);
+  const id = await newThread(server, { owner });
+  const page = await openConsole(server, pageOf(id, "state"), API_KEY, context);
+  const fact = page.locator(".facts div", { hasText: "Owner" });
+  await fact.getByRole("button", { name: "Show all" }).waitFor();
+  assert.ok((await fact.textContent())!.length < 60);
+
+  await fact.getByRole("button", { name: "Copy owner" }).click();
+  await page.getByText("Copied: owner").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), owner);
+  await fact.getByRole("button", { name: "Show all" }).click();
+  await fact.getByText(owner).waitFor();
 });
 
 test("a thread that ends by itself is said to have ended", async () => {

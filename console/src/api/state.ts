@@ -1,3 +1,5 @@
+import { membersOf } from "../json/text.js";
+import { asProblem } from "./problem.js";
 import { type Call, call } from "./request.js";
 
 /** Paths of keys, and the two keys that no path can carry. */
@@ -24,4 +26,30 @@ export function deleteKey(id: string, key: string, options: Options = {}) {
 export function pushValue(id: string, key: string, value: string, options: Options = {}) {
   if (isInNoPath(key)) return merge(id, `{"op":"push","key":${JSON.stringify(key)},"value":${value}}`, options);
   return call(`${keyPath(id, key)}/push`, { ...options, method: "POST", body: value });
+}
+
+/** Times that other writes of the thread may come between. */
+const TRIES = 5;
+
+/**
+ * Sets a key that has a value, or none, and returns undefined; or changes nothing, and returns the value that the key has instead.
+ * Writes are conditional on the version of the thread, so this reads the key again after another write.
+ */
+export async function setKeyFrom(id: string, key: string, before: string | undefined, value: string): Promise<{ value: string | undefined } | undefined> {
+  for (let tries = 1; ; tries++) {
+    const { text, headers } = await call(`/v1/threads/${id}/state`, { query: { key: [key] } });
+    const found = membersOf(text).get(key);
+    if (found !== before) return { value: found };
+    try {
+      await setKey(id, key, value, { headers: { "if-match": `"${versionOf(headers)}"` } });
+      return undefined;
+    } catch (error) {
+      if (asProblem(error).code !== "version_mismatch" || tries === TRIES) throw error;
+    }
+  }
+}
+
+/** The version of a thread in the tag of an answer. */
+export function versionOf(headers: Headers): number {
+  return Number(/^"(\d+)[-"]/.exec(headers.get("etag") ?? "")?.[1] ?? 0);
 }

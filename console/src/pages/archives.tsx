@@ -121,6 +121,7 @@ export function ArchivesPage() {
                 <bdi class="grow ellipsis dim">{archive.metadata === "{}" ? "" : readableExcerpt(archive.metadata, 200)}</bdi>
                 <Ago at={archive.ended_at} />
               </a>
+              <Copy text={archive.id} name="id" />
             </div>
           );
         }}

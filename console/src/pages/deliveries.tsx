@@ -64,7 +64,7 @@ export function Pending({ id }: { id: string }) {
 function NextAttempt({ at }: { at: string | null }) {
   if (at === null) return <>waits for an earlier event</>;
   const ms = Date.parse(at) - now.value;
-  return <time dateTime={at}>{ms <= 0 ? "tried again now" : `tried again in ${duration(ms)}`}</time>;
+  return <time dateTime={at}>{ms <= 0 ? "next attempt now" : `next attempt in ${duration(ms)}`}</time>;
 }
 
 interface FailedList {
@@ -120,7 +120,7 @@ export function Failed({ id }: { id: string }) {
       </div>
       <ul class="rows">
         {failed.map((event) => (
-          <li key={event.event} class="row">
+          <li key={event.event} class="row" data-line tabIndex={-1}>
             <span class="chip">{event.type}</span>
             {event.thread_id && <ThreadId id={event.thread_id} />}
             <span class="grow break">{visible(event.last_error)}</span>

@@ -22,6 +22,7 @@ const PRETTY_MAX = 100_000;
 
 interface ShownEvent {
   number: number;
+  id: string;
   type: string;
   time: string;
   subject: string;
@@ -130,6 +131,7 @@ export function EventsPage() {
                 <code class="subject">{event.thread ? shortId(event.thread) : excerpt(event.subject, 40)}</code>
                 <bdi class="grow ellipsis dim">{event.detail}</bdi>
               </button>
+              <Copy text={event.thread ?? event.subject} name={event.thread ? "id" : "subject"} />
             </div>
           );
         }}
@@ -138,6 +140,7 @@ export function EventsPage() {
         <Dialog title={shown.type} isWide onClose={() => setShown(undefined)}>
           <div class="actions">
             {shown.thread && <ThreadId id={shown.thread} whole />}
+            <Copy text={shown.id} name="event id" label="Copy event id" />
             <Copy text={shown.json} name="event" label="Copy as JSON" />
           </div>
           {shown.json.length <= PRETTY_MAX ? (
@@ -163,7 +166,7 @@ function bounded(events: readonly ShownEvent[]): readonly ShownEvent[] {
 }
 
 function read(type: string, json: string, number: number): ShownEvent {
-  const event = JSON.parse(json) as { time: string; subject: string; data: Record<string, unknown> };
+  const event = JSON.parse(json) as { id: string; time: string; subject: string; data: Record<string, unknown> };
   const { data } = event;
   const parts: string[] = [];
   if (Array.isArray(data["keys"]) && data["keys"].length > 0) parts.push(data["keys"].slice(0, 10).join(", "));
@@ -174,6 +177,7 @@ function read(type: string, json: string, number: number): ShownEvent {
   if (data["version"] !== undefined) parts.push(`version ${String(data["version"])}`);
   return {
     number,
+    id: event.id,
     type,
     time: event.time,
     subject: event.subject,

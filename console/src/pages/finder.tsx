@@ -37,20 +37,24 @@ export function Finder({ hash, among, page }: { hash: string; among: "threads" |
   }, [hash, id, attempt]);
 
   if (id) return <>{page(id)}</>;
-  if (problem) return <Failure problem={problem} onRetry={() => setAttempt(attempt + 1)} />;
-  if (isOver)
-    return (
-      <Empty title="No thread has this address.">
-        <p>
-          Addresses contain a hash of the id, {hash}. Among {count(seen)} threads and archives there is none with it: it has ended and left the archives,
-          moved to a new id, or belongs to another service.
-        </p>
-      </Empty>
-    );
   return (
-    <Empty title="Searching for the thread of this address">
-      <p role="status">{count(seen)} seen. Addresses contain a hash of the id, so the console compares the ids of all threads.</p>
-    </Empty>
+    <>
+      <h1>{among === "threads" ? "Thread" : "Archive"}</h1>
+      {problem ? (
+        <Failure problem={problem} onRetry={() => setAttempt(attempt + 1)} />
+      ) : isOver ? (
+        <Empty title="No thread has this address.">
+          <p>
+            Addresses contain a hash of the id, {hash}. Among {count(seen)} threads and archives there is none with it: it has ended and left the
+            archives, moved to a new id, or belongs to another service.
+          </p>
+        </Empty>
+      ) : (
+        <Empty title="Searching for the thread of this address">
+          <p role="status">{count(seen)} seen. Addresses contain a hash of the id, so the console compares the ids of all threads.</p>
+        </Empty>
+      )}
+    </>
   );
 }
 

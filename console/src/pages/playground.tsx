@@ -71,13 +71,27 @@ const pushPath = (id: string) => `${keyPath(id, KEY)}/push`;
 const push = (id: string, role: string, content: string) =>
   call(pushPath(id), { method: "POST", query: { max_records: RECORDS }, body: JSON.stringify({ role, content }) });
 
+const WRITERS = [
+  { name: "Left", role: "user" },
+  { name: "Right", role: "assistant" },
+];
+
+/** A message for a pane that nothing was typed in. */
+const helloOf = (name: string) => `Hello from the ${name.toLowerCase()} pane`;
+
+/** The headers of a browser that holds the thread. */
+const signedBy = ({ signed_id }: Thread) => [`x-thread-id: ${signed_id ?? ""}`];
+
+const pushLine = (thread: Thread, role: string, content: string) =>
+  curl("POST", `/v1/threads/current/state/${KEY}/push?max_records=${RECORDS}`, { body: JSON.stringify({ role, content }), headers: signedBy(thread) });
+
 function Panes({ thread }: { thread: Thread }) {
   const [problem, setProblem] = useState<Problem>();
-  const signed = [`x-thread-id: ${thread.signed_id ?? ""}`];
+  const signed = signedBy(thread);
   const both = async () => {
     const time = clockTime(Date.now());
     try {
-      await Promise.all([push(thread.id, "user", `From the left pane at ${time}`), push(thread.id, "assistant", `From the right pane at ${time}`)]);
+      await Promise.all(WRITERS.map(({ name, role }) => push(thread.id, role, `From the ${name.toLowerCase()} pane at ${time}`)));
       setProblem(undefined);
     } catch (error) {
       setProblem(asProblem(error));
@@ -88,8 +102,9 @@ function Panes({ thread }: { thread: Thread }) {
       <section class="step">
         <h2>2. Push messages from two panes</h2>
         <div class="panes">
-          <Pane name="Left" role="user" thread={thread} />
-          <Pane name="Right" role="assistant" thread={thread} />
+          {WRITERS.map(({ name, role }) => (
+            <Pane key={name} name={name} role={role} thread={thread} />
+          ))}
         </div>
         <div class="actions">
           <button type="button" class="primary" onClick={both}>
@@ -97,10 +112,7 @@ function Panes({ thread }: { thread: Thread }) {
           </button>
         </div>
         {problem && <Failure problem={problem} />}
-        <Command
-          name="command to push"
-          text={curl("POST", `/v1/threads/current/state/${KEY}/push?max_records=${RECORDS}`, { body: '{"role":"user","content":"Hello"}', headers: signed })}
-        />
+        <Command name="command to push from both" text={`${WRITERS.map(({ name, role }) => pushLine(thread, role, helloOf(name))).join(" & ")} & wait`} />
       </section>
       <section class="step">
         <h2>3. Read it, and listen</h2>
@@ -156,7 +168,7 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
   const send = async (event: Event) => {
     event.preventDefault();
     try {
-      await push(thread.id, role, text || `Hello from the ${name.toLowerCase()} pane`);
+      await push(thread.id, role, text || helloOf(name));
       setText("");
       setProblem(undefined);
     } catch (error) {
@@ -185,6 +197,7 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
           Push
         </button>
       </form>
+      <Command name={`command of the ${name.toLowerCase()} pane`} text={pushLine(thread, role, text || helloOf(name))} />
       {problem && <Failure problem={problem} />}
     </section>
   );

@@ -85,7 +85,7 @@ export function SettingsPage() {
             {found
               .filter((setting) => setting.group === group)
               .map((setting) => (
-                <div key={setting.name} class={setting.source === "default" ? "" : "set"}>
+                <div key={setting.name} data-line tabIndex={-1} class={setting.source === "default" ? "" : "set"}>
                   <dt>
                     <code>{setting.name}</code> <Copy text={setting.name} name="name" />
                   </dt>
@@ -95,7 +95,7 @@ export function SettingsPage() {
                       <span class="dim">{setting.source === "default" ? "default" : `from ${visible(setting.source)}, default ${setting.default}`}</span>
                     </p>
                     <details>
-                      <summary>About {setting.name}</summary>
+                      <summary data-open>About {setting.name}</summary>
                       <p class="help">{setting.help}</p>
                     </details>
                   </dd>

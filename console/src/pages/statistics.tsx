@@ -55,7 +55,7 @@ function List({ title, rows }: { title: string; rows: [id: string, figure: Compo
       {rows?.length === 0 && <p class="dim">None in this time.</p>}
       <ol class="rows">
         {rows?.slice(0, ROWS).map(([id, figure]) => (
-          <li key={id} class="row">
+          <li key={id} class="row" data-line tabIndex={-1}>
             <ThreadId id={id} />
             <span class="grow" />
             <span>{figure}</span>
@@ -119,7 +119,7 @@ function Largest() {
             Stop
           </button>
         ) : (
-          <button type="button" onClick={() => void find()}>
+          <button type="button" data-search onClick={() => void find()}>
             {state ? "Search again" : "Search"}
           </button>
         )}
@@ -132,7 +132,7 @@ function Largest() {
       )}
       <ol class="rows">
         {state?.largest.map((thread) => (
-          <li key={thread.id} class="row">
+          <li key={thread.id} class="row" data-line tabIndex={-1}>
             <ThreadId id={thread.id} />
             <span class="grow" />
             <Bar value={thread.size_bytes} max={thread.limit_bytes} name="Size of the state" />

@@ -202,7 +202,7 @@ export function ThreadsPage() {
               <Bar value={thread.size_bytes} max={thread.limit_bytes} name="Size of the state" />
               <span class="thread-numbers">
                 <span title="Version">v{count(thread.version)}</span>
-                <span title="Keys">{count(thread.keys)} keys</span>
+                <span title="Keys">{count(thread.keys)} {thread.keys === 1 ? "key" : "keys"}</span>
               </span>
               <span class="thread-times">
                 <Ago at={thread.updated_at} />

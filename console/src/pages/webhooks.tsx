@@ -33,8 +33,11 @@ export function WebhooksPage() {
   const deliveries = usePolled(async (signal) => deliveriesOf((await call("/metrics", { signal })).text), [], REFRESH_MS);
   const [open, setOpen] = useState<Open>();
   const [secret, setSecret] = useState<string>();
+  const [search, setSearch] = useState("");
   if (!isAllowed) return <Missing right="webhooks" />;
   const close = () => setOpen(undefined);
+  const wanted = search.trim().toLowerCase();
+  const found = value?.filter(({ id, url, name, events }) => [id, url, name ?? "", ...events].some((text) => text.toLowerCase().includes(wanted)));
   return (
     <>
       <header class="page-head">
@@ -68,8 +71,15 @@ export function WebhooksPage() {
           </p>
         </Empty>
       )}
-      {value?.map((webhook) => (
-        <section key={webhook.id} class="card">
+      {value && value.length > 1 && (
+        <label class="field">
+          <span>Find an endpoint</span>
+          <input type="search" data-search value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        </label>
+      )}
+      {value && value.length > 0 && found?.length === 0 && <p class="dim">No endpoint has this text.</p>}
+      {found?.map((webhook) => (
+        <section key={webhook.id} class="card" data-line tabIndex={-1}>
           <div class="card-head">
             <h2>
               <bdi class="break">{visible(webhook.url)}</bdi>

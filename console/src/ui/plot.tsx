@@ -89,7 +89,7 @@ export function Plot({ title, unit, times, lines }: { title: string; unit: strin
       <figcaption>
         {title} <span class="dim">{unit}</span>
       </figcaption>
-      <div ref={ref} role="img" aria-label={`${title} in ${unit}, now: ${newest}`} />
+      <div ref={ref} role="img" aria-label={`${title}${unit && ` in ${unit}`}, now: ${newest}`} />
     </figure>
   );
 }

@@ -69,9 +69,9 @@ export function VirtualList({
     line?.focus({ preventScroll: true });
   });
 
-  useActiveList((step) => {
-    if (length === 0) return;
+  const move = (step: number): boolean => {
     const next = Math.max(0, Math.min(length - 1, active < 0 ? 0 : active + step));
+    if (next === active) return false;
     const list = ref.current!;
     const scroller = list.closest<HTMLElement>("[data-scroller]")!;
     const top = list.getBoundingClientRect().top + next * rowHeight - scroller.getBoundingClientRect().top;
@@ -80,7 +80,9 @@ export function VirtualList({
     else if (top + rowHeight > scroller.clientHeight - margin) scroller.scrollTop += top + rowHeight + margin - scroller.clientHeight;
     wantsFocus.current = true;
     setActive(next);
-  });
+    return true;
+  };
+  useActiveList({ length, move });
 
   const rows: ComponentChild[] = [];
   for (let index = from; index < Math.min(to, length); index++) {

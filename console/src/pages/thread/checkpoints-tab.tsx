@@ -43,7 +43,7 @@ export function CheckpointsTab({ view, canWrite }: { view: ThreadView; canWrite:
       )}
       <ul class="rows">
         {value?.checkpoints.map((checkpoint) => (
-          <li key={checkpoint.checkpoint} class="row">
+          <li key={checkpoint.checkpoint} class="row" data-line tabIndex={-1}>
             <span class="num">{checkpoint.checkpoint}</span>
             <bdi class="grow">{checkpoint.name === null ? "" : visible(checkpoint.name)}</bdi>
             <span>version {count(checkpoint.version)}</span>
@@ -51,7 +51,7 @@ export function CheckpointsTab({ view, canWrite }: { view: ThreadView; canWrite:
             <Ago at={checkpoint.created_at} />
             {canWrite && (
               <span class="actions">
-                <button type="button" onClick={() => setOpen({ kind: "restore", checkpoint })}>
+                <button type="button" data-open onClick={() => setOpen({ kind: "restore", checkpoint })}>
                   Restore
                 </button>
                 <button type="button" onClick={() => setOpen({ kind: "fork", checkpoint })}>

@@ -108,22 +108,22 @@ export function EditDialog({ view, name, onClose }: { view: ThreadView; name: st
   );
 }
 
-/** Sets a new key, or appends to an array. */
-export function WriteDialog({ view, kind, onClose }: { view: ThreadView; kind: "set" | "push"; onClose: () => void }) {
+/** Appends to an array. */
+export function PushDialog({ view, onClose }: { view: ThreadView; onClose: () => void }) {
   const arrays = [...view.state.value].filter(([, text]) => text.startsWith("[")).map(([key]) => key);
-  const [key, setName] = useState(kind === "push" ? (arrays[0] ?? "messages") : "");
-  const [text, setText] = useState(kind === "push" ? '{"role": "user", "content": ""}' : "");
+  const [key, setName] = useState(arrays[0] ?? "messages");
+  const [text, setText] = useState('{"role": "user", "content": ""}');
   const act = async () => {
-    await (kind === "push" ? pushValue(view.id, key, text) : setKey(view.id, key, text, { headers: {} }));
-    announce(kind === "push" ? "Pushed" : "Set");
+    await pushValue(view.id, key, text);
+    announce("Pushed");
   };
   return (
-    <Confirm title={kind === "push" ? "Push to an array" : "Set a key"} verb={kind === "push" ? "Push" : "Set"} act={act} onClose={onClose}>
+    <Confirm title="Push to an array" verb="Push" act={act} onClose={onClose}>
       <label class="field">
         <span>Key</span>
         <input value={key} list="keys-of-arrays" required onInput={(event) => setName(event.currentTarget.value)} />
         <datalist id="keys-of-arrays">
-          {(kind === "push" ? arrays : []).slice(0, 100).map((key) => (
+          {arrays.slice(0, 100).map((key) => (
             <option key={key} value={key} />
           ))}
         </datalist>

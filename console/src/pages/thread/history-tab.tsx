@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type Problem, asProblem } from "../../api/problem.js";
 import { type HistoryItem, type HistoryPage, getHistory } from "../../api/threads.js";
 import { bytes, count } from "../../format.js";
-import { excerpt, readableExcerpt, visible } from "../../json/visible.js";
+import { excerpt, readable, readableExcerpt, visible } from "../../json/visible.js";
 import { Bar } from "../../ui/bar.js";
 import { Dialog } from "../../ui/dialog.js";
 import { Empty, Failure, Loading } from "../../ui/notices.js";
@@ -22,6 +22,7 @@ export function History({ path, life, changes = 0 }: { path: string; life?: stri
   const [items, setItems] = useState<HistoryItem[]>([]);
   const [problem, setProblem] = useState<Problem>();
   const [shown, setShown] = useState<HistoryItem>();
+  const [search, setSearch] = useState("");
   useEffect(() => {
     const controller = new AbortController();
     getHistory(path, undefined, PAGE, life, controller.signal).then(
@@ -55,16 +56,23 @@ export function History({ path, life, changes = 0 }: { path: string; life?: stri
       </Empty>
     );
   const oldest = items.at(-1)!;
+  const wanted = search.trim().toLowerCase();
+  const found = items.filter(({ id, value }) => id.toLowerCase().includes(wanted) || readable(value).toLowerCase().includes(wanted));
   return (
     <>
       <p class="dim">
         Places {count(page.firstSeq)} to {count(page.nextSeq - 1)},{" "}
         {page.limitBytes ? <Bar value={page.sizeBytes} max={page.limitBytes} name="Size of the history" /> : bytes(page.sizeBytes)}
       </p>
+      <label class="field">
+        <span>Find in the {count(items.length)} items that were read</span>
+        <input type="search" data-search value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+      </label>
+      {found.length === 0 && <p class="dim">No item contains this text.</p>}
       <ul class="rows">
-        {items.map((item) => (
+        {found.map((item) => (
           <li key={item.seq}>
-            <button type="button" class="row-button" onClick={() => setShown(item)}>
+            <button type="button" data-line class="row-button" onClick={() => setShown(item)}>
               <span class="num">{count(item.seq)}</span>
               <code class="dim">{excerpt(item.id, 40)}</code>
               <bdi class="grow ellipsis">{readableExcerpt(item.value, 300)}</bdi>

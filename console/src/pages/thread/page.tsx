@@ -10,6 +10,7 @@ import { hrefOfArchive, hrefOfThread } from "../../ids.js";
 import { membersOf } from "../../json/text.js";
 import { excerpt, readableExcerpt, visible } from "../../json/visible.js";
 import { type Loaded } from "../../load.js";
+import { shownPart } from "../../route.js";
 import { can } from "../../session.js";
 import { announce } from "../../ui/announce.js";
 import { Bar } from "../../ui/bar.js";
@@ -20,17 +21,30 @@ import { Ago, Left } from "../../ui/time.js";
 import { Tree } from "../../ui/tree.js";
 import { ChatTab } from "./chat-tab.js";
 import { CheckpointsTab } from "./checkpoints-tab.js";
-import { ChangeDialog, DestroyDialog, EditDialog, ForkDialog, RotateDialog, WriteDialog } from "./dialogs.js";
+import { ChangeDialog, DestroyDialog, EditDialog, ForkDialog, PushDialog, RotateDialog } from "./dialogs.js";
 import { type HistoryMessages, useHistoryMessages } from "./history-messages.js";
 import { HistoryTab } from "./history-tab.js";
 import { ScopeTab } from "./scope-tab.js";
+import { SetDialog } from "./set-dialog.js";
 import { keepTime } from "./time-left.js";
 import { SHOWN_MS, ThreadView } from "./view.js";
+
+/** The parts of a page, and their labels. */
+const PARTS = new Map([
+  ["chat", "Chat"],
+  ["state", "State"],
+  ["history", "History"],
+  ["checkpoints", "Checkpoints"],
+  ["scope", "Scope"],
+]);
+/** Units of an owner before it is folded. */
+const OWNER_MAX = 30;
 
 type Open = { kind: "edit"; key: string } | { kind: "set" | "push" | "change" | "fork" | "rotate" | "destroy" };
 
 /** One thread, live. */
-export function ThreadPage({ id, part }: { id: string; part: string }) {
+export function ThreadPage({ id, part: named }: { id: string; part: string }) {
+  const part = PARTS.has(named) ? named : "";
   const view = useMemo(() => new ThreadView(id), [id]);
   useEffect(() => () => view.close(), [view]);
   useEffect(() => keepTime(view), [view]);
@@ -49,6 +63,11 @@ export function ThreadPage({ id, part }: { id: string; part: string }) {
   const firstTab = useRef<string | undefined>(undefined);
   if (isThere) firstTab.current ??= tabOf(chats.size > 0, history);
   const tab = part || firstTab.current;
+  const label = PARTS.get(tab ?? "") ?? "";
+  useEffect(() => {
+    shownPart.value = label;
+    return () => (shownPart.value = "");
+  }, [label]);
   const canWrite = can("threads") && (phase === "live" || phase === "absent");
 
   return (
@@ -105,7 +124,7 @@ export function ThreadPage({ id, part }: { id: string; part: string }) {
               <Ago at={thread.updated_at} />
             </Fact>
             <Fact name="Owner">
-              <bdi>{thread.owner ? visible(thread.owner) : "–"}</bdi>
+              {thread.owner ? <Owner owner={thread.owner} /> : "–"}
             </Fact>
             <Fact name="Turn">
               <Turn view={view} />
@@ -144,15 +163,7 @@ export function ThreadPage({ id, part }: { id: string; part: string }) {
           <Tabs
             name="Parts of the thread"
             current={tab ?? ""}
-            tabs={(
-              [
-                ["chat", "Chat"],
-                ["state", "State"],
-                ["history", "History"],
-                ["checkpoints", "Checkpoints"],
-                ["scope", "Scope"],
-              ] as const
-            ).map(([part, label]) => [part, label, hrefOfThread(id, part)])}
+            tabs={[...PARTS].map(([part, label]) => [part, label, hrefOfThread(id, part)])}
           />
           <section class="tab">
             {!tab && <Loading />}
@@ -165,7 +176,8 @@ export function ThreadPage({ id, part }: { id: string; part: string }) {
         </>
       )}
       {open?.kind === "edit" && <EditDialog view={view} name={open.key} onClose={close} />}
-      {(open?.kind === "set" || open?.kind === "push") && <WriteDialog view={view} kind={open.kind} onClose={close} />}
+      {open?.kind === "set" && <SetDialog view={view} onClose={close} />}
+      {open?.kind === "push" && <PushDialog view={view} onClose={close} />}
       {open?.kind === "change" && <ChangeDialog view={view} onClose={close} />}
       {open?.kind === "fork" && <ForkDialog view={view} onClose={close} />}
       {open?.kind === "rotate" && <RotateDialog view={view} onClose={close} />}
@@ -186,6 +198,22 @@ function Fact({ name, isWide = false, children }: { name: string; isWide?: boole
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
+  );
+}
+
+/** An owner, whose name may be longer than a page is wide. */
+function Owner({ owner }: { owner: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <bdi>{isOpen ? visible(owner) : excerpt(owner, OWNER_MAX)}</bdi>{" "}
+      {owner.length > OWNER_MAX && (
+        <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {isOpen ? "Fold" : "Show all"}
+        </button>
+      )}
+      <Copy text={owner} name="owner" />
+    </>
   );
 }
 

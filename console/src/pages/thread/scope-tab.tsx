@@ -71,7 +71,7 @@ export function ScopeTab({ view }: { view: ThreadView }) {
           <h2>Tasks</h2>
           <ul class="rows">
             {tasks.map((task) => (
-              <li key={task.id} class="row">
+              <li key={task.id} class="row" data-line tabIndex={-1}>
                 <span class={`chip task-${task.status}`}>{task.status.replace("_", " ")}</span>
                 <bdi class="grow">{visible(excerpt(task.content, 500))}</bdi>
               </li>

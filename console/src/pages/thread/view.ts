@@ -128,14 +128,7 @@ export class ThreadView {
 
   async #look(): Promise<Thread> {
     const { signal } = this.#controller;
-    const path = `/v1/threads/${this.id}`;
-    try {
-      return threadOf((await call(path, { query: { peek: true }, signal })).text);
-    } catch (error) {
-      // a server before this one has no such parameter
-      if (asProblem(error).status !== 400) throw error;
-      return threadOf((await call(path, { signal })).text);
-    }
+    return threadOf((await call(`/v1/threads/${this.id}`, { query: { peek: true }, signal })).text);
   }
 
   #take({ type, data: text }: StreamEvent): void {
