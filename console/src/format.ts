@@ -11,12 +11,12 @@ export function bytes(count: number): string {
 
 export const count = (value: number) => value.toLocaleString("en");
 
-/** A rate or a duration, with three digits. */
+/** A number, a rate or a duration, with three digits. */
 export function short(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   if (value >= 1_000) return count(Math.round(value));
-  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
+  return value >= 100 || (value >= 10 && Number.isInteger(value)) ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
 export function duration(ms: number): string {

@@ -117,6 +117,7 @@ test("failed deliveries are listed page by page and replayed", async () => {
   await page.getByRole("button", { name: "More" }).click();
   await page.getByText("the receiver answered <b>502</b>").waitFor();
 
+  assert.equal(await page.getByRole("button", { name: "Copy event id" }).count(), 2);
   await page.getByRole("button", { name: "Replay", exact: true }).nth(1).click();
 
   await page.getByText("No delivery has failed for good.").waitFor();

@@ -117,7 +117,7 @@ function PartBox({ part: { name, json, text, isOpen: isWanted = false } }: { par
   return (
     <details class="part" open={isOpenAtFirst} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <bdi>{visible(name.slice(0, 60))}</bdi>
+        <bdi>{visible(name.slice(0, ROLE_MAX))}</bdi>
       </summary>
       {isOpen && (
         <pre tabIndex={0} dir="auto" aria-label={name}>

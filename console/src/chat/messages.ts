@@ -101,7 +101,7 @@ export function messageOf(json: string): Message {
     for (const [name, raw] of form.body) {
       if (name === "content" || name === "parts" || name === "text") read(raw, name, texts, message.parts);
       else if (name === "output") readOutput(raw, texts, message.parts);
-      else if (PARTS.test(name) && !/^(null|\[\]|"")$/.test(raw)) message.parts.push({ name, json: raw });
+      else if (PARTS.test(name) && !/^(null|\[\]|"")$/.test(raw)) message.parts.push({ name: name + toolsIn(raw), json: raw });
     }
     message.text = texts.join("\n\n");
   }
@@ -136,6 +136,16 @@ function readOutput(raw: string, texts: string[], parts: Part[]): void {
     if (content !== undefined) read(content, "content", texts, parts);
     else parts.push({ name: type ?? "output", json: part });
   }
+}
+
+/** The tools that a list of calls names, in the forms of OpenAI and LangChain. */
+function toolsIn(raw: string): string {
+  if (kindAt(raw, 0) !== "array") return "";
+  const names = elementsOf(raw).flatMap((call) => {
+    const members = membersOf(call);
+    return stringOf(membersOf(members.get("function") ?? "").get("name") ?? members.get("name")) ?? [];
+  });
+  return names.length > 0 ? ": " + names.join(", ") : "";
 }
 
 function textIn(part: string): string | undefined {

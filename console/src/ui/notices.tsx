@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../api/problem.js";
+import { visible } from "../json/visible.js";
 import { Copy } from "./copy.js";
 
 /** An error in the words of the service. */
@@ -7,7 +8,7 @@ export function Failure({ problem, onRetry }: { problem: Problem; onRetry?: (() 
   return (
     <div class="failure" role="alert">
       <p>
-        <strong>{problem.status ? `${problem.status} ${problem.code}` : problem.code}</strong> {problem.message}
+        <strong>{problem.status ? `${problem.status} ${problem.code}` : problem.code}</strong> {visible(problem.message)}
       </p>
       {problem.requestId && (
         <p class="dim">

@@ -58,9 +58,9 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
   const state = view.state.value;
   const chats = conversations(state);
   const isThere = phase !== "loading" && phase !== "absent" && phase !== "failed";
-  const history = useHistoryMessages(view, isThere && (part === "" || part === "chat"));
   // decided once, so that a later message does not take the page away from its reader
   const firstTab = useRef<string | undefined>(undefined);
+  const history = useHistoryMessages(view, isThere && (part === "chat" || (part === "" && firstTab.current !== "state")));
   if (isThere) firstTab.current ??= tabOf(chats.size > 0, history);
   const tab = part || firstTab.current;
   const label = PARTS.get(tab ?? "") ?? "";
