@@ -149,6 +149,30 @@ test("a turn that ends with a call is a conversation, and definitions of tools a
   assert.equal(await page.getByLabel("Conversation").count(), 0);
 });
 
+test("histories of agent frameworks are conversations", async () => {
+  const agents = [
+    { role: "user", content: "Is it open?" },
+    { type: "function_call", callId: "call_7", name: "hours", arguments: "{}", status: "completed" },
+    { type: "function_call_result", callId: "call_7", name: "hours", output: { type: "text", text: "Until six" }, status: "completed" },
+  ];
+  const adk = [
+    { number: 1, event: { author: "user", content: { role: "user", parts: [{ text: "Is it open?" }] } } },
+    { number: 2, event: { author: "guide", content: { role: "model", parts: [{ functionCall: { name: "hours", args: {} } }, { text: "Until six" }] } } },
+  ];
+  const framework = [
+    { type: "message", role: "user", contents: [{ type: "text", text: "Is it open?" }] },
+    { type: "message", role: "assistant", contents: [{ type: "text", text: "Until six" }] },
+  ];
+  for (const values of [agents, adk, framework]) {
+    const { page, chat, bubble } = await openChat(await withHistory(...values));
+
+    await bubble("Is it open?").and(chat.locator(".bubble.user")).waitFor();
+    await bubble("Until six").waitFor();
+    assert.equal(await chat.getByRole("listitem").count(), values.length);
+    await page.close();
+  }
+});
+
 test("a history of AgentKit is a conversation", async () => {
   const id = await withHistory(
     { kind: "user", id: "u1", content: "Is it raining?", timestamp: "2026-01-01T00:00:00.000Z" },

@@ -120,16 +120,20 @@ for (const [size, width, height, colorScheme] of SIZES.flatMap((size) => [[...si
       await page.getByLabel("Newest by").waitFor({ state: "detached" });
     });
     await t.test("thread with a change", async () => {
-      const id = await newThread(server, { state: { n: 1, list: [1] } });
+      const id = await newThread(server);
+      let n = 0;
       await visit(page, pageOf(id, "state"));
+      await page.getByText("The state is empty.").waitFor();
       await page.locator(".status.on").waitFor();
       const changed = page.locator(".tree-row.changed");
       // a highlight lasts 4 s, which the check has to lie within
       await until("a change was checked while it was highlighted", async () => {
-        await api(server, "POST", `/v1/threads/${id}/state/n/increment`, { by: 1 });
-        await changed.waitFor();
+        // values of all kinds have colours of their own
+        const state = { number: ++n, string: `text ${n}`, literal: n % 2 === 0, list: [n], object: { n } };
+        await api(server, "PUT", `/v1/threads/${id}/state`, state);
+        await until("all are highlighted", async () => (await changed.count()) === 5);
         await check("thread-changed");
-        return (await changed.count()) === 1;
+        return (await changed.count()) === 5;
       });
     });
     await t.test("dialogs", async () => {

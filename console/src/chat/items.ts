@@ -1,12 +1,13 @@
 import { elementsOf, kindAt, membersOf, stringOf } from "../json/text.js";
 import type { Message } from "./messages.js";
 
-/** Items of OpenAI's Responses that are no messages: calls with their results, reasoning, and some more. */
+/** Items of OpenAI's Responses, and of its agents, that are no messages: calls with their results, reasoning, and some more. */
 const ITEM =
-  /^(?:(?:function|custom_tool|mcp|web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|tool_search)_call(?:_output)?|mcp_(?:list_tools|approval_request|approval_response)|reasoning|compaction|item_reference)$/;
+  /^(?:(?:function|custom_tool|mcp|web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|tool_search|hosted_tool)_call(?:_output|_result)?|mcp_(?:list_tools|approval_request|approval_response)|reasoning|compaction|item_reference)$/;
 
 /** Members that are a part of each item, or of its heading. */
-const HEADING = new Set(["type", "id", "call_id", "status", "name", "server_label", "caller"]);
+const HEADING = new Set(["type", "id", "call_id", "callId", "status", "name", "server_label", "caller"]);
+const RESULT = /_call_(?:output|result)$/;
 
 /** The kind of an item, by its members. */
 export function kindOf(members: ReadonlyMap<string, string>): string | undefined {
@@ -18,7 +19,7 @@ export function kindOf(members: ReadonlyMap<string, string>): string | undefined
 export function itemOf(kind: string, members: ReadonlyMap<string, string>, json: string): Message {
   const item: Message = { role: headingOf(kind, members), side: "other", text: "", parts: [], json };
   // a call that has its result shows this after its arguments
-  const isResult = kind.endsWith("_output");
+  const isResult = RESULT.test(kind);
   const texts: string[] = [];
   for (const [name, raw] of members) {
     if (HEADING.has(name) || /^(?:null|""|\[\]|\{\})$/.test(raw)) continue;
@@ -38,14 +39,14 @@ export function itemOf(kind: string, members: ReadonlyMap<string, string>, json:
 /** A call with the name of its tool, a result with the call that it belongs to, or the kind in words. */
 function headingOf(kind: string, members: ReadonlyMap<string, string>): string {
   const name = stringOf(members.get("name"));
-  const call = stringOf(members.get("call_id"));
-  if (kind.endsWith("_call_output")) return call ? `result of ${call}` : "result";
+  const call = stringOf(members.get("call_id") ?? members.get("callId"));
+  if (RESULT.test(kind)) return call ? `result of ${call}` : "result";
   if (kind.endsWith("_call") && name) return `call of ${name}${kind === "function_call" && call ? `, ${call}` : ""}`;
   return kind.replaceAll("_", " ") + (name ? ` ${name}` : "");
 }
 
-/** The texts of parts such as `{"type": "summary_text", "text": ".."}`. */
+/** The texts of a part such as `{"type": "summary_text", "text": ".."}`, or of several. */
 function textsIn(raw: string): string[] {
-  if (kindAt(raw, 0) !== "array") return [];
-  return elementsOf(raw).flatMap((part) => stringOf(membersOf(part).get("text")) ?? []);
+  const parts = kindAt(raw, 0) === "array" ? elementsOf(raw) : [raw];
+  return parts.flatMap((part) => stringOf(membersOf(part).get("text")) ?? []);
 }

@@ -2,7 +2,7 @@ import { Doc } from "../json/rows.js";
 import { elementsOf, kindAt, membersOf, stringOf } from "../json/text.js";
 import { itemOf, kindOf } from "./items.js";
 
-/** A message of a conversation, in the forms of model providers, LangChain, the AI SDK and AgentKit, or an item among messages. */
+/** A message of a conversation, in the forms of model providers and frameworks, or an item among messages. */
 export interface Message {
   /** Its role, or what else it is. */
   role: string;
@@ -62,7 +62,7 @@ function formOf(members: Members): Form | undefined {
   const role = stringOf(members.get("role"));
   if (role !== undefined) return { role, body: members };
   const type = stringOf(members.get("type"));
-  return (type === undefined ? undefined : ofLangChain(type, members)) ?? ofAgentKit(members);
+  return (type === undefined ? undefined : ofLangChain(type, members)) ?? ofAgentKit(members) ?? ofAdk(members);
 }
 
 /** `{"type": "human", "content": ..}`, the same within `data` as in stored messages, or within `kwargs` as in stored objects. */
@@ -88,6 +88,13 @@ function ofAgentKit(members: Members): Form | undefined {
   return { role: name ? `agent ${name}` : "agent", body };
 }
 
+/** `{"event": {"author": .., "content": {"role": .., "parts": [..]}}}`, as histories of Google's ADK have them. */
+function ofAdk(members: Members): Form | undefined {
+  const content = membersOf(membersOf(members.get("event") ?? "").get("content") ?? "");
+  const role = stringOf(content.get("role"));
+  return role !== undefined && content.has("parts") ? { role, body: content } : undefined;
+}
+
 const sideOf = (role: string) =>
   /^(user|human)$/.test(role) ? "user" : /^(assistant|ai|model|agent( .*)?)$/s.test(role) ? "assistant" : "other";
 
@@ -99,7 +106,7 @@ export function messageOf(json: string): Message {
   if (form) {
     const texts: string[] = [];
     for (const [name, raw] of form.body) {
-      if (name === "content" || name === "parts" || name === "text") read(raw, name, texts, message.parts);
+      if (/^(content|contents|parts|text)$/.test(name)) read(raw, name, texts, message.parts);
       else if (name === "output") readOutput(raw, texts, message.parts);
       else if (PARTS.test(name) && !/^(null|\[\]|"")$/.test(raw)) message.parts.push({ name: name + toolsIn(raw), json: raw });
     }
