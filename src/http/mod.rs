@@ -36,7 +36,7 @@ pub use admin::readiness::Readiness;
 pub use admin::settings::SettingObject;
 pub use answer::memory::AnswerMemory;
 pub(crate) use answer::negotiation::EVENT_STREAM;
-pub(crate) use answer::receipt::mark_replay;
+pub(crate) use answer::receipt::{mark_answer_of_replay, mark_replay};
 pub(crate) use answer::streamed::{cut_at_error, streamed};
 pub use connection_state::ConnectionState;
 pub use envelope::envelope;

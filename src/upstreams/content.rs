@@ -22,7 +22,8 @@ pub(super) fn parts(content: &str) -> impl Iterator<Item = Part<'_>> {
     alone.into_iter().chain(elements(content).filter_map(part))
 }
 
-fn part(part: &str) -> Option<Part<'_>> {
+/// Reads a part of a content; none if it is unknown or lacks what it needs.
+pub(super) fn part(part: &str) -> Option<Part<'_>> {
     let string = |name| inside(find(part, name)?);
     let kind = text(find(part, "type")?)?;
     match &*kind {

@@ -10,6 +10,6 @@ mod window;
 pub use id::{ResponseId, ResponseIdError};
 pub use limits::TurnLimits;
 pub use outcome::{Failure, FailureCode, Incomplete, Outcome, Status};
-pub use prompt::{PromptItem, prompt_of};
+pub use prompt::{PromptItem, output_without_call, prompt_of};
 pub use usage::Usage;
 pub use window::Window;

@@ -75,6 +75,45 @@ pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem
     pair(items.into_iter().filter_map(read).collect())
 }
 
+/// The place of an output in an input that belongs to no call, of the items before it or of the input: a prompt would be without
+/// it.
+#[must_use]
+pub fn output_without_call<'a>(
+    before: impl Iterator<Item = &'a str>,
+    input: impl Iterator<Item = &'a str> + Clone,
+) -> Option<usize> {
+    let mut open = HashMap::<Cow<'a, str>, u32>::new();
+    let mut note = |part: Part<'a>| match part {
+        Part::Call {
+            id, result: None, ..
+        } => {
+            *open.entry(id).or_default() += 1;
+            true
+        }
+        Part::Output { id, .. } => {
+            let count = open.get_mut(&id).filter(|count| **count > 0);
+            count.map(|count| *count -= 1).is_some()
+        }
+        _ => true,
+    };
+    let outputs = input
+        .clone()
+        .filter(|item| member(item, "output").is_some());
+    if outputs.count() == 0 {
+        return None;
+    }
+    for part in before.filter_map(read) {
+        note(part);
+    }
+    // clients may send outputs before their calls
+    let (calls, outputs): (Vec<_>, Vec<_>) = (0..)
+        .zip(input)
+        .filter_map(|(index, item)| Some((index, read(item)?)))
+        .partition(|(_, part)| !matches!(part, Part::Output { .. }));
+    let mut parts = calls.into_iter().chain(outputs);
+    parts.find_map(|(index, part)| (!note(part)).then_some(index))
+}
+
 /// Reads a stored item, which need not be an object.
 fn read(item: &str) -> Option<Part<'_>> {
     if !item.starts_with('{') {
@@ -252,6 +291,34 @@ mod tests {
                 PromptItem::Other(_) => "other".into(),
             })
             .collect()
+    }
+
+    #[test]
+    fn outputs_without_a_call_are_found() {
+        let (one, two) = (call("1"), call("2"));
+        let output = |id: &str| {
+            format!(r#"{{"type":"function_call_output","call_id":"{id}","output":"x"}}"#)
+        };
+        let (of_one, of_two) = (output("1"), output("2"));
+        let (of_one, of_two) = (of_one.as_str(), of_two.as_str());
+        for (before, input, expected) in [
+            (vec![], vec![USER], None),
+            (vec![&*one], vec![of_one], None),
+            (vec![], vec![&*one, of_one, USER], None),
+            (vec![], vec![of_one, &*one], None),
+            (vec![], vec![USER, of_one], Some(1)),
+            (vec![&*one], vec![of_two], Some(0)),
+            (vec![&*one, of_one], vec![of_one], Some(0)),
+            (vec![&*one], vec![of_one, USER, of_one], Some(2)),
+            (
+                vec![&*one, of_one, &*one, &*two],
+                vec![of_two, of_one],
+                None,
+            ),
+        ] {
+            let found = output_without_call(before.iter().copied(), input.iter().copied());
+            assert_eq!(found, expected, "{before:?} {input:?}");
+        }
     }
 
     const USER: &str = r#"{"type":"message","role":"user","content":[]}"#;

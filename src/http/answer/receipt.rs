@@ -107,6 +107,12 @@ pub(crate) fn mark_replay(builder: &mut HttpResponseBuilder, replayed: bool) {
     }
 }
 
+/// Marks an answer that is a replay.
+pub(crate) fn mark_answer_of_replay(response: &mut HttpResponse) {
+    let headers = response.headers_mut();
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+}
+
 fn head(written: &Written) -> String {
     let mut json = String::with_capacity(96);
     json.push_str("{\"version\":");

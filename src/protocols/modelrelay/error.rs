@@ -155,7 +155,7 @@ fn service_row(error: &ServiceError) -> Row {
 fn turn_row(error: &TurnError) -> Row {
     match error {
         TurnError::NoModel | TurnError::NoResponse | TurnError::NoConversation => NOT_FOUND,
-        TurnError::StreamExpired | TurnError::NoSuchEvent => INVALID,
+        TurnError::StreamExpired | TurnError::NoSuchEvent | TurnError::NoCall { .. } => INVALID,
         TurnError::Locked { .. } => CONFLICT,
         TurnError::TooMany | TurnError::Stopping => UNAVAILABLE,
         TurnError::Failed(failure) => failure_row(failure),

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::fault::Fault;
 use crate::domain::{Failure, FailureCode, Refusal, ResponseId};
+use crate::http::mark_answer_of_replay;
 use crate::service::ServiceError;
 use crate::service::responses::TurnError;
 use crate::web::ApiError;
@@ -45,8 +46,13 @@ pub enum OpenAiError {
     #[error("{}", turn_message(.0))]
     Turn(Arc<TurnError>),
     /// A turn of a model has failed.
-    #[error("{}", .0.message)]
-    Failed(Failure),
+    #[error("{}", .failure.message)]
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// Whether it had ended before the request.
+        is_replay: bool,
+    },
     /// An unknown path.
     #[error("Unknown request URL. Check the path and the method.")]
     UnknownUrl,
@@ -118,12 +124,14 @@ impl OpenAiError {
     /// Whether a turn may have run its first calls, which another request would run again.
     pub(super) fn has_run(&self) -> bool {
         match self {
-            Self::Failed(_) => true,
+            Self::Failed { .. } => true,
             Self::Turn(error) => matches!(
                 **error,
                 TurnError::Failed(_)
                     | TurnError::Stopping
-                    | TurnError::Service(ServiceError::Store(_))
+                    | TurnError::Service(
+                        ServiceError::Store(_) | ServiceError::Refused(Refusal::TurnLost)
+                    )
             ),
             _ => false,
         }
@@ -132,7 +140,7 @@ impl OpenAiError {
     /// When the client should come back, unless the API says so.
     fn retry_after_seconds(&self) -> Option<u64> {
         match self {
-            Self::Failed(failure) => failure.retry_after_seconds,
+            Self::Failed { failure, .. } => failure.retry_after_seconds,
             Self::Turn(error) => match &**error {
                 TurnError::Failed(failure) => failure.retry_after_seconds,
                 TurnError::Locked { .. }
@@ -177,7 +185,7 @@ impl OpenAiError {
                 ..row(StatusCode::NOT_FOUND, None)
             },
             Self::Turn(error) => row_of_turn(error, row),
-            Self::Failed(failure) => row_of_failure(failure, row),
+            Self::Failed { failure, .. } => row_of_failure(failure, row),
             Self::UnknownUrl => row(StatusCode::NOT_FOUND, Some("unknown_url")),
         }
     }
@@ -203,6 +211,10 @@ fn row_of_turn(error: &TurnError, row: impl Fn(StatusCode, Option<&'static str>)
             param: Some("starting_after".into()),
             ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
         },
+        TurnError::NoCall { index } => Row {
+            param: Some(format!("input[{index}].call_id")),
+            ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
+        },
         TurnError::NoConversation => row(StatusCode::NOT_FOUND, None),
         TurnError::Locked { .. } => row(StatusCode::BAD_REQUEST, Some("conversation_locked")),
         TurnError::TooMany => unavailable("too_many_turns"),
@@ -210,6 +222,10 @@ fn row_of_turn(error: &TurnError, row: impl Fn(StatusCode, Option<&'static str>)
         TurnError::Service(ServiceError::Refused(Refusal::Destroyed)) => {
             row(StatusCode::GONE, Some("conversation_destroyed"))
         }
+        TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => Row {
+            param: Some(format!("input[{item}].id")),
+            ..row(StatusCode::BAD_REQUEST, Some("item_id_reused"))
+        },
         TurnError::Service(ServiceError::Refused(refusal)) => {
             let problem = ApiError::from(ServiceError::from(*refusal));
             row_of(&problem)
@@ -229,6 +245,12 @@ fn turn_message(error: &TurnError) -> String {
         TurnError::NoSuchEvent => {
             "Invalid value for 'starting_after': the response has no event of that number.".into()
         }
+        TurnError::NoCall { index } => format!(
+            "Invalid value for 'input[{index}].call_id': no call with this id waits for its output."
+        ),
+        TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => format!(
+            "Invalid value for 'input[{item}].id': the conversation has another item with this id."
+        ),
         TurnError::NoConversation => OpenAiError::NoSuchConversation.to_string(),
         TurnError::Locked { .. } => "Another turn of this conversation is running.".into(),
         TurnError::TooMany => "The server runs as many turns as it may. Try again later.".into(),
@@ -349,6 +371,12 @@ impl ResponseError for OpenAiError {
         response.headers_mut().insert(CONTENT_TYPE, is_json);
         if let Some(seconds) = self.retry_after_seconds() {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        if let Self::Failed {
+            is_replay: true, ..
+        } = self
+        {
+            mark_answer_of_replay(&mut response);
         }
         let mut body = json!({"error": {
             "message": row.message,

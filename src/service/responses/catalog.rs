@@ -49,6 +49,13 @@ impl Catalog {
         self.find(name).is_some()
     }
 
+    /// Whether the upstream of a model takes an image or a file in that form.
+    #[must_use]
+    pub fn takes(&self, name: &str, part: &str) -> bool {
+        let model = self.find(name);
+        model.is_some_and(|model| model.upstream.takes(part))
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<FoundModel> {
         let is_it = |entry: &&CatalogEntry| match entry.name.strip_suffix('*') {
             Some(beginning) => name.starts_with(beginning),

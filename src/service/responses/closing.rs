@@ -321,11 +321,15 @@ impl Shared {
                 )));
             }
             let run = Run::resumed(self, *id, &view.journal).await?;
+            let failure = run.course.failure.clone();
             let status = match (why, run.course.end()) {
-                (Closing::Cancelled, _) => Status::Cancelled,
+                (Closing::Cancelled, _) => match failure.filter(|_| view.driven.is_none()) {
+                    Some(failure) => Status::Failed(failure),
+                    None => Status::Cancelled,
+                },
                 (Closing::Destroyed, _) => context_ended(),
                 (Closing::Abandoned, Some(status)) => status.clone(),
-                (Closing::Abandoned, None) => match run.course.failure.clone() {
+                (Closing::Abandoned, None) => match failure {
                     Some(failure) => Status::Failed(failure),
                     None => failed(FailureCode::Abandoned, "The turn was not finished."),
                 },

@@ -7,7 +7,7 @@ use super::items::{foreign, function_call, message, turn_item_id};
 use super::model::{AnswerPart, Finish, ModelAnswer};
 use super::request::TurnRequest;
 use super::stateless::counted_bytes;
-use crate::domain::{Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage};
+use crate::domain::{Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage, member};
 use crate::store::{Journal, StoreError};
 
 /// A call that has not been run.
@@ -141,6 +141,12 @@ impl Course {
             number,
             step: self.steps + 1,
         }
+    }
+
+    /// Whether the last answer has calls for the client.
+    pub(super) fn has_client_calls(&self) -> bool {
+        let last = self.output.last();
+        last.is_some_and(|item| member(item.as_str(), "type") == Some(r#""function_call""#))
     }
 
     /// How the turn ends, once no call is left to run and the model need not answer again.

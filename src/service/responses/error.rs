@@ -21,6 +21,12 @@ pub enum TurnError {
     /// There is no such response.
     #[error("there is no such response")]
     NoResponse,
+    /// An item of the input is the output of a call that nobody has made.
+    #[error("there is no call that item {index} of the input is the output of")]
+    NoCall {
+        /// Its place in the input, from 0 on.
+        index: usize,
+    },
     /// The conversation has to exist, and does not.
     #[error("there is no such conversation")]
     NoConversation,

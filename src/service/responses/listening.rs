@@ -12,7 +12,7 @@ use super::closing::{Closing, EVENTS_KEPT, read_outcome};
 use super::course::Course;
 use super::error::TurnError;
 use super::event::TurnEvent;
-use super::request::TurnRequest;
+use super::request::{Door, TurnRequest};
 use super::telling::whole;
 use super::turns::{EndedTurn, Shared};
 use crate::domain::{Failure, Outcome, ResponseId};
@@ -44,6 +44,8 @@ pub struct TurnStream {
     source: Source,
     /// When it was looked at, or had events.
     looked: Instant,
+    /// Whether nobody drove it then.
+    is_left: bool,
     pause: Duration,
 }
 
@@ -112,13 +114,12 @@ impl TurnStream {
     /// That of a turn which the store knows, after that number.
     pub(super) async fn of_known(
         shared: &Arc<Shared>,
+        door: Door,
         id: &ResponseId,
         after: Option<u64>,
     ) -> Result<Self, TurnError> {
-        let view = shared.responses.get_response(id).await?;
-        let view = view.ok_or(TurnError::NoResponse)?;
-        let request = TurnRequest::read(&view.journal.request)?.without_input();
-        let request = Arc::new(request);
+        let (view, request) = shared.known(door, id).await?;
+        let request = Arc::new(request.without_input());
         let ended = view.answer.as_ref().map(read_outcome).transpose()?;
         if let Some(outcome) = &ended {
             if !request.is_kept {
@@ -161,6 +162,7 @@ impl TurnStream {
             ready: VecDeque::new(),
             source,
             looked: Instant::now(),
+            is_left: false,
             pause: LISTEN_EVERY,
         }
     }
@@ -215,7 +217,7 @@ impl TurnStream {
     /// The next item with its number; none after the end. It is safe to drop the future and call this again.
     ///
     /// # Errors
-    /// [`TurnError::Stopping`] if another process goes on with the turn, and [`TurnError::Service`]. A reader can go on
+    /// [`TurnError::Stopping`] if another process goes on with the turn, or nobody does until a repeat of the request, and [`TurnError::Service`]. A reader can go on
     /// from the last number that it has.
     pub async fn next(&mut self) -> Result<Option<(u64, StreamItem)>, TurnError> {
         let number = self.next;
@@ -327,6 +329,13 @@ impl TurnStream {
                 self.source = Source::End(Err(Arc::new(TurnError::Failed(failure))));
                 return Ok(());
             }
+            // only a repeat of the request would have it go on
+            let is_left =
+                view.driven.is_none() && view.answer.is_none() && !self.request.is_background;
+            if is_left && self.is_left {
+                return Err(TurnError::Stopping);
+            }
+            self.is_left = is_left;
         }
         let pause = self.pause;
         self.pause = (2 * pause).min(LISTEN_EVERY_MAX);

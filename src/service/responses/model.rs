@@ -23,6 +23,9 @@ pub trait Model: fmt::Debug + Send + Sync {
         question: &Question<'_>,
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError>;
+
+    /// Whether it takes an image or a file in that form: a part of type `input_image` or `input_file`.
+    fn takes(&self, part: &str) -> bool;
 }
 
 /// A piece of an answer that is still being written. `part` is the number of its part in [`ModelAnswer::parts`], whose texts

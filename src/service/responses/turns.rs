@@ -15,7 +15,7 @@ use super::error::TurnError;
 use super::items::turn_of_item;
 use super::listening::TurnStream;
 use super::observer::{TurnObserver, TurnRefusal};
-use super::request::{FollowedTurn, TurnRequest};
+use super::request::{Door, FollowedTurn, TurnRequest};
 use super::running::Running;
 use super::stateless::StatelessTools;
 use crate::domain::scope::ScopeId;
@@ -272,10 +272,11 @@ impl ModelTurns {
     /// [`TurnError::NoResponse`], [`TurnError::StreamExpired`], [`TurnError::NoSuchEvent`] or [`TurnError::Service`].
     pub async fn listen(
         &self,
+        door: Door,
         id: &ResponseId,
         after: Option<u64>,
     ) -> Result<TurnStream, TurnError> {
-        TurnStream::of_known(&self.0, id, after).await
+        TurnStream::of_known(&self.0, door, id, after).await
     }
 
     /// The turn of a thread that a request repeats which brings no key: the last one, if it is of the same request and its
@@ -307,11 +308,10 @@ impl ModelTurns {
     /// A turn as it is now.
     ///
     /// # Errors
-    /// [`TurnError::NoResponse`] or [`TurnError::Service`].
-    pub async fn get(&self, id: &ResponseId) -> Result<TurnState, TurnError> {
-        let view = self.0.responses.get_response(id).await?;
-        let view = view.ok_or(TurnError::NoResponse)?;
-        let request = Arc::new(TurnRequest::read(&view.journal.request)?);
+    /// [`TurnError::NoResponse`], also for one that came by another door, or [`TurnError::Service`].
+    pub async fn get(&self, door: Door, id: &ResponseId) -> Result<TurnState, TurnError> {
+        let (view, request) = self.0.known(door, id).await?;
+        let request = Arc::new(request);
         let outcome = view.answer.as_ref().map(read_outcome).transpose();
         let outcome = outcome?;
         if !request.is_kept && outcome.is_some() {
@@ -370,7 +370,8 @@ impl ModelTurns {
     ///
     /// # Errors
     /// [`TurnError::NoResponse`] or [`TurnError::Service`].
-    pub async fn cancel(&self, id: &ResponseId) -> Result<EndedTurn, TurnError> {
+    pub async fn cancel(&self, door: Door, id: &ResponseId) -> Result<EndedTurn, TurnError> {
+        self.0.known(door, id).await?;
         let ended = self.0.close(id, Closing::Cancelled).await?;
         ended.ok_or(TurnError::NoResponse)
     }
@@ -379,8 +380,8 @@ impl ModelTurns {
     ///
     /// # Errors
     /// [`TurnError::NoResponse`] or [`TurnError::Service`].
-    pub async fn delete(&self, id: &ResponseId) -> Result<(), TurnError> {
-        self.cancel(id).await?;
+    pub async fn delete(&self, door: Door, id: &ResponseId) -> Result<(), TurnError> {
+        self.cancel(door, id).await?;
         let deleted = self.0.responses.delete_response(id).await;
         match deleted? {
             true => Ok(()),
@@ -444,6 +445,24 @@ impl ModelTurns {
 }
 
 impl Shared {
+    /// A turn that came by that door.
+    ///
+    /// # Errors
+    /// [`TurnError::NoResponse`] or [`TurnError::Service`].
+    pub(super) async fn known(
+        &self,
+        door: Door,
+        id: &ResponseId,
+    ) -> Result<(ResponseView, TurnRequest), TurnError> {
+        let view = self.responses.get_response(id).await?;
+        let view = view.ok_or(TurnError::NoResponse)?;
+        let request = TurnRequest::read(&view.journal.request)?;
+        match request.door == door {
+            true => Ok((view, request)),
+            false => Err(TurnError::NoResponse),
+        }
+    }
+
     /// As [`ModelTurns::later_than`].
     pub(super) async fn later_than(
         &self,

@@ -209,7 +209,8 @@ pub trait Responses: fmt::Debug + Send + Sync {
         begin: &BeginResponse<'_>,
     ) -> Result<Begun, WriteError>;
 
-    /// Gives a sign of life: driver, turn and thread last longer.
+    /// Gives a sign of life: driver, turn and thread last longer. No time lets the turn go at once, which a driver may do
+    /// that has lost the floor alone.
     ///
     /// # Errors
     /// [`WriteError::Refused`], or [`WriteError::Store`].

@@ -66,6 +66,12 @@ impl Model for AnthropicMessages {
             .ask(body.into(), question.left, &codec, pieces)
             .await
     }
+
+    fn takes(&self, part: &str) -> bool {
+        media::image(part)
+            .or_else(|| media::document(part))
+            .is_some()
+    }
 }
 
 /// Reads the answers to one request, whose functions may have other names there.

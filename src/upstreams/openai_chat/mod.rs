@@ -54,6 +54,10 @@ impl Model for OpenAiChat {
             .ask(body.into(), question.left, &ChatCodec, pieces)
             .await
     }
+
+    fn takes(&self, part: &str) -> bool {
+        messages::takes(part)
+    }
 }
 
 #[derive(Debug)]

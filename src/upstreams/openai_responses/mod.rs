@@ -52,6 +52,11 @@ impl Model for OpenAiResponses {
             .ask(body.into(), question.left, &codec, pieces)
             .await
     }
+
+    /// In each form, as parts go there unchanged.
+    fn takes(&self, _: &str) -> bool {
+        true
+    }
 }
 
 /// Reads the answers to one request, whose functions may have other names there.

@@ -99,6 +99,10 @@ impl Model for Counting {
             },
         })
     }
+
+    fn takes(&self, _: &str) -> bool {
+        true
+    }
 }
 
 /// The pieces of an answer, of which the first attempt breaks off.
@@ -330,7 +334,7 @@ pub(super) fn turn(turns: &ModelTurns, thread: &ThreadId, text: &str) -> NewTurn
 /// Waits until a turn has begun, as another process sees it.
 pub(super) async fn until_begun(turns: &ModelTurns, id: &ResponseId) {
     timeout(PATIENCE, async {
-        while turns.get(id).await.is_err() {
+        while turns.get(Door::OpenAi, id).await.is_err() {
             tokio::task::yield_now().await;
         }
     })
@@ -483,7 +487,7 @@ async fn a_failure_that_may_pass_leaves_the_turn_open_for_a_repeat(room: Room) {
     let new = turn(&turns, &thread, "one");
 
     let failed = turns.run(new.clone()).await.unwrap_err();
-    let open = turns.get(&new.id).await.unwrap();
+    let open = turns.get(Door::OpenAi, &new.id).await.unwrap();
     let before = history(&room, &thread).await;
     let ended = turns.run(new).await.unwrap();
 
@@ -569,9 +573,9 @@ async fn one_turn_at_a_time_and_a_cancel_ends_it(room: Room) {
     until_begun(&other, &new.id).await;
 
     let locked = other.run(turn(&other, &thread, "two")).await.unwrap_err();
-    let cancelled = other.cancel(&new.id).await.unwrap();
+    let cancelled = other.cancel(Door::OpenAi, &new.id).await.unwrap();
     let told = timeout(PATIENCE, first).await.unwrap().unwrap();
-    let again = other.cancel(&new.id).await.unwrap();
+    let again = other.cancel(Door::OpenAi, &new.id).await.unwrap();
 
     let TurnError::Locked { by, .. } = &*locked else {
         panic!("{locked:?}");

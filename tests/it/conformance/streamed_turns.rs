@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 use threadkeep::domain::{Json, Status, ThreadId, TurnLimits};
 use threadkeep::service::responses::{
-    ModelTurns, NewTurn, StreamItem, TurnError, TurnEvent, TurnRequest, TurnStream, UpstreamError,
+    Door, ModelTurns, NewTurn, StreamItem, TurnError, TurnEvent, TurnRequest, TurnStream,
+    UpstreamError,
 };
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -103,25 +104,29 @@ async fn all_readers_see_the_same_events_from_any_number(room: Room) {
     let mut first = one.stream(new.clone()).await.unwrap();
     let joined = one.stream(new.clone()).await.unwrap();
     let beside = other.stream(new.clone()).await.unwrap();
-    let mut later = other.listen(&new.id, Some(2)).await;
+    let mut later = other.listen(Door::OpenAi, &new.id, Some(2)).await;
     assert!(matches!(later, Err(TurnError::NoSuchEvent)), "{later:?}");
-    later = other.listen(&new.id, Some(0)).await;
+    later = other.listen(Door::OpenAi, &new.id, Some(0)).await;
     model.held.as_ref().unwrap().notify_one();
     let all = read(&mut first).await;
     let mut streams = vec![(0, joined), (0, beside), (1, later.unwrap())];
     for turns in [&one, &other] {
         streams.push((0, turns.stream(new.clone()).await.unwrap()));
-        streams.push((0, turns.listen(&new.id, None).await.unwrap()));
+        streams.push((0, turns.listen(Door::OpenAi, &new.id, None).await.unwrap()));
         for start in 1..=all.len() {
-            let events = turns.listen(&new.id, Some(start as u64 - 1)).await;
+            let events = turns
+                .listen(Door::OpenAi, &new.id, Some(start as u64 - 1))
+                .await;
             streams.push((start, events.unwrap()));
         }
-        let beyond = turns.listen(&new.id, Some(all.len() as u64)).await;
+        let beyond = turns
+            .listen(Door::OpenAi, &new.id, Some(all.len() as u64))
+            .await;
         assert!(matches!(beyond, Err(TurnError::NoSuchEvent)), "{beyond:?}");
     }
 
     assert_eq!(
-        check(&mut one.listen(&new.id, None).await.unwrap())
+        check(&mut one.listen(Door::OpenAi, &new.id, None).await.unwrap())
             .await
             .len(),
         3
@@ -151,7 +156,7 @@ async fn a_turn_that_was_not_streamed_has_the_same_events_afterwards(room: Room)
     ];
     model.held.as_ref().unwrap().notify_one();
     let (here, items) = (read(&mut here).await, check(&mut there).await);
-    let mut after = one.listen(&new.id, Some(3)).await.unwrap();
+    let mut after = one.listen(Door::OpenAi, &new.id, Some(3)).await.unwrap();
 
     assert_eq!(items, whole.await.unwrap().outcome.output);
     assert_eq!(read(&mut after).await, here[4..]);
@@ -209,7 +214,7 @@ async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) 
 /// Waits until a turn has ended.
 async fn until_ended(turns: &ModelTurns, new: &NewTurn) {
     loop {
-        if let Ok(state) = turns.get(&new.id).await
+        if let Ok(state) = turns.get(Door::OpenAi, &new.id).await
             && state.outcome.is_some()
         {
             return;
@@ -229,7 +234,7 @@ async fn a_failure_ends_the_stream_and_a_repeat_tells_the_whole_turn(room: Room)
     let new = streamed(&one, &thread);
 
     let failed = read(&mut one.stream(new.clone()).await.unwrap()).await;
-    let elsewhere = read(&mut other.listen(&new.id, None).await.unwrap()).await;
+    let elsewhere = read(&mut other.listen(Door::OpenAi, &new.id, None).await.unwrap()).await;
     let items = check(&mut other.stream(new).await.unwrap()).await;
 
     assert!(
@@ -251,7 +256,7 @@ async fn a_cancelled_turn_ends_its_streams_everywhere(room: Room) {
 
     let mut here = one.stream(new.clone()).await.unwrap();
     let mut there = other.stream(new.clone()).await.unwrap();
-    let cancelled = other.cancel(&new.id).await.unwrap();
+    let cancelled = other.cancel(Door::OpenAi, &new.id).await.unwrap();
     let (here, there) = (read(&mut here).await, read(&mut there).await);
 
     assert_eq!(cancelled.outcome.status, Status::Cancelled);
@@ -270,16 +275,23 @@ async fn events_are_gone_ten_minutes_after_the_end(room: Room) {
         turns.run(new.clone()).await.unwrap();
 
         room.advance(Duration::from_secs(599));
-        turns.listen(&new.id, None).await.unwrap();
+        turns.listen(Door::OpenAi, &new.id, None).await.unwrap();
         room.advance(Duration::from_secs(1));
-        let late = turns.listen(&new.id, None).await.unwrap_err();
+        let late = turns.listen(Door::OpenAi, &new.id, None).await.unwrap_err();
         let again = turns.stream(new.clone()).await.unwrap_err();
 
         assert!(matches!(late, TurnError::StreamExpired), "{late:?}");
         assert!(matches!(*again, TurnError::StreamExpired), "{again:?}");
         // the answer itself is replayed
         assert!(turns.begin(new.clone()).await.unwrap().ended().is_some());
-        assert!(turns.get(&new.id).await.unwrap().outcome.is_some());
+        assert!(
+            turns
+                .get(Door::OpenAi, &new.id)
+                .await
+                .unwrap()
+                .outcome
+                .is_some()
+        );
     }
 }
 
@@ -305,7 +317,7 @@ async fn a_turn_in_the_background_goes_on_without_its_driver(room: Room) {
     other.look_after_open().await.unwrap();
     timeout(PATIENCE, until_ended(&other, &new)).await.unwrap();
 
-    let state = other.get(&new.id).await.unwrap();
+    let state = other.get(Door::OpenAi, &new.id).await.unwrap();
     assert_eq!(state.outcome.unwrap().status, Status::Completed);
     assert_eq!(count(&room, &thread).await.as_deref(), Some("1"));
     assert_eq!(model.answers.load(Ordering::Relaxed), 2);

@@ -19,7 +19,9 @@ pub(super) enum Context {
     /// The conversation of a response.
     Previous(ResponseId),
     /// One of its own.
-    None,
+    New,
+    /// None: the turn leaves nothing.
+    Nothing,
 }
 
 impl Context {
@@ -33,7 +35,8 @@ impl Context {
                 "previous_response_id",
                 "null, as the request names a conversation",
             )),
-            (None, None) => Ok(Self::None),
+            (None, None) if flag(body, "store")? == Some(false) => Ok(Self::Nothing),
+            (None, None) => Ok(Self::New),
             (None, Some(previous)) => {
                 let id = string(previous, "previous_response_id")?;
                 let wrong = |_| Fault::wrong_value("previous_response_id", "the id of a response");
@@ -67,7 +70,7 @@ pub(super) fn read_request(
     id: &ResponseId,
     created_ms: u64,
     limits: &TurnLimits,
-    conversation: &str,
+    conversation: Option<&str>,
 ) -> Result<TurnRequest, OpenAiError> {
     refuse_unsupported(body)?;
     let text = |name: &str| body.given(name).map(|json| string(json, name)).transpose();
@@ -85,9 +88,18 @@ pub(super) fn read_request(
     let tools = Tools::read(body.given("tools"))?;
     let choice = tools.choice(body.given("tool_choice"))?;
     let is_kept = flag(body, "store")?.unwrap_or(true);
-    if !is_kept && body.given("conversation").is_some() {
-        let wanted = "true, as the request names a conversation";
-        return Err(Fault::wrong_value("store", wanted).into());
+    if !is_kept {
+        for (name, wanted) in [
+            ("conversation", "true, as the request names a conversation"),
+            (
+                "previous_response_id",
+                "true, as the request goes on from a response",
+            ),
+        ] {
+            if body.given(name).is_some() {
+                return Err(Fault::wrong_value("store", wanted).into());
+            }
+        }
     }
     let is_background = flag(body, "background")? == Some(true);
     if is_background && !is_kept {
@@ -95,11 +107,18 @@ pub(super) fn read_request(
         return Err(Fault::wrong_value("store", wanted).into());
     }
     let extension = Extension::read(body)?;
+    if !is_kept && extension.messages.is_some() {
+        let wanted = "true, as the state is to keep messages";
+        return Err(Fault::wrong_value("store", wanted).into());
+    }
     let max_tool_calls = body.given("max_tool_calls");
     let max_tool_calls = max_tool_calls.map(|json| whole(json, "max_tool_calls", 1, 10_000));
     Ok(TurnRequest {
         door: Door::OpenAi,
-        context: TurnContext::Conversation,
+        context: match conversation {
+            Some(_) => TurnContext::Conversation,
+            None => TurnContext::Nothing,
+        },
         model,
         instructions,
         input,
@@ -253,14 +272,14 @@ fn whole(json: &str, name: &str, min: u64, max: u64) -> Result<u64, Fault> {
 fn echo(
     body: &ObjectBody,
     [is_background, is_kept]: [bool; 2],
-    conversation: &str,
+    conversation: Option<&str>,
     created_ms: u64,
 ) -> Result<Json, Fault> {
     let metadata = body.metadata()?;
     let mut echo = format!(
         r#"{{"created_at":{},"background":{is_background},"truncation":"disabled","store":{is_kept},"conversation":{},"metadata":{}"#,
         created_ms / 1_000,
-        json!({ "id": conversation }),
+        conversation.map_or(Value::Null, |id| json!({ "id": id })),
         metadata.as_ref().map_or("{}", Json::as_str),
     );
     let defaults = [

@@ -22,13 +22,13 @@ use super::ids::conversation_of;
 use super::list_query::ListQuery;
 use super::objects::answer;
 use super::request::OpenAiRequest;
-use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, ResponseId, Slice, Status, ThreadId, members};
-use crate::service::responses::{MessageWindow, ModelTurns, NewTurn, TurnError};
+use crate::service::responses::{Door, MessageWindow, ModelTurns, NewTurn, TurnError};
 use crate::service::{ServiceError, ThreadService};
 use crate::store::Clock;
 use body::{Context, read_request};
 use delivery::Delivery;
+use input::check_media;
 use place::Placed;
 use stream_query::StreamQuery;
 
@@ -40,40 +40,45 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     let context = Context::read(&body)?;
     let fingerprint = fingerprint(request.key(), &body);
     let created_ms = Clock::system().now_ms();
-    let read = |id: &ResponseId, conversation: &str| {
+    let read = |id: &ResponseId, conversation: Option<&str>| {
         let turn = read_request(&body, id, created_ms, turns.limits(), conversation)?;
-        match turns.catalog().has(&turn.model) {
-            true => Ok(turn),
-            false => Err(OpenAiError::from(TurnError::NoModel)),
+        let catalog = turns.catalog();
+        if !catalog.has(&turn.model) {
+            return Err(OpenAiError::from(TurnError::NoModel));
         }
+        check_media(&turn.input, |part| catalog.takes(&turn.model, part))?;
+        Ok(turn)
     };
     let placed = Placed {
         request: &request,
         fingerprint,
         digest,
-        check: || read(&ResponseId::in_bucket(0, [0; 16]), "").map(drop),
+        check: || read(&ResponseId::in_bucket(0, [0; 16]), Some("")).map(drop),
     };
     let place = placed.find(context).await?;
-    let thread = place.thread;
-    request.note_about(thread);
-    let scope = ScopeId::Thread(thread);
-    let repeated = match (digest, place.is_found_again && request.is_retry()) {
-        (None, true) => turns.repeated(&thread, fingerprint).await?,
+    let thread = place.scope.thread().copied();
+    let repeated = match &thread {
+        Some(thread) if digest.is_none() && place.is_found_again && request.is_retry() => {
+            turns.repeated(thread, fingerprint).await?
+        }
         _ => None,
     };
     let entropy = || digest.unwrap_or_else(rand::random);
-    let id = repeated.unwrap_or_else(|| turns.response_id(&scope, entropy()));
-    let mut turn = read(&id, &conversation_of(&thread))?;
+    let id = repeated.unwrap_or_else(|| turns.response_id(&place.scope, entropy()));
+    let mut turn = read(&id, thread.as_ref().map(conversation_of).as_deref())?;
     turn.is_repeatable = digest.is_some();
     turn.after = place.after;
-    let threads = &request.protocol.api.service;
-    threads.admit(&thread).await?;
-    if let Some(window) = &turn.messages {
-        check_window(threads, &thread, window).await?;
+    if let Some(thread) = thread {
+        request.note_about(thread);
+        let threads = &request.protocol.api.service;
+        threads.admit(&thread).await?;
+        if let Some(window) = &turn.messages {
+            check_window(threads, &thread, window).await?;
+        }
     }
     let new = NewTurn {
         id,
-        scope,
+        scope: place.scope,
         missing: place.missing,
         lent: place.lent,
         wait: request.wait(),
@@ -107,7 +112,7 @@ async fn run(turns: &ModelTurns, new: NewTurn) -> Result<HttpResponse, OpenAiErr
     }
     if new.request.is_background {
         let begun = turns.begin(new).await?;
-        if let Some(ended) = begun.ended() {
+        if let Some(ended) = begun.ended().filter(|_| begun.is_replay()) {
             return Ok(answer(object::of_ended(&ended), true));
         }
         let queued = object::of_running(begun.id(), begun.request(), true);
@@ -115,7 +120,10 @@ async fn run(turns: &ModelTurns, new: NewTurn) -> Result<HttpResponse, OpenAiErr
     }
     let ended = turns.run(new).await?;
     match &ended.outcome.status {
-        Status::Failed(failure) => Err(OpenAiError::Failed(failure.clone())),
+        Status::Failed(failure) => Err(OpenAiError::Failed {
+            failure: failure.clone(),
+            is_replay: ended.is_replay,
+        }),
         _ => Ok(answer(object::of_ended(&ended), ended.is_replay)),
     }
 }
@@ -157,24 +165,24 @@ pub(super) async fn get_response(request: OpenAiRequest) -> Result<HttpResponse,
     let turns = request.turns()?;
     let query = StreamQuery::read(request.query(), request.last_event_id())?;
     if !query.is_wanted {
-        let state = turns.get(&id).await?;
+        let state = turns.get(Door::OpenAi, &id).await?;
         return Ok(answer(object::of_state(&id, &state), false));
     }
-    let events = turns.listen(&id, query.after).await?;
+    let events = turns.listen(Door::OpenAi, &id, query.after).await?;
     Ok(stream::respond(events))
 }
 
 /// `POST /responses/{response}/cancel`
 pub(super) async fn cancel_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
-    let ended = request.turns()?.cancel(&id).await?;
+    let ended = request.turns()?.cancel(Door::OpenAi, &id).await?;
     Ok(answer(object::of_ended(&ended), false))
 }
 
 /// `DELETE /responses/{response}`
 pub(super) async fn delete_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
-    request.turns()?.delete(&id).await?;
+    request.turns()?.delete(Door::OpenAi, &id).await?;
     let deleted = format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#);
     Ok(answer(deleted, false))
 }
@@ -183,7 +191,7 @@ pub(super) async fn delete_response(request: OpenAiRequest) -> Result<HttpRespon
 pub(super) async fn list_input_items(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
     let query = ListQuery::read(request.query())?;
-    let state = request.turns()?.get(&id).await?;
+    let state = request.turns()?.get(Door::OpenAi, &id).await?;
     let mut items: Vec<_> = state.request.input.iter().collect();
     if !query.is_ascending {
         items.reverse();

@@ -1,18 +1,24 @@
 //! Where a turn takes place.
 
+use uuid::Uuid;
+
+use crate::domain::scope::ScopeId;
 use crate::domain::{Fingerprint, Included, Refusal, ResponseId, ThreadId, TurnToken};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::ids::thread_of;
 use crate::protocols::openai::request::OpenAiRequest;
-use crate::service::responses::{FollowedTurn, MissingThread, TurnError, TurnState, item_id_of};
+use crate::service::responses::{
+    Door, FollowedTurn, MissingThread, TurnError, TurnState, item_id_of,
+};
 use crate::service::{ForkDraft, ServiceError, WriteOptions};
 
 use super::body::Context;
 
 /// Where a turn takes place.
 pub(super) struct Place {
-    pub(super) thread: ThreadId,
+    /// That of a thread; or one that nothing is ever written to, for a turn that leaves nothing.
+    pub(super) scope: ScopeId,
     pub(super) missing: MissingThread,
     /// The turn that it follows in this thread.
     pub(super) after: Option<FollowedTurn>,
@@ -41,7 +47,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         let request = self.request;
         let place = |thread, missing, is_found_again| {
             Ok(Place {
-                thread,
+                scope: ScopeId::Thread(thread),
                 missing,
                 after: None,
                 lent: request.turn()?,
@@ -55,11 +61,21 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
                 place(id, MissingThread::Refuse, true)
             }
             Context::Previous(previous) => self.after(previous).await,
-            Context::None => {
+            Context::New => {
                 let digest = request.repeat_digest("threadkeep conversation of a response")?;
                 let id = digest.map_or_else(ThreadId::random, ThreadId::from_entropy);
                 let ttl = request.turns()?.limits().response_ttl;
                 place(id, MissingThread::Create(Some(ttl)), false)
+            }
+            Context::Nothing => {
+                let entropy = self.digest.unwrap_or_else(rand::random);
+                Ok(Place {
+                    scope: ScopeId::State(Uuid::from_bytes(entropy)),
+                    missing: MissingThread::Refuse,
+                    after: None,
+                    lent: None,
+                    is_found_again: false,
+                })
             }
         }
     }
@@ -67,14 +83,14 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
     /// The thread of a response if that is the last one there, or if the request is a repeat; else a copy up to the response.
     async fn after(&self, previous: ResponseId) -> Result<Place, OpenAiError> {
         let (request, turns) = (self.request, self.request.turns()?);
-        let state = turns.get(&previous).await?;
+        let state = turns.get(Door::OpenAi, &previous).await?;
         let thread = *state.scope.thread().ok_or(TurnError::NoResponse)?;
         let followed = FollowedTurn {
             id: previous,
             created_ms: state.request.created_ms,
         };
         let mut place = Place {
-            thread,
+            scope: state.scope.clone(),
             missing: MissingThread::Refuse,
             after: None,
             lent: request.turn()?,
@@ -83,7 +99,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         if let Some(digest) = self.digest {
             let own = turns.response_id(&state.scope, digest);
             if let Some(scope) = turns.scope_of(&own).await? {
-                place.thread = *scope.thread().ok_or(TurnError::NoResponse)?;
+                place.scope = scope;
                 return Ok(place);
             }
         } else if request.is_retry() && turns.repeated(&thread, self.fingerprint).await?.is_some() {
@@ -99,7 +115,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         request.protocol.api.service.admit(&thread).await?;
         let (copy, is_new) = fork(request, &thread, &followed, &state).await?;
         Ok(Place {
-            thread: copy,
+            scope: ScopeId::Thread(copy),
             after: (!is_new).then_some(followed),
             // the turn of the copied thread is not that of the copy
             lent: None,

@@ -156,10 +156,9 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Waits for the end of a turn that this driver has lost. It never begins again: the turn may have ended and be
-    /// forgotten, and would run a second time.
+    /// Waits for the end of a turn that this driver has lost, if another one drives it. It never begins again: the turn
+    /// may have ended and be forgotten, and would run a second time.
     pub(super) async fn follow(&self) -> Result<EndedTurn, TurnError> {
-        self.place.broadcast.show(Progress::Elsewhere);
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
             let view = view?.ok_or(TurnError::NoResponse)?;
@@ -167,8 +166,20 @@ impl Driver<'_> {
                 let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
                 return Ok(ended.ok_or(TurnError::NoResponse)?.replayed_if(false));
             }
-            let left = view.driven.ok_or(TurnError::Stopping)?;
+            let left = view.driven.ok_or_else(|| self.without_floor())?;
+            self.place.broadcast.show(Progress::Elsewhere);
             self.listen(left).await?;
+        }
+    }
+
+    /// The error of a turn whose floor another caller has, and that nobody drives.
+    fn without_floor(&self) -> TurnError {
+        match self.lent {
+            Some(_) => ServiceError::from(Refusal::TurnLost).into(),
+            None => TurnError::Locked {
+                by: None,
+                left: Duration::ZERO,
+            },
         }
     }
 

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use super::Driver;
-use crate::domain::{Json, Window};
+use crate::domain::scope::ItemId;
+use crate::domain::{Json, Refusal, Window, output_without_call};
+use crate::service::ServiceError;
 use crate::service::responses::dialogue::items_of_message;
 use crate::service::responses::error::TurnError;
+use crate::service::responses::items::turn_of_item;
 use crate::service::responses::request::{TurnContext, TurnRequest};
 use crate::service::responses::run::Run;
 use crate::store::HistoryFrom;
@@ -22,7 +25,12 @@ impl Driver<'_> {
         match &prepared {
             Ok(_) => {}
             // nothing has come of it, and nothing will
-            Err(TurnError::TooMany | TurnError::Locked { .. }) if run.course.entries == 0 => {
+            Err(
+                TurnError::TooMany
+                | TurnError::Locked { .. }
+                | TurnError::NoCall { .. }
+                | TurnError::Service(ServiceError::Refused(_)),
+            ) if run.course.entries == 0 => {
                 self.withdraw().await?;
             }
             Err(_) => self.release().await,
@@ -41,15 +49,19 @@ impl Driver<'_> {
                 left: Duration::ZERO,
             });
         }
-        let history = self.history(&run.request).await?;
+        let (history, is_whole) = self.history(&run.request).await?;
         self.hold(history.iter().map(|item| item.as_str().len()).sum())?;
+        if run.course.entries == 0 {
+            self.check_input(&run.request, is_whole.then_some(&history))
+                .await?;
+        }
         Ok(history)
     }
 
-    /// The earlier items of the conversation that the model reads, the oldest first.
-    async fn history(&self, request: &TurnRequest) -> Result<Vec<Json>, TurnError> {
+    /// The earlier items of the conversation that the model reads, the oldest first, and whether these are all.
+    async fn history(&self, request: &TurnRequest) -> Result<(Vec<Json>, bool), TurnError> {
         if !request.context.has_history() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), true));
         }
         let limit = self.shared.limits.window as usize;
         let turns = match request.window_turns {
@@ -58,6 +70,7 @@ impl Driver<'_> {
         };
         let mut window = Window::new(turns, WINDOW_MAX_BYTES);
         let (mut items, mut before) = (Vec::new(), u64::MAX);
+        let mut is_whole = true;
         'pages: loop {
             let from = HistoryFrom::Before(before);
             let page = self.shared.scopes.history(self.scope, from, PAGE).await?;
@@ -67,6 +80,7 @@ impl Driver<'_> {
             before = last.seq;
             for kept in page.items {
                 if !window.admit(kept.value.as_str()) {
+                    is_whole = false;
                     break 'pages;
                 }
                 items.push(kept.value);
@@ -74,13 +88,60 @@ impl Driver<'_> {
         }
         items.truncate(window.items());
         items.reverse();
-        Ok(match request.context {
+        let items = match request.context {
             TurnContext::Session => {
                 let messages = items.iter();
                 let items = messages.flat_map(|message| items_of_message(message.as_str()));
                 items.collect()
             }
             _ => items,
-        })
+        };
+        Ok((items, is_whole))
+    }
+
+    /// Checks the input of a new turn against its conversation, of which the items are known if that is small.
+    ///
+    /// # Errors
+    /// [`TurnError::NoCall`], or [`Refusal::ItemIdReused`] for an id that a client has given to another item.
+    async fn check_input(
+        &self,
+        request: &TurnRequest,
+        history: Option<&Vec<Json>>,
+    ) -> Result<(), TurnError> {
+        if let Some(history) = history {
+            let before = history.iter().map(Json::as_str);
+            let input = request.input.iter().map(|item| item.value.as_str());
+            if let Some(index) = output_without_call(before, input) {
+                return Err(TurnError::NoCall { index });
+            }
+        }
+        if request.context != TurnContext::Conversation {
+            return Ok(());
+        }
+        for (index, item) in request.input.iter().enumerate() {
+            // clients send the output of earlier turns again, and need not send it unchanged
+            let id = item
+                .item_id()
+                .filter(|id| turn_of_item(id.as_str()).is_none());
+            if let Some(id) = id
+                && self.has_other(&id, &item.value).await?
+            {
+                return Err(ServiceError::from(Refusal::ItemIdReused { item: index }).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the conversation has another item with that id.
+    async fn has_other(&self, id: &ItemId, value: &Json) -> Result<bool, TurnError> {
+        let scopes = &self.shared.scopes;
+        let place = scopes.find_item(self.scope, id).await?;
+        let Some(place) = place.filter(|place| !place.is_removed) else {
+            return Ok(false);
+        };
+        let from = HistoryFrom::Before(place.seq.saturating_add(1));
+        let page = scopes.history(self.scope, from, 1).await?;
+        let item = page.items.first().filter(|item| item.seq == place.seq);
+        Ok(item.is_some_and(|item| item.value != *value))
     }
 }

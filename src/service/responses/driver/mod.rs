@@ -110,6 +110,8 @@ impl Driver<'_> {
             Ok(ended) => Ok(ended),
             Err(Stop::Lost) => {
                 self.shared.observer.fenced();
+                // a driver that has lost the floor alone still has the turn
+                self.release().await;
                 self.follow().await
             }
             Err(Stop::Refused(refusal)) if ends_context(&refusal) => {

@@ -6,7 +6,9 @@ use tokio::time::{Instant, timeout_at};
 use super::{Driver, Stop};
 use crate::domain::{Json, prompt_of};
 use crate::service::responses::catalog::FoundModel;
-use crate::service::responses::model::{Function, ModelAnswer, Question, ToolChoice};
+use crate::service::responses::model::{
+    Function, ModelAnswer, Question, ToolChoice, UpstreamError,
+};
 use crate::service::responses::observer::UpstreamOutcome;
 use crate::service::responses::request::TurnRequest;
 use crate::service::responses::run::Run;
@@ -78,6 +80,11 @@ impl Driver<'_> {
                 observer.answered(upstream, UpstreamOutcome::Answered, time);
                 observer.used(upstream, &answer.usage);
                 Ok(Some(answer))
+            }
+            // the timer of the upstream is as long as the turn's, and may be the first to see the end
+            Ok(Err(UpstreamError::Timeout)) if Instant::now() >= asked.deadline => {
+                observer.answered(upstream, UpstreamOutcome::TimedOut, time);
+                Ok(None)
             }
             Ok(Err(error)) => {
                 observer.answered(upstream, error.outcome(), time);

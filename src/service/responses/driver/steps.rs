@@ -16,8 +16,8 @@ use crate::service::responses::request::TurnRequest;
 use crate::service::responses::run::Run;
 use crate::service::responses::turns::EndedTurn;
 
-/// Calls of one answer beyond those of a whole turn, each of which is only answered that it was too many.
-const EXCESS_CALLS: usize = 64;
+/// Calls of one answer beyond those of a whole turn, each of which is only answered that it was too many: one write each.
+const EXCESS_CALLS: usize = 1_000;
 
 impl Driver<'_> {
     /// Answers and calls, until the turn has ended.
@@ -102,8 +102,7 @@ impl Driver<'_> {
                 return Ok(Status::Incomplete(Incomplete::TimeLimit));
             };
             let most = self.max_tool_calls(&run.request) as usize + EXCESS_CALLS;
-            let says = |part: &AnswerPart| may_call || !is_call(part);
-            let is_odd = answer.parts.len() > most || !answer.parts.iter().any(says);
+            let is_odd = answer.parts.len() > most || answer.parts.is_empty();
             if is_odd || size_of(&answer) > self.shared.limits.max_bytes {
                 return Err(Stop::Upstream(UpstreamError::Malformed));
             }
@@ -145,6 +144,8 @@ impl Driver<'_> {
         let had_to_stop = course.steps >= self.shared.limits.max_steps
             || course.calls > self.max_tool_calls(request);
         match status {
+            // the client has calls to run, and goes on
+            Status::Completed if course.has_client_calls() => Status::Completed,
             Status::Completed if has_tools && had_to_stop => {
                 Status::Incomplete(Incomplete::MaxToolCalls)
             }

@@ -44,12 +44,17 @@ impl Responses for MemoryStore {
     ) -> Result<(), WriteError> {
         let mut shard = self.0.of_response(id)?;
         let now_ms = self.0.clock.now_ms();
-        check(&mut shard, id, scope, Some(token), now_ms)?;
+        let checked = check(&mut shard, id, scope, Some(token), now_ms);
+        if !lease.is_zero() {
+            checked?;
+        }
         let took_turn = shard.responses.change(id, now_ms, |held| {
+            held.check(Some(token))?;
             held.drive_until(lease, now_ms);
             Ok(held.took_turn())
         })?;
-        if let Some(thread) = scope.thread()
+        if checked.is_ok()
+            && let Some(thread) = scope.thread()
             && let Some(living) = shard.touch(thread, Access::All, now_ms)?
             && let Some(last) = living.turn.as_deref_mut()
             && took_turn

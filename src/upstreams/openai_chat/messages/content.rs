@@ -1,6 +1,6 @@
 //! The content of messages.
 
-use crate::upstreams::content::{Part, parts, plain_text};
+use crate::upstreams::content::{Part, part, parts, plain_text};
 use crate::upstreams::json::{Object, array, find, inside_member};
 
 /// The content of a message: one string if it is text alone, which every compatible server reads, or else an array.
@@ -17,6 +17,11 @@ pub(super) fn content(content: &str, takes_media: bool) -> Option<String> {
             .any(|part| is_text(&part))
             .then(|| plain_text(content))
     }
+}
+
+/// Whether a part can be expressed in this API.
+pub(in crate::upstreams::openai_chat) fn takes(content_part: &str) -> bool {
+    part(content_part).and_then(write).is_some()
 }
 
 /// A part in this API; None if it cannot be expressed.

@@ -9,6 +9,7 @@ use crate::service::responses::Question;
 use crate::upstreams::content::{arguments_object, plain_text};
 use crate::upstreams::json::{Object, array, inside, quoted};
 use content::content;
+pub(super) use content::takes;
 
 /// The instructions and the conversation as an array of messages.
 ///

@@ -10,6 +10,7 @@ mod refusals;
 mod repeats;
 pub(super) mod responses;
 mod streams;
+mod turn_rules;
 mod web;
 
 use reqwest::Method;

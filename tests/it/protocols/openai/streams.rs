@@ -17,7 +17,7 @@ use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstr
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The events of an answer, as they arrive.
-struct Events {
+pub(super) struct Events {
     answer: reqwest::Response,
     text: String,
     /// The number that the next one must have.
@@ -25,7 +25,7 @@ struct Events {
 }
 
 impl Events {
-    async fn of(request: Request) -> Self {
+    pub(super) async fn of(request: Request) -> Self {
         Self::after(request, 0).await
     }
 
@@ -76,7 +76,7 @@ impl Events {
     }
 
     /// Reads up to the first event of that type.
-    async fn until(&mut self, kind: &str) -> Value {
+    pub(super) async fn until(&mut self, kind: &str) -> Value {
         loop {
             let event = self.next().await.expect(kind);
             if event["type"] == kind {
@@ -85,8 +85,16 @@ impl Events {
         }
     }
 
+    /// The rest of an answer that breaks off.
+    pub(super) async fn broken_off(mut self) -> String {
+        while let Ok(Some(chunk)) = timeout(PATIENCE, self.answer.chunk()).await.unwrap() {
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+        self.text
+    }
+
     /// All that is left.
-    async fn rest(mut self) -> Vec<Value> {
+    pub(super) async fn rest(mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             events.push(event);

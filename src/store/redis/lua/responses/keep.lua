@@ -1,16 +1,17 @@
--- Gives a sign of life. KEYS: 1 response, 2 its thread, if its scope is one of a thread.
+-- Gives a sign of life, or lets the response go, which a driver may that has lost the floor alone. KEYS: 1 response, 2 its thread, if its scope is one of a thread.
 -- ARGV: 1 ahead, 2 token, 3 scope, 4 how long the driver has it. Reply: `K`, or a refusal.
 local key, thread, ahead = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local r = open_response(key, ahead)
 if r and not is_in(key, r, ARGV[3], thread) then return {'R', 'turn_lost'} end
 local refusal = driver_refusal(r, ARGV[2], thread, thread and living(thread, ahead))
-if refusal then return refusal end
+local may_let_go = tonumber(ARGV[4]) == 0 and r and not r.has_ended and r.token == ARGV[2]
+if refusal and not may_let_go then return refusal end
 settle_response(key, r)
 write_even_when_full(key)
 r.lease = now(ahead) + tonumber(ARGV[4])
 call('HSET', key, 'M', pack_response(r))
 keep(key, r, ahead)
-if not thread then return {'K'} end
+if refusal or not thread then return {'K'} end
 touch(thread, ahead, '')
 if r.turn == r.token then
   local turn = call('HGET', thread, 'U')
