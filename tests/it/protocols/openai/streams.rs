@@ -86,6 +86,7 @@ impl Events {
     }
 
     /// The rest of an answer that breaks off.
+    #[cfg(feature = "redis")]
     pub(super) async fn broken_off(mut self) -> String {
         while let Ok(Some(chunk)) = timeout(PATIENCE, self.answer.chunk()).await.unwrap() {
             self.text.push_str(std::str::from_utf8(&chunk).unwrap());
