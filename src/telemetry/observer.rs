@@ -346,6 +346,8 @@ impl Line<'_> {
         let mut attributes = vec![
             ("http.request.method", method.into()),
             ("http.response.status_code", self.status.as_u16().into()),
+            // that of its own connections
+            ("url.scheme", "http".into()),
         ];
         let is_known = self.route != UNMATCHED;
         if is_known {

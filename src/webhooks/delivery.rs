@@ -111,6 +111,7 @@ fn span(endpoint: &Endpoint, event: &Event, sent: Result<u16, SendError>) -> End
     let mut attributes = vec![
         ("http.request.method", "POST".into()),
         ("server.address", host.to_owned().into()),
+        ("url.scheme", endpoint.url.url().scheme().to_owned().into()),
         ("threadkeep.webhook.id", endpoint.id.to_string().into()),
         ("cloudevents.event_id", event.id.to_string().into()),
         ("cloudevents.event_source", "threadkeep".into()),

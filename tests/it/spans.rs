@@ -138,6 +138,7 @@ async fn a_request_its_calls_and_the_delivery_are_one_trace(backend: Backend) {
     assert_eq!(request.parent(), CALLER);
     assert_eq!(request.attribute("http.request.method"), "PUT");
     assert_eq!(request.attribute("http.response.status_code"), "200");
+    assert_eq!(request.attribute("url.scheme"), "http");
     assert_eq!(
         request.attribute("http.route"),
         "/v1/threads/current/state/{key}"
@@ -158,6 +159,7 @@ async fn a_request_its_calls_and_the_delivery_are_one_trace(backend: Backend) {
     assert_eq!(delivery.span.kind(), SpanKind::Client);
     assert_eq!(delivery.parent(), request.id());
     assert_eq!(delivery.attribute("http.response.status_code"), "204");
+    assert_eq!(delivery.attribute("url.scheme"), "http");
     assert_eq!(
         delivery.attribute("cloudevents.event_type"),
         "thread.created"
