@@ -272,7 +272,7 @@ test("themes are chosen and kept", async () => {
   await page.getByLabel("Theme").selectOption("system");
   assert.equal(await background(), light);
   await page.emulateMedia({ colorScheme: "dark" });
-  assert.equal(await background(), dark);
+  await until("the page is dark", async () => (await background()) === dark);
 });
 
 test("commands to copy and pages hold no key", async () => {
