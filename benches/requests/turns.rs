@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, try_join_all};
 use threadkeep_scripted_upstream::{Gate, Reply, Upstream};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
 use super::OWN;
@@ -176,21 +176,13 @@ async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<
     let server = server(redis, &upstream)?;
     let read = thread_of_ten_keys(server.address()).await?;
     percentiles(server.address(), &read, time / 4).await?;
-    let without = percentiles(server.address(), &read, time).await?;
-    let address = server.address();
-    let turns = tokio::spawn(async move {
-        let turn = turn(true);
-        join_all((0..streams).map(async |number| {
-            // as turns of different users, they have their deltas at different times
-            sleep(DELTA_EVERY * number as u32 / streams as u32).await;
-            let mut connection = Connection::open(address).await?;
-            connection.stream(&turn).await
-        }))
-        .await
-    });
-    while upstream.count() < streams {
-        sleep(Duration::from_millis(10)).await;
-    }
+    let idle = percentiles(server.address(), &read, time).await?;
+    let past = {
+        let address = upstream.root_url().trim_start_matches("http://").parse()?;
+        let _running = streams_of(address, &direct(&upstream), &upstream, streams).await;
+        percentiles(server.address(), &read, time).await?
+    };
+    let mut running = streams_of(server.address(), &turn(true), &upstream, streams).await;
     let (start, server_before, redis_before) = (Instant::now(), server.cpu()?, redis.cpu()?);
     let with = percentiles(server.address(), &read, time).await?;
     let share = |used: Duration| 100.0 * used.as_secs_f64() / start.elapsed().as_secs_f64();
@@ -199,14 +191,56 @@ async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<
         share(server.cpu()? - server_before),
         share(redis.cpu()? - redis_before)
     );
-    assert!(!turns.is_finished(), "the streams ended too early");
-    turns.abort();
-    for (when, [median, p95, p99]) in [("without", without), ("during", with)] {
+    assert!(
+        running.try_join_next().is_none(),
+        "a stream ended too early"
+    );
+    let rows = [
+        ("without them", idle),
+        ("while they go past the server", past),
+        ("during them", with),
+    ];
+    for (when, [median, p95, p99]) in rows {
         println!(
-            "| median, p95 and p99 of a read of 10 keys {when} them | {median}, {p95} and {p99} µs |"
+            "| median, p95 and p99 of a read of 10 keys {when} | {median}, {p95} and {p99} µs |"
         );
     }
     Ok(())
+}
+
+/// The request by which the server asks the upstream, for a client that does without the server.
+fn direct(upstream: &Upstream) -> Vec<u8> {
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"count"}],"stream":true}"#;
+    let key = format!("Bearer {}", upstream.key());
+    request_with(
+        "POST /v1/chat/completions",
+        Some(("authorization", &key)),
+        body,
+    )
+}
+
+/// Clients that read streams until this is dropped, once the upstream has all their requests.
+async fn streams_of(
+    address: SocketAddr,
+    request: &[u8],
+    upstream: &Upstream,
+    streams: usize,
+) -> JoinSet<io::Result<()>> {
+    let before = upstream.count();
+    let mut clients = JoinSet::new();
+    for number in 0..streams {
+        let request = request.to_vec();
+        clients.spawn(async move {
+            // as turns of different users, they have their deltas at different times
+            sleep(DELTA_EVERY * number as u32 / streams as u32).await;
+            let mut connection = Connection::open(address).await?;
+            connection.stream(&request).await
+        });
+    }
+    while upstream.count() < before + streams {
+        sleep(Duration::from_millis(10)).await;
+    }
+    clients
 }
 
 /// A request for a thread with ten keys.

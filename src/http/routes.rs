@@ -306,7 +306,8 @@ fn back_end_routes(config: &mut ServiceConfig) {
         .service(
             web::resource("/v1/webhooks/{id}/pending")
                 .route(get().to(admin::webhooks::get_pending))
-                .route(head().to(admin::webhooks::get_pending)),
+                .route(head().to(admin::webhooks::get_pending))
+                .default_service(not_allowed_for_back_end("GET, HEAD")),
         )
         .service(
             web::resource("/v1/webhooks/{id}/failed")

@@ -1,7 +1,7 @@
 //! Prompts: the part of a conversation that a model reads.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Value, json};
 
@@ -75,43 +75,28 @@ pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem
     pair(items.into_iter().filter_map(read).collect())
 }
 
-/// The place of an output in an input that belongs to no call, of the items before it or of the input: a prompt would be without
-/// it.
+/// The place of an output in an input that no call of the items before it or of the input has asked for: a prompt would be
+/// without it. An output may come again.
 #[must_use]
 pub fn output_without_call<'a>(
     before: impl Iterator<Item = &'a str>,
     input: impl Iterator<Item = &'a str> + Clone,
 ) -> Option<usize> {
-    let mut open = HashMap::<Cow<'a, str>, u32>::new();
-    let mut note = |part: Part<'a>| match part {
-        Part::Call {
-            id, result: None, ..
-        } => {
-            *open.entry(id).or_default() += 1;
-            true
-        }
-        Part::Output { id, .. } => {
-            let count = open.get_mut(&id).filter(|count| **count > 0);
-            count.map(|count| *count -= 1).is_some()
-        }
-        _ => true,
-    };
-    let outputs = input
-        .clone()
-        .filter(|item| member(item, "output").is_some());
-    if outputs.count() == 0 {
+    let is_output = |item: &&str| matches!(read(item), Some(Part::Output { .. }));
+    if !input.clone().any(|item| is_output(&item)) {
         return None;
     }
-    for part in before.filter_map(read) {
-        note(part);
-    }
-    // clients may send outputs before their calls
-    let (calls, outputs): (Vec<_>, Vec<_>) = (0..)
-        .zip(input)
-        .filter_map(|(index, item)| Some((index, read(item)?)))
-        .partition(|(_, part)| !matches!(part, Part::Output { .. }));
-    let mut parts = calls.into_iter().chain(outputs);
-    parts.find_map(|(index, part)| (!note(part)).then_some(index))
+    let calls = before
+        .chain(input.clone())
+        .filter_map(|item| match read(item) {
+            Some(Part::Call { id, .. }) => Some(id),
+            _ => None,
+        });
+    let calls: HashSet<_> = calls.collect();
+    input.into_iter().position(|item| match read(item) {
+        Some(Part::Output { id, .. }) => !calls.contains(&id),
+        _ => false,
+    })
 }
 
 /// Reads a stored item, which need not be an object.

@@ -1,6 +1,10 @@
 //! Handler of the figures of this replica.
 
+use std::time::Duration;
+
 use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::future::join;
+use tokio::time::timeout;
 
 use super::stats_object::StatsObject;
 use crate::http::answer::json::json;
@@ -9,6 +13,9 @@ use crate::http::openapi::problems::BackEndProblems;
 use crate::http::request::back_end::BackEnd;
 use crate::http::request::query::{Nothing, Query};
 use crate::web::ApiError;
+
+/// How long the store may take to count its threads.
+const COUNTING: Duration = Duration::from_millis(500);
 
 /// Show the busiest threads, the routes and the store
 ///
@@ -34,10 +41,12 @@ pub(crate) async fn get_stats(
     accepts_json(&request)?;
     // not on the thread of the worker, whose other requests would wait
     let stats = api.stats.clone();
-    let report = web::block(move || stats.report()).await;
+    let report = web::block(move || stats.report());
+    // the other figures are wanted above all while the store does not answer
+    let counting = timeout(COUNTING, api.owners.count_threads());
+    let (report, threads) = join(report, counting).await;
     // it fails only while the server stops
     let report = report.map_err(|_| ApiError::ShuttingDown)?;
-    // the other figures are wanted above all while the store does not answer
-    let threads = api.owners.count_threads().await.ok();
+    let threads = threads.ok().and_then(Result::ok);
     Ok(json(HttpResponse::Ok(), &StatsObject::of(report, threads)))
 }

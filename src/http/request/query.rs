@@ -86,8 +86,14 @@ pub(crate) struct Most {
 /// `?peek=` of the read of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
+    peek: Option<bool>,
+}
+
+impl Reading {
     /// Whether it is no use of the thread.
-    pub(crate) is_peek: bool,
+    pub(crate) fn is_peek(&self) -> bool {
+        self.peek.unwrap_or_default()
+    }
 }
 
 /// The default and the maximum size of a page.
@@ -207,10 +213,7 @@ impl Parameters for Reading {
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         let malformed = "must be true or false, given once";
-        let mut is_peek = self.is_peek.then_some(true);
-        set_once(&mut is_peek, value.parse().ok(), name, malformed)?;
-        self.is_peek = is_peek.unwrap_or_default();
-        Ok(())
+        set_once(&mut self.peek, value.parse().ok(), name, malformed)
     }
 }
 

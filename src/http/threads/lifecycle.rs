@@ -89,7 +89,7 @@ pub(crate) async fn get_thread(
     Query(reading): Query<Reading>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
-    let thread = match reading.is_peek {
+    let thread = match reading.is_peek() {
         true => target.peek().await?,
         false => service.get_thread(&target.id).await?,
     };

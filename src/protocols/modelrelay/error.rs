@@ -155,7 +155,8 @@ fn service_row(error: &ServiceError) -> Row {
 fn turn_row(error: &TurnError) -> Row {
     match error {
         TurnError::NoModel | TurnError::NoResponse | TurnError::NoConversation => NOT_FOUND,
-        TurnError::StreamExpired | TurnError::NoSuchEvent | TurnError::NoCall { .. } => INVALID,
+        TurnError::StreamExpired | TurnError::NoSuchEvent => INVALID,
+        TurnError::NoCall { .. } => WRONG,
         TurnError::Locked { .. } => CONFLICT,
         TurnError::TooMany | TurnError::Stopping => UNAVAILABLE,
         TurnError::Failed(failure) => failure_row(failure),

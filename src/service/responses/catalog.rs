@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::media::{self, MediaAt};
 use super::model::Model;
+use super::request::InputItem;
 
 /// The models of a deployment, in the order in which their names are tried.
 #[derive(Debug, Clone, Default)]
@@ -49,11 +51,10 @@ impl Catalog {
         self.find(name).is_some()
     }
 
-    /// Whether the upstream of a model takes an image or a file in that form.
+    /// The first image or file of an input that the upstream of a model does not take.
     #[must_use]
-    pub fn takes(&self, name: &str, part: &str) -> bool {
-        let model = self.find(name);
-        model.is_some_and(|model| model.upstream.takes(part))
+    pub fn refused_media(&self, name: &str, input: &[InputItem]) -> Option<MediaAt> {
+        media::refused(&*self.find(name)?.upstream, input)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<FoundModel> {

@@ -22,7 +22,7 @@ pub enum TurnError {
     #[error("there is no such response")]
     NoResponse,
     /// An item of the input is the output of a call that nobody has made.
-    #[error("there is no call that item {index} of the input is the output of")]
+    #[error("the input has the output of a call that nobody has made")]
     NoCall {
         /// Its place in the input, from 0 on.
         index: usize,

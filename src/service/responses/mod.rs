@@ -15,6 +15,7 @@ mod event;
 mod executed;
 mod items;
 mod listening;
+mod media;
 mod message_window;
 mod model;
 mod observer;
@@ -34,10 +35,11 @@ pub use event::{TextKind, TurnEvent};
 pub(crate) use items::item_id_of;
 pub use items::turn_item_id;
 pub use listening::{StreamItem, TurnStream};
+pub use media::MediaAt;
 pub use message_window::MessageWindow;
 pub use model::{
-    AnswerPart, Finish, Function, Model, ModelAnswer, Parameters, Piece, Question, ToolChoice,
-    UpstreamError,
+    AnswerPart, Finish, Function, MediaPlace, Model, ModelAnswer, Parameters, Piece, Question,
+    ToolChoice, UpstreamError,
 };
 pub use observer::{TurnObserver, TurnRefusal, UpstreamOutcome};
 pub use request::{Door, FollowedTurn, InputItem, StateTools, TurnContext, TurnRequest};

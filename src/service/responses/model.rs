@@ -24,8 +24,21 @@ pub trait Model: fmt::Debug + Send + Sync {
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError>;
 
-    /// Whether it takes an image or a file in that form: a part of type `input_image` or `input_file`.
-    fn takes(&self, part: &str) -> bool;
+    /// Whether it takes an image or a file in that form there: a part of type `input_image` or `input_file`.
+    fn takes(&self, place: MediaPlace, part: &str) -> bool;
+}
+
+/// The place of an image or a file in a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediaPlace {
+    /// A message of the user.
+    User,
+    /// A message of the model.
+    Assistant,
+    /// An instruction.
+    System,
+    /// The result of a call.
+    Result,
 }
 
 /// A piece of an answer that is still being written. `part` is the number of its part in [`ModelAnswer::parts`], whose texts

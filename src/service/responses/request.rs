@@ -150,6 +150,12 @@ impl InputItem {
 }
 
 impl TurnRequest {
+    /// Whether a repeat of the request could go on with its turn: nobody repeats one in the background, and one that leaves
+    /// nothing is known by its key alone.
+    pub(super) fn can_be_repeated(&self) -> bool {
+        !self.is_background && (self.is_repeatable || self.context != TurnContext::Nothing)
+    }
+
     /// Whether the client runs the function of that name.
     pub(super) fn is_for_client(&self, name: &str) -> bool {
         self.functions.iter().any(|function| function.name == name)

@@ -314,7 +314,7 @@ impl ModelTurns {
         let request = Arc::new(request);
         let outcome = view.answer.as_ref().map(read_outcome).transpose();
         let outcome = outcome?;
-        if !request.is_kept && outcome.is_some() {
+        if !request.is_kept && view.driven.is_none() {
             return Err(TurnError::NoResponse);
         }
         let course = Course::replay(*id, &request, &view.journal)?;

@@ -16,7 +16,7 @@ use super::client::{Endpoint, Failure, HttpClient};
 use super::codec::Codec;
 use super::names::Names;
 use super::settings::UpstreamSettings;
-use crate::service::responses::{Model, ModelAnswer, Piece, Question, UpstreamError};
+use crate::service::responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
 use stream::MessageStream;
 
 /// The version of the API, and the form of its credential, are those of Anthropic's Python client 2.14.0.
@@ -67,10 +67,8 @@ impl Model for AnthropicMessages {
             .await
     }
 
-    fn takes(&self, part: &str) -> bool {
-        media::image(part)
-            .or_else(|| media::document(part))
-            .is_some()
+    fn takes(&self, place: MediaPlace, part: &str) -> bool {
+        matches!(place, MediaPlace::User | MediaPlace::Result) && messages::takes(part)
     }
 }
 

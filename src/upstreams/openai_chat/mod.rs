@@ -15,7 +15,7 @@ use tokio::sync::mpsc::Sender;
 use super::client::{Endpoint, Failure, HttpClient};
 use super::codec::Codec;
 use super::settings::UpstreamSettings;
-use crate::service::responses::{Model, ModelAnswer, Piece, Question, UpstreamError};
+use crate::service::responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
 use dialect::Dialect;
 use stream::ChatStream;
 
@@ -55,8 +55,9 @@ impl Model for OpenAiChat {
             .await
     }
 
-    fn takes(&self, part: &str) -> bool {
-        messages::takes(part)
+    /// Messages of the user alone have images and files in this API.
+    fn takes(&self, place: MediaPlace, part: &str) -> bool {
+        place == MediaPlace::User && messages::takes(part)
     }
 }
 

@@ -14,7 +14,7 @@ use super::client::{Endpoint, Failure, HttpClient};
 use super::codec::Codec;
 use super::names::Names;
 use super::settings::UpstreamSettings;
-use crate::service::responses::{Model, ModelAnswer, Piece, Question, UpstreamError};
+use crate::service::responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
 use stream::ResponseStream;
 
 /// The models of an upstream that speaks OpenAI's Responses API: `POST {url}/responses`, each time with all items.
@@ -54,7 +54,7 @@ impl Model for OpenAiResponses {
     }
 
     /// In each form, as parts go there unchanged.
-    fn takes(&self, _: &str) -> bool {
+    fn takes(&self, _: MediaPlace, _: &str) -> bool {
         true
     }
 }

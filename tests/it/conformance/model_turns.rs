@@ -14,10 +14,10 @@ use threadkeep::domain::{
     TurnLimits, TurnToken, Usage,
 };
 use threadkeep::service::responses::{
-    AnswerPart, Catalog, CatalogEntry, Door, Finish, FollowedTurn, InputItem, MessageWindow,
-    MissingThread, Model, ModelAnswer, ModelTurns, NewTurn, NoStatelessTools, Parameters, Piece,
-    Question, StateTools, StatelessSet, ToolChoice, TurnContext, TurnError, TurnRequest,
-    TurnStores, TurnsSettings, UpstreamError,
+    AnswerPart, Catalog, CatalogEntry, Door, Finish, FollowedTurn, InputItem, MediaPlace,
+    MessageWindow, MissingThread, Model, ModelAnswer, ModelTurns, NewTurn, NoStatelessTools,
+    Parameters, Piece, Question, StateTools, StatelessSet, ToolChoice, TurnContext, TurnError,
+    TurnRequest, TurnStores, TurnsSettings, UpstreamError,
 };
 use threadkeep::store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, HistoryFrom, JournalEntry, Journaled,
@@ -100,7 +100,7 @@ impl Model for Counting {
         })
     }
 
-    fn takes(&self, _: &str) -> bool {
+    fn takes(&self, _: MediaPlace, _: &str) -> bool {
         true
     }
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use threadkeep::domain::{Access, Refusal, TurnToken};
-use threadkeep::store::{Begun, Floor};
+use threadkeep::store::{Begun, EndResponse, Floor};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::response_room::{LEASE, Turn, bytes, living, one, request, take};
-use super::room::Room;
+use super::room::{Room, refused};
+use super::rotations::rotate;
 use crate::support::until;
 
 async fn a_thread_has_one_response_at_a_time(room: Room) {
@@ -153,6 +154,98 @@ async fn an_open_response_is_ended_before_the_next(room: Room) {
     );
 }
 
+async fn a_response_whose_thread_has_moved_keeps_none_out_after_its_end(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let turn = Turn::new(&room, &place);
+    let token = turn.begun().await;
+
+    let moved = rotate(&room, &thread).await;
+    let new_place = room.scope_of(&moved);
+    let next = Turn::new(&room, &new_place);
+    let locked = next.begin(TurnToken::random()).await;
+    let late = turn.note(token, 1, "late").await;
+    turn.end_with(None, 0, "closed", None).await.unwrap();
+
+    assert!(
+        matches!(locked, Begun::Locked { by: Some(by), .. } if by == turn.id),
+        "{locked:?}"
+    );
+    assert_eq!(late, Err(Refusal::Destroyed));
+    next.begun().await;
+}
+
+async fn a_lost_turn_can_be_let_go(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let turn = Turn::new(&room, &place);
+    let token = turn.begun().await;
+    room.advance(LEASE);
+    let client = take(&room, &thread, false).await.unwrap();
+    let is_driven = async || {
+        let view = room.backend.get_response(&turn.id).await.unwrap();
+        view.unwrap().driven.is_some()
+    };
+    let let_go = async |token| {
+        let backend = &room.backend;
+        refused(
+            backend
+                .keep_response(&turn.id, &place.scope, token, Duration::ZERO)
+                .await,
+        )
+    };
+    let again = Turn::new(&room, &place).with(Floor::Lent(client.token));
+    assert_eq!(
+        again.begin(TurnToken::random()).await,
+        Begun::Behind(turn.id)
+    );
+
+    assert_eq!(let_go(token).await, Ok(()));
+    assert!(!is_driven().await);
+    assert_eq!(let_go(TurnToken::random()).await, Err(Refusal::TurnLost));
+    let held = room
+        .backend
+        .get_turn(&thread.id, Access::All)
+        .await
+        .unwrap();
+    assert_eq!(held.unwrap().ends_ms, client.ends_ms);
+}
+
+async fn a_response_that_is_taken_back_leaves_nothing(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let turn = Turn::new(&room, &place);
+    let token = turn.begun().await;
+    let take_back = async |token| {
+        let end = EndResponse {
+            token: Some(token),
+            entries: 0,
+            events: (0, &[]),
+            answer: &bytes("{}"),
+            kept: Duration::ZERO,
+            events_kept: Duration::ZERO,
+        };
+        let ended = room
+            .backend
+            .end_response(&turn.id, &place.scope, &end, None);
+        refused(ended.await)
+    };
+
+    let of_another = take_back(TurnToken::random()).await;
+    take_back(token).await.unwrap();
+
+    assert_eq!(of_another, Err(Refusal::TurnLost));
+    assert!(turn.view().await.is_none());
+    let next = Turn::new(&room, &place);
+    let token = next.begun().await;
+    next.end(Some(token), 0, "answer").await.unwrap();
+    // one that has an entry stays
+    let token = turn.begun().await;
+    turn.note(token, 1, "entry").await.unwrap();
+    assert_eq!(take_back(token).await, Err(Refusal::Changed));
+    assert!(turn.view().await.is_some());
+}
+
 async fn the_end_wakes_callers_that_wait_for_the_turn(room: Room) {
     let thread = living(&room).await;
     let place = room.scope_of(&thread);
@@ -178,5 +271,8 @@ super::over_every_store_and_confirmed!(
     a_lent_turn_that_is_lost_stops_the_driver,
     a_later_turn_of_a_client_stops_a_driver,
     an_open_response_is_ended_before_the_next,
+    a_response_whose_thread_has_moved_keeps_none_out_after_its_end,
+    a_lost_turn_can_be_let_go,
+    a_response_that_is_taken_back_leaves_nothing,
     the_end_wakes_callers_that_wait_for_the_turn,
 );

@@ -28,7 +28,7 @@ async fn rotate_by(
 }
 
 /// Moves a thread, and names it by its new id.
-async fn rotate(room: &Room, thread: &Subject) -> Subject {
+pub(super) async fn rotate(room: &Room, thread: &Subject) -> Subject {
     let rotated = rotate_by(room, thread, Conditions::default()).await;
     at(thread, rotated.unwrap().id)
 }

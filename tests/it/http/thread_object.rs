@@ -74,7 +74,7 @@ async fn a_peek_is_no_use(server: &Server) {
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     assert!((end("peek=true").await - moved).abs() < Duration::from_millis(10));
     assert_eq!(peek("peek=1").await.status, 400);
-    assert_eq!(peek("peek=true&peek=true").await.status, 400);
+    assert_eq!(peek("peek=false&peek=true").await.status, 400);
 
     let by_itself = client.get("/v1/threads/current?peek=true");
     let by_itself = by_itself.header("x-thread-id", &thread.signed);

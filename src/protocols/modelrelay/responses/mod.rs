@@ -64,6 +64,14 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
         fingerprint: request.fingerprint(),
         request: Arc::new(asked.into_request(&of_turn)),
     };
+    let catalog = turns.catalog();
+    if catalog
+        .refused_media(&new.request.model, &new.request.input)
+        .is_some()
+    {
+        let text = "the server of this model does not take a file in that place and form";
+        return Err(RelayError::Validation(text.into()));
+    }
     // a body can be large, and a turn takes a while
     drop(request);
     if form.is_streamed() {

@@ -127,28 +127,6 @@ fn read_item(
     })
 }
 
-/// Checks that an upstream takes the images and files of an input.
-///
-/// # Errors
-/// [`Fault`].
-pub(super) fn check_media(input: &[InputItem], takes: impl Fn(&str) -> bool) -> Result<(), Fault> {
-    for (index, item) in input.iter().enumerate() {
-        for name in ["content", "output"] {
-            let parts = member(item.value.as_str(), name).filter(|parts| parts.starts_with('['));
-            for (place, part) in parts.into_iter().flat_map(elements).enumerate() {
-                let at = format!("input[{index}].{name}[{place}]");
-                let kind = required(part, "type", &at)?;
-                if matches!(kind.as_str(), "input_image" | "input_file") && !takes(part) {
-                    let wanted = "an image or a file in a form that the server of this model takes";
-                    let message = format!("Unsupported value for '{at}': expected {wanted}.");
-                    return Err(Fault::new("unsupported_value", at, message));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Checks the parts of a content, and returns the bytes of its images and files.
 fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
     let mut bytes = 0;

@@ -10,6 +10,7 @@ mod stream_query;
 mod tools;
 mod wire_event;
 
+use std::iter::empty;
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
@@ -22,13 +23,14 @@ use super::ids::conversation_of;
 use super::list_query::ListQuery;
 use super::objects::answer;
 use super::request::OpenAiRequest;
-use crate::domain::{Fingerprint, ResponseId, Slice, Status, ThreadId, members};
-use crate::service::responses::{Door, MessageWindow, ModelTurns, NewTurn, TurnError};
+use crate::domain::{
+    Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
+};
+use crate::service::responses::{Door, MediaAt, MessageWindow, ModelTurns, NewTurn, TurnError};
 use crate::service::{ServiceError, ThreadService};
 use crate::store::Clock;
 use body::{Context, read_request};
 use delivery::Delivery;
-use input::check_media;
 use place::Placed;
 use stream_query::StreamQuery;
 
@@ -40,13 +42,20 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     let context = Context::read(&body)?;
     let fingerprint = fingerprint(request.key(), &body);
     let created_ms = Clock::system().now_ms();
+    let has_no_history = matches!(context, Context::New | Context::Nothing);
     let read = |id: &ResponseId, conversation: Option<&str>| {
         let turn = read_request(&body, id, created_ms, turns.limits(), conversation)?;
         let catalog = turns.catalog();
         if !catalog.has(&turn.model) {
             return Err(OpenAiError::from(TurnError::NoModel));
         }
-        check_media(&turn.input, |part| catalog.takes(&turn.model, part))?;
+        let input = turn.input.iter().map(|item| item.value.as_str());
+        if has_no_history && let Some(index) = output_without_call(empty(), input) {
+            return Err(TurnError::NoCall { index }.into());
+        }
+        if let Some(media) = catalog.refused_media(&turn.model, &turn.input) {
+            return Err(refused_media(media).into());
+        }
         Ok(turn)
     };
     let placed = Placed {
@@ -134,6 +143,13 @@ fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
     let parts = members.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let parts: Vec<_> = std::iter::once(key.as_bytes()).chain(parts).collect();
     Fingerprint::of(&parts)
+}
+
+fn refused_media(MediaAt { item, member, part }: MediaAt) -> Fault {
+    let at = format!("input[{item}].{member}[{part}]");
+    let wanted = "an image or a file in a place and a form that the server of this model takes";
+    let message = format!("Unsupported value for '{at}': expected {wanted}.");
+    Fault::new("unsupported_value", at, message)
 }
 
 /// Checks that the state of a thread has an array, or nothing, where a turn is to leave messages.

@@ -6,16 +6,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use super::{Driver, LOOK_EVERY, RETRY_EVERY};
+use super::{Driver, LOOK_EVERY, RETRY_EVERY, Stop};
 use crate::domain::{Access, Refusal, ResponseId};
 use crate::service::responses::broadcast::Progress;
 use crate::service::responses::closing::Closing;
+use crate::service::responses::course::Course;
 use crate::service::responses::error::TurnError;
 use crate::service::responses::observer::TurnRefusal;
+use crate::service::responses::request::TurnRequest;
 use crate::service::responses::run::Run;
 use crate::service::responses::turns::{EndedTurn, MissingThread, NewTurn};
 use crate::service::{NewThread, ServiceError, WriteOptions};
-use crate::store::{BeginResponse, Begun, Floor, WriteError};
+use crate::store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
 
 /// How often a repeat checks whether a turn of another process has ended.
 const LISTEN_EVERY: Duration = Duration::from_millis(250);
@@ -75,7 +77,7 @@ impl Driver<'_> {
                 }
                 // it was deleted while this waited for it, and must not run a second time
                 Ok(Begun::New) if was_running => {
-                    self.withdraw().await?;
+                    drop(self.withdraw().await);
                     return Err(TurnError::NoResponse);
                 }
                 Ok(Begun::New) => {
@@ -149,15 +151,27 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes the turn back before anything came of it.
-    pub(super) async fn withdraw(&self) -> Result<(), TurnError> {
-        self.shared.close(&self.id, Closing::Abandoned).await?;
-        self.shared.responses.delete_response(&self.id).await?;
+    /// Takes the turn back before anything came of it, so that nothing is kept of it.
+    ///
+    /// # Errors
+    /// [`Stop::Lost`] if it is another driver's, or has ended.
+    pub(super) async fn withdraw(&self) -> Result<(), Stop> {
+        let end = EndResponse {
+            token: Some(self.token),
+            entries: 0,
+            events: (0, &[]),
+            answer: &Bytes::from_static(b"{}"),
+            kept: Duration::ZERO,
+            events_kept: Duration::ZERO,
+        };
+        let responses = &self.shared.responses;
+        let ended = responses.end_response(&self.id, self.scope, &end, None);
+        ended.await.map_err(ServiceError::from)?;
         Ok(())
     }
 
-    /// Waits for the end of a turn that this driver has lost, if another one drives it. It never begins again: the turn
-    /// may have ended and be forgotten, and would run a second time.
+    /// Waits for the end of a turn that another driver has. It never begins again: the turn may have ended and be forgotten,
+    /// and would run a second time.
     pub(super) async fn follow(&self) -> Result<EndedTurn, TurnError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
@@ -166,20 +180,13 @@ impl Driver<'_> {
                 let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
                 return Ok(ended.ok_or(TurnError::NoResponse)?.replayed_if(false));
             }
-            let left = view.driven.ok_or_else(|| self.without_floor())?;
+            let Some(left) = view.driven else {
+                let request = TurnRequest::read(&view.journal.request)?;
+                let failure = Course::replay(self.id, &request, &view.journal)?.failure;
+                return Err(failure.map_or(TurnError::Stopping, TurnError::Failed));
+            };
             self.place.broadcast.show(Progress::Elsewhere);
             self.listen(left).await?;
-        }
-    }
-
-    /// The error of a turn whose floor another caller has, and that nobody drives.
-    fn without_floor(&self) -> TurnError {
-        match self.lent {
-            Some(_) => ServiceError::from(Refusal::TurnLost).into(),
-            None => TurnError::Locked {
-                by: None,
-                left: Duration::ZERO,
-            },
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::Driver;
+use serde_json::Value;
+
+use super::{Driver, Stop};
 use crate::domain::scope::ItemId;
-use crate::domain::{Json, Refusal, Window, output_without_call};
+use crate::domain::{Json, Refusal, Window, member, output_without_call};
 use crate::service::ServiceError;
 use crate::service::responses::dialogue::items_of_message;
 use crate::service::responses::error::TurnError;
@@ -20,28 +22,36 @@ const PAGE: usize = 500;
 
 impl Driver<'_> {
     /// The earlier items of the conversation that the model reads, the oldest first, for a turn that may go on.
-    pub(super) async fn prepare(&self, run: &Run) -> Result<Vec<Json>, TurnError> {
-        let prepared = self.checked_history(run).await;
-        match &prepared {
-            Ok(_) => {}
-            // nothing has come of it, and nothing will
+    ///
+    /// # Errors
+    /// [`Stop`]. Nothing is kept of a new turn that may not, so that the same request may come again.
+    pub(super) async fn prepare(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, Stop> {
+        let prepared = self.checked_history(run, is_new).await;
+        match prepared {
+            Ok(history) => Ok(history),
             Err(
-                TurnError::TooMany
-                | TurnError::Locked { .. }
-                | TurnError::NoCall { .. }
-                | TurnError::Service(ServiceError::Refused(_)),
-            ) if run.course.entries == 0 => {
+                error @ (TurnError::TooMany | TurnError::Locked { .. } | TurnError::NoCall { .. }),
+            ) if is_new => {
                 self.withdraw().await?;
+                Err(error.into())
             }
-            Err(_) => self.release().await,
+            Err(
+                error @ TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { .. })),
+            ) => {
+                self.withdraw().await?;
+                Err(error.into())
+            }
+            Err(error) => {
+                self.release().await;
+                Err(error.into())
+            }
         }
-        prepared
     }
 
     /// This driver has the floor, so no other turn adds items in between.
-    async fn checked_history(&self, run: &Run) -> Result<Vec<Json>, TurnError> {
+    async fn checked_history(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, TurnError> {
         if let Some(after) = run.request.after
-            && run.course.entries == 0
+            && is_new
             && let Some(by) = self.shared.later_than(self.scope, after).await?
         {
             return Err(TurnError::Locked {
@@ -51,7 +61,7 @@ impl Driver<'_> {
         }
         let (history, is_whole) = self.history(&run.request).await?;
         self.hold(history.iter().map(|item| item.as_str().len()).sum())?;
-        if run.course.entries == 0 {
+        if is_new {
             self.check_input(&run.request, is_whole.then_some(&history))
                 .await?;
         }
@@ -119,11 +129,10 @@ impl Driver<'_> {
             return Ok(());
         }
         for (index, item) in request.input.iter().enumerate() {
-            // clients send the output of earlier turns again, and need not send it unchanged
-            let id = item
-                .item_id()
-                .filter(|id| turn_of_item(id.as_str()).is_none());
+            let id = item.item_id();
+            let id = id.filter(|id| turn_of_item(id.as_str()).is_none());
             if let Some(id) = id
+                && is_of_sender(&item.value)
                 && self.has_other(&id, &item.value).await?
             {
                 return Err(ServiceError::from(Refusal::ItemIdReused { item: index }).into());
@@ -132,7 +141,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Whether the conversation has another item with that id.
+    /// Whether the conversation has another message with that id.
     async fn has_other(&self, id: &ItemId, value: &Json) -> Result<bool, TurnError> {
         let scopes = &self.shared.scopes;
         let place = scopes.find_item(self.scope, id).await?;
@@ -142,6 +151,21 @@ impl Driver<'_> {
         let from = HistoryFrom::Before(place.seq.saturating_add(1));
         let page = scopes.history(self.scope, from, 1).await?;
         let item = page.items.first().filter(|item| item.seq == place.seq);
-        Ok(item.is_some_and(|item| item.value != *value))
+        Ok(item.is_some_and(|item| said(&item.value) != said(value)))
     }
+}
+
+/// The meaning of a message, however its JSON is written.
+fn said(message: &Json) -> [Option<Value>; 3] {
+    ["type", "role", "content"].map(|name| {
+        let json = member(message.as_str(), name)?;
+        serde_json::from_str(json).ok()
+    })
+}
+
+/// Whether only its sender can have written an item: clients send those of models again, and need not send them unchanged.
+fn is_of_sender(item: &Json) -> bool {
+    let [kind, role, _] = said(item);
+    let is = |value: &Option<Value>, text| value.as_ref().is_some_and(|value| value == text);
+    is(&kind, "message") && !is(&role, "assistant")
 }

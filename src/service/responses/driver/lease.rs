@@ -34,10 +34,12 @@ impl Driver<'_> {
             .await
     }
 
-    /// Lets another driver go on at once. If this fails, the lease ends by itself.
-    pub(super) async fn release(&self) {
-        if let Err(WriteError::Store(error)) = self.keep(Duration::ZERO).await {
+    /// Lets another driver go on at once. If this fails, the lease ends by itself. Whether the turn was this driver's.
+    pub(super) async fn release(&self) -> bool {
+        let released = self.keep(Duration::ZERO).await;
+        if let Err(WriteError::Store(error)) = &released {
             tracing::debug!(%error, "a turn was not released");
         }
+        released.is_ok()
     }
 }

@@ -16,6 +16,7 @@ use super::closing::{Closing, ends_context};
 use super::error::TurnError;
 use super::model::UpstreamError;
 use super::observer::TurnRefusal;
+use super::run::Run;
 use super::running::Place;
 use super::turns::{EndedTurn, NewTurn, Shared};
 use crate::domain::scope::ScopeId;
@@ -91,18 +92,13 @@ pub(super) async fn drive(shared: Arc<Shared>, new: NewTurn, place: Place) {
 impl Driver<'_> {
     /// Drives the turn to its end, or waits for the driver that has it.
     async fn run(&self, new: &NewTurn) -> Result<EndedTurn, TurnError> {
-        let (run, is_taken_over) = match self.begin(new).await? {
-            Opened::New(run) => (run, false),
-            Opened::TakenOver(run) => (run, true),
+        let (run, is_new) = match self.begin(new).await? {
+            Opened::New(run) => (run, true),
+            Opened::TakenOver(run) => (run, false),
             Opened::Ended(ended) => return Ok(ended),
         };
-        let history = self.prepare(&run).await?;
-        self.shared.observer.begun(is_taken_over);
-        self.place.broadcast.begin_at(run.telling.first());
-        let here = Progress::Here(Arc::clone(&run.request));
-        self.place.broadcast.show(here);
         let worked = tokio::select! {
-            worked = self.work(run, &history) => worked,
+            worked = self.prepare_and_work(run, is_new) => worked,
             stop = self.until_lost(new.request.context) => Err(stop),
             () = self.place.ended.cancelled() => Err(Stop::Lost),
         };
@@ -111,8 +107,10 @@ impl Driver<'_> {
             Err(Stop::Lost) => {
                 self.shared.observer.fenced();
                 // a driver that has lost the floor alone still has the turn
-                self.release().await;
-                self.follow().await
+                match self.release().await {
+                    true => Err(self.without_floor(new.request.is_background)),
+                    false => self.follow().await,
+                }
             }
             Err(Stop::Refused(refusal)) if ends_context(&refusal) => {
                 let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
@@ -121,6 +119,28 @@ impl Driver<'_> {
             Err(Stop::Refused(refusal)) => Err(ServiceError::from(refusal).into()),
             Err(Stop::Upstream(error)) => Err(TurnError::Failed(error.failure())),
             Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    async fn prepare_and_work(&self, run: Run, is_new: bool) -> Result<EndedTurn, Stop> {
+        let history = self.prepare(&run, is_new).await?;
+        self.shared.observer.begun(!is_new);
+        self.place.broadcast.begin_at(run.telling.first());
+        let here = Progress::Here(Arc::clone(&run.request));
+        self.place.broadcast.show(here);
+        self.work(run, &history).await
+    }
+
+    /// The error of a turn whose floor another caller has, and that nobody drives.
+    fn without_floor(&self, is_background: bool) -> TurnError {
+        match self.lent {
+            // it goes on by itself
+            _ if is_background => TurnError::Stopping,
+            Some(_) => ServiceError::from(Refusal::TurnLost).into(),
+            None => TurnError::Locked {
+                by: None,
+                left: Duration::ZERO,
+            },
         }
     }
 

@@ -29,8 +29,7 @@ impl Driver<'_> {
             Err(Stop::Refused(refusal)) if ends_context(&refusal) => context_ended(),
             Err(Stop::Upstream(error)) => {
                 let failure = error.failure();
-                // nobody repeats a turn in the background
-                if failure.is_temporary && !run.request.is_background {
+                if failure.is_temporary && run.request.can_be_repeated() {
                     self.journal(&mut run, Entry::Failed(failure), None).await?;
                     self.release().await;
                     return Err(Stop::Upstream(error));
@@ -140,7 +139,8 @@ impl Driver<'_> {
     fn final_status(&self, request: &TurnRequest, course: &Course, status: &Status) -> Status {
         let has_tools = request.state_tools.is_some()
             || !request.stateless.is_empty()
-            || !request.functions.is_empty();
+            || !request.functions.is_empty()
+            || course.calls > 0;
         let had_to_stop = course.steps >= self.shared.limits.max_steps
             || course.calls > self.max_tool_calls(request);
         match status {

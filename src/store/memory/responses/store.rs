@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::held::HeldResponse;
 use crate::domain::scope::{ScopeId, ScopeWrite};
-use crate::domain::threads::turn::{check_turn, end_turn, give_turn};
+use crate::domain::threads::turn::{LastTurn, check_turn, end_turn, give_turn};
 use crate::domain::{Access, Life, Refusal, ResponseId, ThreadId, TurnToken};
 use crate::store::memory::MemoryStore;
 use crate::store::memory::shard::Shard;
@@ -50,6 +50,7 @@ impl Responses for MemoryStore {
         }
         let took_turn = shard.responses.change(id, now_ms, |held| {
             held.check(Some(token))?;
+            held.check_scope(scope)?;
             held.drive_until(lease, now_ms);
             Ok(held.took_turn())
         })?;
@@ -349,16 +350,23 @@ fn take_floor(
         return Ok(None);
     }
     let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
-    let last = living.turn.as_deref_mut();
-    let response = last.as_ref().and_then(|last| last.response());
-    let holder = last.as_ref().map(|last| last.token());
+    let last = living.turn.as_deref();
+    let response = last.and_then(LastTurn::response);
+    let holder = last.map(LastTurn::token);
     match begin.floor {
         Floor::Lent(token) if holder != Some(token) => return Err(Refusal::TurnLost),
         Floor::Taken => {
+            let held = response.and_then(|response| shard.responses.get(&response, now_ms));
+            // a response that ended while its thread moved to another id could not give it back
+            let is_left = held.is_some_and(|held| {
+                held.answer.is_some() && held.took_turn() && held.turn == holder
+            });
             let is_own = holder == Some(begin.token) || holder == before.map(|(_, token)| token);
-            if let Some(last) = last
+            let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
+            if let Some(last) = living.turn.as_deref_mut()
                 && let Some(turn) = last.held(now_ms)
                 && !is_own
+                && !is_left
             {
                 last.await_end();
                 let by = response.filter(|by| {

@@ -5,7 +5,7 @@ use super::request::NAME_MAX_BYTES;
 use super::thinking;
 use crate::domain::PromptItem;
 use crate::service::responses::Question;
-use crate::upstreams::content::{Part, arguments_object, parts, plain_text};
+use crate::upstreams::content::{Part, arguments_object, part, parts, plain_text};
 use crate::upstreams::json::{Object, array, inside, quoted, text};
 use crate::upstreams::names::Names;
 
@@ -174,6 +174,11 @@ fn texts(content: &str) -> impl Iterator<Item = String> {
 }
 
 /// A block; None if this API cannot express it.
+/// Whether an image or a file can be expressed in this API.
+pub(super) fn takes(content_part: &str) -> bool {
+    part(content_part).and_then(block).is_some()
+}
+
 fn block(part: Part<'_>) -> Option<String> {
     match part {
         Part::Text(text) => text_block(text),

@@ -62,7 +62,18 @@ async fn a_response_that_is_not_stored_leaves_nothing(server: &Server) {
         let is_gone = error["code"] == "response_not_found";
         assert!(is_gone || error["param"] == "store", "{more}: {error}");
     }
-    assert_eq!(upstream.count(), 5);
+    // nobody could name a turn that failed, so it is over
+    upstream.script([Reply::status(503)]);
+    let mut body = body;
+    body["stream"] = json!(true);
+    let mut events = Events::of(run(&program, &body)).await;
+    let failed = events.until("response.failed").await;
+    let path = format!("/responses/{}", failed["response"]["id"].as_str().unwrap());
+    for below in ["", "/input_items"] {
+        let gone = program.ask(Method::GET, &format!("{path}{below}"));
+        refused(gone, 404, Some("response_not_found"), None).await;
+    }
+    assert_eq!(upstream.count(), 6);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
@@ -127,7 +138,9 @@ async fn an_id_of_a_client_stays_that_of_its_item(server: &Server) {
 
     run(&program, &said("A")).ok().await;
     let other = run(&program, &said("B")).send().await;
-    let same = run(&program, &said("A")).send().await;
+    let mut again = said("A");
+    again["input"][0]["status"] = Value::Null;
+    let same = run(&program, &again).send().await;
 
     let (code, param) = (Some("item_id_reused"), Some("input[0].id"));
     refusal(&other, 400, code, param);
@@ -143,7 +156,7 @@ async fn what_no_prompt_would_have_is_refused(server: &Server) {
     let server = with_models(server, &upstream).start();
     let program = Program::of(&server);
     let id = new_id();
-    upstream.script([Reply::calls([("look", "{}")]), Reply::text("done")]);
+    upstream.script([Reply::calls([("look", "{}")])]);
     let functions = json!([{"type": "function", "name": "look", "parameters": {}}]);
     let body = |input: Value| json!({"model": "m", "conversation": id, "tools": functions, "input": input});
     let called = run(&program, &body(json!("hi"))).ok().await.json();
@@ -156,11 +169,6 @@ async fn what_no_prompt_would_have_is_refused(server: &Server) {
     let of_call = output(call);
     for (input, code, param) in [
         (json!([unknown]), "invalid_value", "input[0].call_id"),
-        (
-            json!([of_call, of_call]),
-            "invalid_value",
-            "input[1].call_id",
-        ),
         (
             message(json!({"type": "input_image", "file_id": "file-1"})),
             "unsupported_value",
@@ -179,16 +187,19 @@ async fn what_no_prompt_would_have_is_refused(server: &Server) {
     ] {
         refused(run(&program, &body(input)), 400, Some(code), Some(param)).await;
     }
-    run(&program, &body(json!([of_call]))).ok().await;
-    let answered = run(&program, &body(json!([of_call])));
-    refused(
-        answered,
-        400,
-        Some("invalid_value"),
-        Some("input[0].call_id"),
-    )
-    .await;
-    assert_eq!(upstream.count(), 2);
+    // one of no conversation is refused before it has one
+    let before = all_threads(&server).await;
+    let alone = json!({"model": "m", "input": [unknown]});
+    let param = Some("input[0].call_id");
+    refused(run(&program, &alone), 400, Some("invalid_value"), param).await;
+    assert_eq!(all_threads(&server).await, before);
+    // parts of other items are nobody's business
+    let odd =
+        json!([{"type": "reasoning", "summary": [], "content": [7, null, "a", [1]]}, of_call]);
+    upstream.script([Reply::text("done"), Reply::text("again")]);
+    run(&program, &body(odd)).ok().await;
+    run(&program, &body(json!([of_call, of_call]))).ok().await;
+    assert_eq!(upstream.count(), 3);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 

@@ -32,10 +32,12 @@ if floor ~= '' then
   local holder, ends, flags = '', 0, 0
   if turn then holder, ends, flags = unpack_(TURN, turn) end
   local other = last ~= '' and last ~= id and open_response(start .. ':u:' .. last, ahead)
+  -- a response that ended while its thread moved to another id could not give the turn back
+  local is_left = other and other.has_ended and other.turn == other.token and other.turn == holder
   if other and (other.has_ended or other.life ~= life) then other = nil end
   if floor ~= 't' then
     if holder ~= floor then return {'R', 'turn_lost'} end
-  elseif ends > now(ahead) and holder ~= token and not (r and r.token == holder) then
+  elseif ends > now(ahead) and holder ~= token and not is_left and not (r and r.token == holder) then
     if flags < 2 then call('HSET', thread, 'U', pack(TURN, holder, ends, flags + 2) .. last) end
     return {'F', fmt('%.0f', ends - now(ahead)), other and other.turn == holder and last or ''}
   end
