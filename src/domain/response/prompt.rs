@@ -293,8 +293,8 @@ mod tests {
             (vec![], vec![of_one, &*one], None),
             (vec![], vec![USER, of_one], Some(1)),
             (vec![&*one], vec![of_two], Some(0)),
-            (vec![&*one, of_one], vec![of_one], Some(0)),
-            (vec![&*one], vec![of_one, USER, of_one], Some(2)),
+            (vec![&*one, of_one], vec![of_one], None),
+            (vec![&*one], vec![of_one, USER, of_one], None),
             (
                 vec![&*one, of_one, &*one, &*two],
                 vec![of_two, of_one],

@@ -13,8 +13,11 @@ impl Driver<'_> {
     /// Gives signs of life until the turn is lost.
     pub(super) async fn until_lost(&self, context: TurnContext) -> Stop {
         let every = LOOK_EVERY.min(self.shared.limits.lease / 3);
+        // turns that began together would keep Redis from answering reads once a second
+        let mut pause = every.mul_f64(rand::random());
         loop {
-            sleep(every).await;
+            sleep(pause).await;
+            pause = every;
             let lease = self.shared.limits.lease;
             if let Err(WriteError::Refused(refusal)) = self.keep(lease).await {
                 return ServiceError::from(refusal).into();
