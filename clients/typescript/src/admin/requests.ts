@@ -9,7 +9,6 @@ export interface KeyedOptions extends CallOptions {
   idempotencyKey?: string | undefined;
 }
 
-/** A page of a list. */
 export interface Page<T> {
   items: T[];
   next?: string | undefined;

@@ -3,7 +3,6 @@ import { segment } from "../http/request.js";
 import type { CallOptions } from "../types/options.js";
 import type { Page, Requests } from "./requests.js";
 
-/** The types of events that webhooks can deliver. */
 export type WebhookEventType =
   | "thread.created"
   | "thread.updated"
@@ -24,7 +23,7 @@ export interface Webhook {
   secret?: string | null;
 }
 
-export interface PendingDelivery {
+export interface FailedDelivery {
   event: string;
   type: WebhookEventType;
   threadId?: string | null;
@@ -32,15 +31,14 @@ export interface PendingDelivery {
   time?: string | null;
   attempts: number;
   firstAttemptAt?: string | null;
-  nextAttemptAt?: string | null;
-  lastError?: string | null;
-}
-
-export interface FailedDelivery extends Omit<PendingDelivery, "nextAttemptAt"> {
   lastError: string;
 }
 
-/** The endpoints that the server posts events to. */
+export type PendingDelivery = Omit<FailedDelivery, "lastError"> & {
+  nextAttemptAt: string | null;
+  lastError: string | null;
+};
+
 export interface Webhooks {
   list(o?: CallOptions): Promise<Webhook[]>;
   create(
@@ -59,7 +57,6 @@ export interface Webhooks {
     o?: CallOptions,
   ): Promise<Webhook>;
   delete(id: string, o?: CallOptions): Promise<void>;
-  /** Some events that are to be delivered again, and the number of all. */
   pending(id: string, o?: CallOptions): Promise<{ pending: PendingDelivery[]; total: number }>;
   failed(
     id: string,
