@@ -38,7 +38,8 @@ class Fake:
         # texts, numbers, flags and lists by name: each answer has all of them
         dict.fromkeys(("id", "token", "owner", "name", "life", "reason", "url", "scope", "namespace"), "thrd_x")
         | dict.fromkeys(("version", "size_bytes", "limit_bytes", "ttl_seconds", "value", "limit_keys", "checkpoint"), 1)
-        | dict.fromkeys(("tasks", "unfinished_tasks", "history", "history_bytes", "history_limit_bytes", "replayed", "total"), 1)
+        | {"total": 1}
+        | dict.fromkeys(("tasks", "unfinished_tasks", "history", "history_bytes", "history_limit_bytes", "replayed"), 1)
         | dict.fromkeys(("complete", "exists", "held", "is_ended", "ended", "deleted"), True)
         | {name: [] for name in ("results", "entries", "unread", "tools", "webhooks", "failed", "namespaces")}
         | {name: [] for name in ("checkpoints", "messages", "keys", "events", "rights", "settings", "pending")}
