@@ -146,6 +146,8 @@ test("keys move in the list, open a thread and show the help", async () => {
 
   await page.keyboard.press("u");
   await page.getByText("4 threads").waitFor();
+  // the help lists the keys that do something on the page as it is
+  await page.locator(".thread-row").first().waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog").getByText("Next and previous line").waitFor();
   await page.keyboard.press("Escape");
