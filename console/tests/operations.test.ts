@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import { after, afterEach, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { API_KEY, type Server, api, enter, newContext, newThread, noErrors, openConsole, pageOf, startServer, until, visit } from "./support/console.js";
@@ -13,15 +13,20 @@ afterEach(noErrors);
 
 const dialog = (page: Page) => page.getByRole("dialog");
 
-test("an endpoint is created, hears of events, gets a new secret and is deleted", async () => {
-  const heard: string[] = [];
-  const receiver = createServer((request, response) => {
-    request.on("data", (data) => heard.push(String(data)));
-    response.end();
-  }).listen(0, "127.0.0.1");
+/** The URL of a receiver of deliveries. */
+async function receive(listener: RequestListener): Promise<string> {
+  const receiver = createServer(listener).listen(0, "127.0.0.1");
   await once(receiver, "listening");
   after(() => (receiver.closeAllConnections(), receiver.close()));
-  const url = `http://127.0.0.1:${(receiver.address() as { port: number }).port}/hook`;
+  return `http://127.0.0.1:${(receiver.address() as { port: number }).port}/hook`;
+}
+
+test("an endpoint is created, hears of events, gets a new secret and is deleted", async () => {
+  const heard: string[] = [];
+  const url = await receive((request, response) => {
+    request.on("data", (data) => heard.push(String(data)));
+    response.end();
+  });
   const page = await openConsole(server, "#/webhooks");
   await page.getByText("There is no endpoint.").waitFor();
 
@@ -52,13 +57,10 @@ test("an endpoint is created, hears of events, gets a new secret and is deleted"
 
 test("an endpoint that fails is seen within seconds, and seen to recover", async () => {
   let status = 500;
-  const receiver = createServer((request, response) => {
+  const url = await receive((request, response) => {
     request.resume();
     response.writeHead(status).end();
-  }).listen(0, "127.0.0.1");
-  await once(receiver, "listening");
-  after(() => (receiver.closeAllConnections(), receiver.close()));
-  const url = `http://127.0.0.1:${(receiver.address() as { port: number }).port}/hook`;
+  });
   const page = await openConsole(server, "#/webhooks");
   await page.getByText("There is no endpoint.").waitFor();
   const { id } = await api<{ id: string }>(server, "POST", "/v1/webhooks", { url, events: ["thread.created", "thread.destroyed"] });

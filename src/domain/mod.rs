@@ -33,7 +33,9 @@ pub(crate) use json::array::close_array;
 pub use json::array::{Array, CHUNK_BYTES};
 pub use json::integer::{IntegerError, add};
 pub use json::members::{KeyedValues, ObjectFault, keyed_values, keyed_values_of_any_key};
-pub(crate) use json::members::{elements, has_more_values, is_named, member, members};
+pub(crate) use json::members::{
+    elements, has_more_values, is_named, member, member_text, members, text_of,
+};
 pub use json::merge_patch::{MergePatch, Patched, merge_json};
 pub use json::text::{Json, JsonError, MAX_DEPTH, ObjectError};
 #[cfg(feature = "server")]

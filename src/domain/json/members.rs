@@ -1,5 +1,6 @@
 //! The members of an object, found in its compact text without parsing it into values.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use memchr::memchr2;
@@ -82,6 +83,22 @@ pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
 pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let named = members(object).filter(|(key, _)| is_named(key, name));
     named.last().map(|(_, value)| value)
+}
+
+/// The text of a member of a compact object that is a string.
+pub(crate) fn member_text<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
+    member(object, name).and_then(text_of)
+}
+
+/// The text of a JSON string; none for another value, or for a text that is not Unicode.
+pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
+    if !json.starts_with('"') {
+        return None;
+    }
+    match json.contains('\\') {
+        false => Some(Cow::Borrowed(&json[1..json.len() - 1])),
+        true => serde_json::from_str(json).ok().map(Cow::Owned),
+    }
 }
 
 /// Whether a key with its quotes is this name.

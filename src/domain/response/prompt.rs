@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Value, json};
 
-use crate::domain::member;
+use crate::domain::{member, member_text, text_of};
 
 /// One part of a prompt, in the order of the conversation. JSON is compact text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,21 +80,22 @@ pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem
 #[must_use]
 pub fn output_without_call<'a>(
     before: impl Iterator<Item = &'a str>,
-    input: impl Iterator<Item = &'a str> + Clone,
+    input: impl Iterator<Item = &'a str>,
 ) -> Option<usize> {
-    let is_output = |item: &&str| matches!(read(item), Some(Part::Output { .. }));
-    if !input.clone().any(|item| is_output(&item)) {
+    let input: Vec<_> = input.map(read).collect();
+    let is_output = |part: &Option<Part<'_>>| matches!(part, Some(Part::Output { .. }));
+    if !input.iter().any(is_output) {
         return None;
     }
-    let calls = before
-        .chain(input.clone())
-        .filter_map(|item| match read(item) {
-            Some(Part::Call { id, .. }) => Some(id),
-            _ => None,
-        });
+    let id_of_call = |part: &Part<'a>| match part {
+        Part::Call { id, .. } => Some(id.clone()),
+        _ => None,
+    };
+    let before = before.filter_map(|item| id_of_call(&read(item)?));
+    let calls = before.chain(input.iter().flatten().filter_map(id_of_call));
     let calls: HashSet<_> = calls.collect();
-    input.into_iter().position(|item| match read(item) {
-        Some(Part::Output { id, .. }) => !calls.contains(&id),
+    input.iter().position(|part| match part {
+        Some(Part::Output { id, .. }) => !calls.contains(id),
         _ => false,
     })
 }
@@ -104,7 +105,7 @@ fn read(item: &str) -> Option<Part<'_>> {
     if !item.starts_with('{') {
         return None;
     }
-    let text = |name| member(item, name).and_then(text_of);
+    let text = |name| member_text(item, name);
     match text("type").as_deref() {
         Some("message") | None => {
             let role = member(item, "role").and_then(role_of)?;
@@ -140,7 +141,7 @@ fn read(item: &str) -> Option<Part<'_>> {
 
 /// A call that a server has run.
 fn executed<'a>(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Part<'a> {
-    let text = |name| member(item, name).and_then(text_of);
+    let text = |name| member_text(item, name);
     let error = text("error");
     let is_mistake = error.is_some();
     let output = match (error, text("code")) {
@@ -160,17 +161,6 @@ fn executed<'a>(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Part<'a>
 /// The text of a value, as a JSON string.
 fn quoted(value: &Value) -> Cow<'static, str> {
     Cow::Owned(Value::from(value.to_string()).to_string())
-}
-
-/// A JSON string.
-fn text_of(json: &str) -> Option<Cow<'_, str>> {
-    if !json.starts_with('"') {
-        return None;
-    }
-    match json.contains('\\') {
-        false => Some(Cow::Borrowed(&json[1..json.len() - 1])),
-        true => serde_json::from_str(json).ok().map(Cow::Owned),
-    }
 }
 
 fn role_of(json: &str) -> Option<&'static str> {

@@ -217,8 +217,8 @@ impl TurnStream {
     /// The next item with its number; none after the end. It is safe to drop the future and call this again.
     ///
     /// # Errors
-    /// [`TurnError::Stopping`] if another process goes on with the turn, or nobody does until a repeat of the request, and [`TurnError::Service`]. A reader can go on
-    /// from the last number that it has.
+    /// [`TurnError::Stopping`] if another process goes on with the turn, or nobody does until a repeat of the request, and
+    /// [`TurnError::Service`]. A reader can go on from the last number that it has.
     pub async fn next(&mut self) -> Result<Option<(u64, StreamItem)>, TurnError> {
         let number = self.next;
         if matches!(self.source, Source::Nothing) {

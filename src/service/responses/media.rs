@@ -2,7 +2,7 @@
 
 use super::model::{MediaPlace, Model};
 use super::request::InputItem;
-use crate::domain::{elements, member};
+use crate::domain::{elements, member, member_text};
 
 /// The place of an image or a file in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +32,9 @@ pub(super) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<Media
 
 /// Where an item has parts, if it has any that a prompt is made of.
 fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
-    let text = |name| member(item, name).and_then(|json| serde_json::from_str::<String>(json).ok());
-    match text("type")?.as_str() {
+    match &*member_text(item, "type")? {
         "message" => {
-            let place = match text("role")?.as_str() {
+            let place = match &*member_text(item, "role")? {
                 "user" => MediaPlace::User,
                 "assistant" => MediaPlace::Assistant,
                 _ => MediaPlace::System,
@@ -51,8 +50,10 @@ fn is_media(part: &str) -> bool {
     if !part.starts_with('{') {
         return false;
     }
-    let kind = member(part, "type").and_then(|json| serde_json::from_str::<String>(json).ok());
-    matches!(kind.as_deref(), Some("input_image" | "input_file"))
+    matches!(
+        member_text(part, "type").as_deref(),
+        Some("input_image" | "input_file")
+    )
 }
 
 #[cfg(test)]

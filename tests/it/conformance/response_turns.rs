@@ -8,9 +8,15 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::response_room::{LEASE, Turn, bytes, living, one, request, take};
-use super::room::{Room, refused};
+use super::room::{Room, Subject, refused};
 use super::rotations::rotate;
 use crate::support::until;
+
+/// When the turn of a thread ends that is held now.
+async fn end_of_turn(room: &Room, thread: &Subject) -> u64 {
+    let held = room.backend.get_turn(&thread.id, Access::All).await;
+    held.unwrap().unwrap().ends_ms
+}
 
 async fn a_thread_has_one_response_at_a_time(room: Room) {
     let thread = living(&room).await;
@@ -51,12 +57,7 @@ async fn a_clients_turn_keeps_responses_out_unless_it_is_lent(room: Room) {
     );
     assert_eq!(wrong, Err(Refusal::TurnLost));
     // it is still the client's
-    let held = room
-        .backend
-        .get_turn(&thread.id, Access::All)
-        .await
-        .unwrap();
-    assert_eq!(held.unwrap().ends_ms, client.ends_ms);
+    assert_eq!(end_of_turn(&room, &thread).await, client.ends_ms);
 }
 
 async fn responses_under_one_lent_turn_wait_for_each_other(room: Room) {
@@ -128,12 +129,7 @@ async fn a_later_turn_of_a_client_stops_a_driver(room: Room) {
     );
     turn.end(None, 0, "closed").await.unwrap();
     next.begun().await;
-    let held = room
-        .backend
-        .get_turn(&thread.id, Access::All)
-        .await
-        .unwrap();
-    assert_eq!(held.unwrap().ends_ms, client.ends_ms);
+    assert_eq!(end_of_turn(&room, &thread).await, client.ends_ms);
 }
 
 async fn an_open_response_is_ended_before_the_next(room: Room) {
@@ -203,12 +199,7 @@ async fn a_lost_turn_can_be_let_go(room: Room) {
     assert_eq!(let_go(token).await, Ok(()));
     assert!(!is_driven().await);
     assert_eq!(let_go(TurnToken::random()).await, Err(Refusal::TurnLost));
-    let held = room
-        .backend
-        .get_turn(&thread.id, Access::All)
-        .await
-        .unwrap();
-    assert_eq!(held.unwrap().ends_ms, client.ends_ms);
+    assert_eq!(end_of_turn(&room, &thread).await, client.ends_ms);
 }
 
 async fn a_response_that_is_taken_back_leaves_nothing(room: Room) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Driver, Stop};
 use crate::domain::scope::ItemId;
-use crate::domain::{Json, Refusal, Window, member, output_without_call};
+use crate::domain::{Json, Refusal, Window, member, member_text, output_without_call};
 use crate::service::ServiceError;
 use crate::service::responses::dialogue::items_of_message;
 use crate::service::responses::error::TurnError;
@@ -26,26 +26,22 @@ impl Driver<'_> {
     /// # Errors
     /// [`Stop`]. Nothing is kept of a new turn that may not, so that the same request may come again.
     pub(super) async fn prepare(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, Stop> {
-        let prepared = self.checked_history(run, is_new).await;
-        match prepared {
-            Ok(history) => Ok(history),
-            Err(
-                error @ (TurnError::TooMany | TurnError::Locked { .. } | TurnError::NoCall { .. }),
-            ) if is_new => {
+        let error = match self.checked_history(run, is_new).await {
+            Ok(history) => return Ok(history),
+            Err(error) => error,
+        };
+        match error {
+            TurnError::TooMany
+            | TurnError::Locked { .. }
+            | TurnError::NoCall { .. }
+            | TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { .. }))
+                if is_new =>
+            {
                 self.withdraw().await?;
-                Err(error.into())
             }
-            Err(
-                error @ TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { .. })),
-            ) => {
-                self.withdraw().await?;
-                Err(error.into())
-            }
-            Err(error) => {
-                self.release().await;
-                Err(error.into())
-            }
+            _ => drop(self.release().await),
         }
+        Err(error.into())
     }
 
     /// This driver has the floor, so no other turn adds items in between.
@@ -62,7 +58,7 @@ impl Driver<'_> {
         let (history, is_whole) = self.history(&run.request).await?;
         self.hold(history.iter().map(|item| item.as_str().len()).sum())?;
         if is_new {
-            self.check_input(&run.request, is_whole.then_some(&history))
+            self.check_input(&run.request, is_whole.then_some(&*history))
                 .await?;
         }
         Ok(history)
@@ -116,7 +112,7 @@ impl Driver<'_> {
     async fn check_input(
         &self,
         request: &TurnRequest,
-        history: Option<&Vec<Json>>,
+        history: Option<&[Json]>,
     ) -> Result<(), TurnError> {
         if let Some(history) = history {
             let before = history.iter().map(Json::as_str);
@@ -165,7 +161,6 @@ fn said(message: &Json) -> [Option<Value>; 3] {
 
 /// Whether only its sender can have written an item: clients send those of models again, and need not send them unchanged.
 fn is_of_sender(item: &Json) -> bool {
-    let [kind, role, _] = said(item);
-    let is = |value: &Option<Value>, text| value.as_ref().is_some_and(|value| value == text);
-    is(&kind, "message") && !is(&role, "assistant")
+    let text = |name| member_text(item.as_str(), name);
+    text("type").as_deref() == Some("message") && text("role").as_deref() != Some("assistant")
 }

@@ -308,15 +308,12 @@ over_both_stores! {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn a_stream_of_a_killed_replica_is_whole_at_another() {
+    use crate::protocols::openai::responses::two_replicas;
     use crate::support::server::Backend;
 
     let shared = Server::start(Backend::Redis);
     let upstream = Upstream::start().await;
-    let [first, second] = [(); 2].map(|()| {
-        with_models(&shared, &upstream)
-            .set("THREADKEEP_TURN_LEASE_MS", 1_000)
-            .start()
-    });
+    let [first, second] = two_replicas(&shared, &upstream);
     let key = new_id();
     let gate = Gate::new();
     upstream.script([

@@ -393,18 +393,14 @@ over_both_stores! {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn a_replica_that_is_killed_or_stopped_leaves_its_turn_to_another() {
+    use crate::protocols::openai::responses::two_replicas;
     use crate::support::server::Backend;
 
     let shared = Server::start(Backend::Redis);
     let handle = made(&shared, "/state-handles").await;
     for (is_killed, context) in [(true, None), (false, None), (true, Some(&*handle))] {
         let upstream = Upstream::start().await;
-        let [first, second] = [(); 2].map(|()| {
-            with_models(&shared, &upstream)
-                .set("THREADKEEP_TURN_LEASE_MS", 1_000)
-                .set("THREADKEEP_SHUTDOWN_SECONDS", 1)
-                .start()
-        });
+        let [first, second] = two_replicas(&shared, &upstream);
         let key = new_id();
         let mut asked = body("Count.", &["kv_increment", "kv_read"]);
         if let Some(handle) = context {

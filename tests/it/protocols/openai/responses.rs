@@ -27,6 +27,17 @@ pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) ->
         .set("THREADKEEP_UPSTREAM_RETRIES", 0)
 }
 
+/// Two such servers, of which one soon goes on with the turns of the other when that is killed or stopped.
+#[cfg(feature = "redis")]
+pub(in crate::protocols) fn two_replicas(shared: &Server, upstream: &Upstream) -> [Server; 2] {
+    [(); 2].map(|()| {
+        with_models(shared, upstream)
+            .set("THREADKEEP_TURN_LEASE_MS", 1_000)
+            .set("THREADKEEP_SHUTDOWN_SECONDS", 1)
+            .start()
+    })
+}
+
 pub(super) fn state_tools() -> Value {
     json!([{"type": "mcp", "server_label": "memory", "server_url": STATE, "require_approval": "never"}])
 }
@@ -857,12 +868,7 @@ async fn a_replica_that_is_killed_or_stopped_leaves_its_turn_to_another() {
     let shared = Server::start(Backend::Redis);
     for is_killed in [true, false] {
         let upstream = Upstream::start().await;
-        let [first, second] = [(); 2].map(|()| {
-            with_models(&shared, &upstream)
-                .set("THREADKEEP_TURN_LEASE_MS", 1_000)
-                .set("THREADKEEP_SHUTDOWN_SECONDS", 1)
-                .start()
-        });
+        let [first, second] = two_replicas(&shared, &upstream);
         let id = new_id();
         let conversation = id.replace("thrd_", "conv_");
         let body = json!({"model": "m", "conversation": id, "tools": state_tools(), "input": "hi"});

@@ -490,17 +490,13 @@ over_both_stores! {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_stopped() {
+    use super::responses::two_replicas;
     use crate::support::server::Backend;
 
     let shared = Server::start(Backend::Redis);
     for is_killed in [true, false] {
         let upstream = Upstream::start().await;
-        let [first, second] = [(); 2].map(|()| {
-            with_models(&shared, &upstream)
-                .set("THREADKEEP_TURN_LEASE_MS", 1_000)
-                .set("THREADKEEP_SHUTDOWN_SECONDS", 1)
-                .start()
-        });
+        let [first, second] = two_replicas(&shared, &upstream);
         let key = new_id();
         let gate = Gate::new();
         upstream.script([

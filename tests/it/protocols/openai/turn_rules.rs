@@ -333,15 +333,12 @@ async fn turns_of_modelrelay_are_not_responses_of_openai(server: &Server) {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn readers_of_a_turn_that_nobody_drives_are_let_go() {
+    use super::responses::two_replicas;
     use crate::support::server::Backend;
 
     let shared = Server::start(Backend::Redis);
     let upstream = Upstream::start().await;
-    let [first, second] = [(); 2].map(|()| {
-        with_models(&shared, &upstream)
-            .set("THREADKEEP_TURN_LEASE_MS", 1_000)
-            .start()
-    });
+    let [first, second] = two_replicas(&shared, &upstream);
     let gate = Gate::new();
     upstream.script([
         Reply::text("one two three four").held_after(2, &gate),
