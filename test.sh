@@ -1,14 +1,15 @@
 #!/bin/sh
 # Runs the checks: test.sh. Or those that most often fail, in a few minutes from a warm build: test.sh quick. Or also
-# those that hardly ever fail alone: test.sh long.
+# those that hardly ever fail alone: test.sh long. Or the suites of clients alone: test.sh suites.
 # On a Debian machine with Rust it first installs what is missing of what the checks need, as root or with
 # sudo; it starts no service and changes nothing else of the machine.
 set -eu
 
-case ${1-} in
-'' | quick | long) ;;
+form=${1-}
+case $form in
+'' | quick | long | suites) ;;
 *)
-    echo 'usage: test.sh [quick | long]' >&2
+    echo 'usage: test.sh [quick | long | suites]' >&2
     exit 2
     ;;
 esac
@@ -174,6 +175,54 @@ for program in cargo rustfmt cargo-clippy; do
 done
 install
 
+
+# Half of what a test takes is waiting, so there are twice as many at once as there are cores. Those that look at
+# how long clients wait have the usual number: faults, budgets and hostile requests. The same names leave out and
+# pick, so that each test is run whatever it is called.
+at_once=$((2 * $(nproc)))
+# Runs tests, THREADS at once. One that hangs fails the run; libtest has named it by then.
+tests() {
+    threads=$1
+    shift
+    RUST_TEST_THREADS=$threads timeout --kill-after=10 2400 cargo test --locked "$@"
+}
+
+# The program that the tests are run with: one built for itself would have many dependencies built again, with the
+# features that it alone asks for.
+export THREADKEEP_BIN=target/debug/threadkeep
+build() {
+    check 'Build' cargo test --quiet --locked --no-run
+}
+
+finish() {
+    seconds=$(($(date +%s) - started))
+    printf '\nNo check failed in %s min %s s.\nchecks: %s passed, 0 failed, %s skipped\n' \
+        "$((seconds / 60))" "$((seconds % 60))" "$passed" "$skipped"
+}
+
+# The suites of clients, frameworks and browsers.
+if [ "$form" = suites ]; then
+    build
+    check 'The console in a browser' tests/console.sh
+    check 'Shell and Python of the documents' over_each_store tests/documents.sh
+    check 'Page of the API in a browser' tests/docs-page.sh
+    check 'Streams of events by a library' over_each_store tests/event-stream.sh
+    check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
+    check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
+    check 'MCP, by its official clients' over_each_store tests/mcp.sh
+    check 'Conversations by the clients of OpenAI' over_each_store tests/openai.sh
+    check 'The double of a model provider, by the clients of OpenAI and Anthropic' tests/upstream.sh
+    check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
+    check 'Apps of the runtime of Agentuity' tests/agentuity.sh
+    check 'Odd requests' over_each_store tests/schemathesis.sh
+    check 'The TypeScript package' tests/typescript.sh
+    check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
+    check 'The Python package' tests/python.sh
+    check 'Stores of frameworks in Python' tests/python-adapters.sh
+    finish
+    exit
+fi
+
 check 'Shell scripts' shellcheck -x test.sh .ci/run benches/run.sh benches/peers/run.sh \
     deploy/make-keys.sh deploy/run-load.sh examples/web-chat/start.sh scripts/build-pgo.sh scripts/cluster-local.sh \
     tests/agentuity.sh tests/balancer.sh tests/cluster-load.sh tests/compose.sh tests/console.sh tests/docs-page.sh tests/documents.sh \
@@ -195,24 +244,7 @@ check 'FastAPI peer' \
 
 # An argument denies warnings, since RUSTFLAGS would build all dependencies again.
 check 'Lints' cargo clippy --locked --workspace --all-targets -- -D warnings
-# Half of what a test takes is waiting, so there are twice as many at once as there are cores. Those that look at
-# how long clients wait have the usual number: faults, budgets and hostile requests. The same names leave out and
-# pick, so that each test is run whatever it is called.
-at_once=$((2 * $(nproc)))
-# Runs tests, THREADS at once. One that hangs fails the run; libtest has named it by then.
-tests() {
-    threads=$1
-    shift
-    RUST_TEST_THREADS=$threads timeout --kill-after=10 1500 cargo test --locked "$@"
-}
-
-finish() {
-    seconds=$(($(date +%s) - started))
-    printf '\nNo check failed in %s min %s s.\nchecks: %s passed, 0 failed, %s skipped\n' \
-        "$((seconds / 60))" "$((seconds % 60))" "$passed" "$skipped"
-}
-
-if [ "${1-}" = quick ]; then
+if [ "$form" = quick ]; then
     # left out: tests that run over a cluster, wait for faults, or take long by themselves
     check 'Quick tests' tests "$at_once" --lib --bins --test it -- --skip cluster --skip faults:: \
         --skip budgets:: --skip hostile:: --skip differential:: --skip scope_lists:: --skip lists:: \
@@ -233,6 +265,13 @@ check 'Server without Redis' \
 
 check 'Public API' cargo run --quiet --locked -p threadkeep-public-api
 
+build
+check 'Benchmarks build' cargo build --locked --benches --examples
+
+# They wait for as long as the tests do, so both run at the same time; as a group, so that all of it can be ended.
+setsid ./test.sh suites >target/suites.log 2>&1 </dev/null &
+suites=$!
+trap 'kill -- -"$suites" 2>/dev/null || true' EXIT
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
 # Every suite over one Redis, once more without copies in memory.
 without_copies() (
@@ -240,14 +279,11 @@ without_copies() (
     tests "$at_once" --test it -- ::redis:: differential::after_any_list_memory
 )
 check 'Tests without the read cache' without_copies
-check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
-check 'Benchmarks build' cargo build --locked --benches --examples
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
 check 'The double of a model provider' cargo test --locked -p threadkeep-scripted-upstream
+check 'Suites of clients, frameworks and browsers' outcome_of "$suites" target/suites.log
+trap - EXIT
 
-# The program that the tests were run with: one built for itself would have many dependencies built
-# again, with the features that it alone asks for.
-export THREADKEEP_BIN=target/debug/threadkeep
 # Most of its time goes to waiting, so the others run at the same time.
 tests/compose.sh >target/compose.log 2>&1 </dev/null &
 compose=$!
@@ -255,27 +291,11 @@ trap 'kill "$compose" 2>/dev/null || true; wait "$compose" || true' EXIT
 check 'Kubernetes manifests' tests/kubernetes.sh
 check 'Replicas behind the balancer' tests/balancer.sh
 check 'The load test, while replicas end and are started again' tests/cluster-load.sh
-check 'Shell and Python of the documents' over_each_store tests/documents.sh
-check 'Page of the API in a browser' tests/docs-page.sh
-check 'The console in a browser' tests/console.sh
-check 'Streams of events by a library' over_each_store tests/event-stream.sh
-check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
-check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
-check 'MCP, by its official clients' over_each_store tests/mcp.sh
-check 'Conversations by the clients of OpenAI' over_each_store tests/openai.sh
-check 'The double of a model provider, by the clients of OpenAI and Anthropic' tests/upstream.sh
-check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
-check 'Apps of the runtime of Agentuity' tests/agentuity.sh
-check 'Odd requests' over_each_store tests/schemathesis.sh
 check 'The compose file in containers' outcome_of "$compose" target/compose.log
 trap - EXIT
+check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 
-check 'The TypeScript package' tests/typescript.sh
-check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
-check 'The Python package' tests/python.sh
-check 'Stores of frameworks in Python' tests/python-adapters.sh
-
-if [ "${1-}" = long ]; then
+if [ "$form" = long ]; then
     check 'Installation of cargo-deny' install_cargo_deny
     check 'Licences and sources of dependencies' dependencies
     check 'More random lists' env THREADKEEP_TEST_ALL_LISTS=1 cargo test --locked --test it -- differential::

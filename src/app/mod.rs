@@ -52,6 +52,7 @@ pub use console::ConsoleLinks;
 use levels::ServerLevels;
 pub use server_info::ServerInfo;
 use traces::Traces;
+use turns::TurnsThread;
 use worker::Shared;
 
 /// The interval at which a stopping server checks for remaining clients.
@@ -68,6 +69,8 @@ pub struct Application {
     events: Events,
     sockets: Arc<SocketCounters>,
     turns: Option<ModelTurns>,
+    /// It drives turns until this is dropped.
+    _turns_thread: Option<TurnsThread>,
     console: Option<ConsoleLinks>,
     readiness: Readiness,
     traces: Traces,
@@ -155,7 +158,7 @@ impl Application {
             let metrics = TurnMetrics::register(own);
             turns::start(&backend, &settings, models, metrics)
         });
-        let turns = turns.transpose()?;
+        let (turns, turns_thread) = turns.transpose()?.unzip();
         if let Some(turns) = turns.clone() {
             register_running_turns(own, &turns);
             events.spawn_until_stopped(turns.sweep());
@@ -230,6 +233,7 @@ impl Application {
             events,
             sockets,
             turns: its_turns,
+            _turns_thread: turns_thread,
             console,
             readiness,
             traces,

@@ -269,6 +269,10 @@ impl Backend for MemoryStore {
     fn for_worker(&self) -> Arc<dyn Backend> {
         Arc::new(self.clone())
     }
+
+    fn for_turns(&self) -> Arc<dyn Backend> {
+        Arc::new(self.clone())
+    }
 }
 
 #[async_trait]

@@ -141,14 +141,22 @@ impl RedisStore {
     fn ahead(&self) -> u64 {
         self.clock.ahead_ms()
     }
+
+    fn over(&self, link: Link) -> Self {
+        Self {
+            link: Arc::new(link),
+            ..self.clone()
+        }
+    }
 }
 
 impl Backend for RedisStore {
     fn for_worker(&self) -> Arc<dyn Backend> {
-        Arc::new(Self {
-            link: Arc::new(self.link.another()),
-            ..self.clone()
-        })
+        Arc::new(self.over(self.link.another()))
+    }
+
+    fn for_turns(&self) -> Arc<dyn Backend> {
+        Arc::new(self.over(self.link.another_shared()))
     }
 }
 

@@ -116,7 +116,7 @@ scripts! {
     KeepResponse = "responses/keep.lua" [OWNERS, LOG, TURNS, RESPONSES],
     StepResponse = "responses/step.lua" [OWNERS, LOG, TURNS, RESPONSES],
     DueResponses = "responses/due.lua" [],
-    TellResponse = "responses/tell.lua" [OWNERS, LOG, TURNS, RESPONSES],
+    TellResponse = "responses/tell.lua" + "threads/fast.lua" [OWNERS, LOG, TURNS, RESPONSES],
     ForgetResponse = "responses/forget.lua" [OWNERS, LOG, TURNS, RESPONSES],
     ListAdd = "deployment/list_add.lua" [],
     ListRemove = "deployment/list_remove.lua" [],

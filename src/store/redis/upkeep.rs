@@ -30,13 +30,8 @@ impl Upkeep for RedisStore {
                 .arg(limit);
             cmd
         };
-        let mut replies = Vec::with_capacity(buckets.len());
-        for buckets in buckets.chunks(LOOKED_AT) {
-            let cmds = buckets.iter().map(look);
-            replies.extend(self.background.calls().read_many(cmds).await?);
-        }
         let mut due = Due::default();
-        for reply in replies {
+        for reply in self.for_each_bucket(buckets, look).await? {
             let reply = array(reply)?;
             let [now_ms, Value::Array(ids)] = &reply[..] else {
                 return Err(UNKNOWN);
@@ -84,10 +79,8 @@ impl Upkeep for RedisStore {
             .zip(slowest.iter().copied())
             .collect();
         while !left.is_empty() {
-            let cmds = left
-                .iter()
-                .map(|(bucket, slowest)| self.tidying(*bucket, *slowest));
-            let replies = self.background.calls().read_many(cmds).await?;
+            let tidying = |(bucket, slowest): &_| self.tidying(*bucket, *slowest);
+            let replies = self.for_each_bucket(&left, tidying).await?;
             let mut more = Vec::new();
             for ((bucket, slowest), reply) in left.into_iter().zip(replies) {
                 let reply = array(reply)?;
@@ -110,6 +103,20 @@ impl Upkeep for RedisStore {
 }
 
 impl RedisStore {
+    /// Calls a script for each of some buckets, for a few of them at once.
+    pub(super) async fn for_each_bucket<B>(
+        &self,
+        buckets: &[B],
+        look: impl Fn(&B) -> Command,
+    ) -> Result<Vec<Value>, StoreError> {
+        let mut replies = Vec::with_capacity(buckets.len());
+        for buckets in buckets.chunks(LOOKED_AT) {
+            let cmds = buckets.iter().map(&look);
+            replies.extend(self.background.calls().read_many(cmds).await?);
+        }
+        Ok(replies)
+    }
+
     fn tidying(&self, bucket: u16, slowest: Option<Position>) -> Command {
         let keys = self.names.bucket(bucket);
         let mut cmd = Script::Tidy.call(3);

@@ -31,4 +31,8 @@ pub trait Backend:
     /// own, made on the worker's runtime, which saves a wake-up of another thread for each request. All
     /// that a worker does goes over it, so that commands of several requests are sent at once.
     fn for_worker(&self) -> Arc<dyn Backend>;
+
+    /// The back end as the thread that drives turns should use it: over connections of its own too, which workers also use
+    /// to read turns.
+    fn for_turns(&self) -> Arc<dyn Backend>;
 }

@@ -106,17 +106,25 @@ impl ObservedStore {
             stats: stats.clone(),
         }
     }
-}
 
-impl Backend for ObservedStore {
-    fn for_worker(&self) -> Arc<dyn Backend> {
-        Arc::new(Self {
-            backend: self.backend.for_worker(),
+    fn over(&self, backend: Arc<dyn Backend>) -> Self {
+        Self {
+            backend,
             metrics: Arc::clone(&self.metrics),
             recorder: self.stats.store_recorder(),
             is_remote: self.is_remote,
             stats: self.stats.clone(),
-        })
+        }
+    }
+}
+
+impl Backend for ObservedStore {
+    fn for_worker(&self) -> Arc<dyn Backend> {
+        Arc::new(self.over(self.backend.for_worker()))
+    }
+
+    fn for_turns(&self) -> Arc<dyn Backend> {
+        Arc::new(self.over(self.backend.for_turns()))
     }
 }
 

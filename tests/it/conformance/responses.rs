@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use threadkeep::domain::scope::ScopeWrite;
 use threadkeep::domain::{Operation, Policy, Refusal, TurnToken, Write};
 use threadkeep::store::{Begun, EndWrite, Floor, Journal, JournalEntry, Journaled};
@@ -199,6 +200,50 @@ async fn events_have_one_numbering_without_gaps(room: Room) {
     room.advance(KEPT);
     assert_eq!(turn.told(0).await, None);
     assert_eq!(turn.answer().await, Some(bytes("answer")));
+}
+
+async fn events_of_many_turns_have_outcomes_of_their_own(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    let turns = [(); 40].map(|()| Turn::new(&room, &place).with(Floor::None));
+    let mut tokens = Vec::new();
+    for (number, turn) in turns.iter().enumerate() {
+        tokens.push(match number % 4 {
+            1 => TurnToken::random(),
+            _ => turn.begun().await,
+        });
+    }
+    let long = "\u{1f4a1}\n".repeat(5_000);
+    let events = |number: usize| match number % 4 {
+        3 => vec![""; number],
+        2 if number > 20 => vec!["first", &long, "last"],
+        _ => vec!["first", "second\n"],
+    };
+
+    let told = turns.iter().zip(&tokens).enumerate();
+    let told = told.map(async |(number, (turn, token))| {
+        // one in four is not begun, and one has a gap
+        let first = u64::from(number % 4 == 2 && number < 10);
+        turn.tell(*token, first, &events(number)).await
+    });
+    let outcomes = join_all(told).await;
+
+    for (number, (turn, outcome)) in turns.iter().zip(outcomes).enumerate() {
+        let kept = turn.told(0).await;
+        match number % 4 {
+            1 => assert_eq!((outcome, kept), (Err(Refusal::TurnLost), None)),
+            2 if number < 10 => {
+                assert_eq!(
+                    (outcome, kept),
+                    (Err(Refusal::Changed), Some((vec![], false)))
+                );
+            }
+            _ => {
+                let events = events(number).into_iter().map(str::to_owned);
+                assert_eq!((outcome, kept), (Ok(()), Some((events.collect(), false))));
+            }
+        }
+    }
 }
 
 async fn the_end_is_one_step_and_comes_once(room: Room) {
@@ -454,6 +499,7 @@ super::over_every_store_and_confirmed!(
     a_write_of_nothing_new_is_a_step_too,
     an_entry_and_its_events_are_one_step,
     events_have_one_numbering_without_gaps,
+    events_of_many_turns_have_outcomes_of_their_own,
     the_end_is_one_step_and_comes_once,
     a_refused_write_ends_nothing,
     an_end_may_write_to_the_thread_in_the_same_step,

@@ -71,7 +71,11 @@ impl Driver<'_> {
                 Err(WriteError::Store(error)) if may_pass(&error) && Instant::now() < give_up => {
                     sleep(RETRY_EVERY).await;
                 }
-                done => return Ok(done.map_err(ServiceError::from)?),
+                done => {
+                    let done = done.map_err(ServiceError::from)?;
+                    self.last_step.note();
+                    return Ok(done);
+                }
             }
         }
     }

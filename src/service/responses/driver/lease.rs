@@ -1,23 +1,50 @@
 //! The lease of a turn.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{Driver, LOOK_EVERY, Stop};
 use crate::service::ServiceError;
 use crate::service::responses::request::TurnContext;
 use crate::store::{ScopeParts, WriteError};
 
+/// When the store last took a step of a driver, which shows that it still has its turn.
+#[derive(Debug)]
+pub(super) struct LastStep(Mutex<Instant>);
+
+impl LastStep {
+    pub(super) fn now() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+
+    pub(super) fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn age(&self) -> Duration {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.elapsed()
+    }
+}
+
 impl Driver<'_> {
-    /// Gives signs of life until the turn is lost.
+    /// Gives signs of life until the turn is lost: one each second, but while the store takes steps, which show as well
+    /// whether it is lost, one in a third of the lease.
     pub(super) async fn until_lost(&self, context: TurnContext) -> Stop {
-        let every = LOOK_EVERY.min(self.shared.limits.lease / 3);
+        let renew = self.shared.limits.lease / 3;
+        let every = LOOK_EVERY.min(renew);
         // turns that began together would keep Redis from answering reads once a second
         let mut pause = every.mul_f64(rand::random());
+        let mut kept = Instant::now();
         loop {
             sleep(pause).await;
             pause = every;
+            if self.last_step.age() < every && kept.elapsed() + every <= renew {
+                continue;
+            }
+            kept = Instant::now();
             let lease = self.shared.limits.lease;
             if let Err(WriteError::Refused(refusal)) = self.keep(lease).await {
                 return ServiceError::from(refusal).into();

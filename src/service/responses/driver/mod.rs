@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::begin::Opened;
+use self::lease::LastStep;
 use super::broadcast::Progress;
 use super::closing::{Closing, ends_context};
 use super::error::TurnError;
@@ -36,6 +37,7 @@ pub(super) struct Driver<'a> {
     token: TurnToken,
     /// The turn of the thread that the caller holds.
     lent: Option<TurnToken>,
+    last_step: LastStep,
     place: &'a Place,
 }
 
@@ -76,6 +78,7 @@ pub(super) async fn drive(shared: Arc<Shared>, new: NewTurn, place: Place) {
         scope: &new.scope,
         token: TurnToken::random(),
         lent: new.lent,
+        last_step: LastStep::now(),
         place: &place,
     };
     let result = tokio::select! {

@@ -110,11 +110,13 @@ impl Responses for RedisStore {
         first: u64,
         events: &[Bytes],
     ) -> Result<(), WriteError> {
-        let mut cmd = self.of_response(Script::TellResponse, id, None);
+        let [key, _] = self.names.response(id);
+        // in a cluster, few that wait are of one slot
+        let mut cmd = Script::TellResponse.call_on(&key, !self.link.is_cluster());
         cmd.arg(self.ahead())
             .arg(token.0)
             .arg(first)
-            .args(events.iter().map(|event| &event[..]));
+            .arg(&packed(events)[..]);
         done(self.link.calls().write(cmd).await?)
     }
 
@@ -238,11 +240,7 @@ impl Responses for RedisStore {
                 .arg(limit);
             cmd
         };
-        let replies = self
-            .link
-            .calls()
-            .read_many(buckets.iter().map(look))
-            .await?;
+        let replies = self.for_each_bucket(buckets, look).await?;
         let found = replies
             .into_iter()
             .map(ids)
@@ -255,6 +253,17 @@ impl Responses for RedisStore {
         cmd.arg(self.ahead());
         is_done(&self.link.calls().write(cmd).await?)
     }
+}
+
+/// Events, each behind its length, as one argument.
+fn packed(events: &[Bytes]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(events.iter().map(|event| 4 + event.len()).sum());
+    for event in events {
+        // an event has less than an answer, 8 MiB
+        packed.extend_from_slice(&(event.len() as u32).to_be_bytes());
+        packed.extend_from_slice(event);
+    }
+    packed
 }
 
 impl RedisStore {

@@ -87,6 +87,11 @@ impl Link {
         self.bounded(self.bounds, Mode::Own)
     }
 
+    /// Connections to the same place for several threads.
+    pub(crate) fn another_shared(&self) -> Self {
+        self.bounded(self.bounds, Mode::Shared)
+    }
+
     /// Connections for tasks that are no requests and bound themselves.
     pub(crate) fn background(&self) -> Self {
         self.bounded(Bounds::NONE, Mode::Shared)

@@ -1,13 +1,30 @@
--- Adds events to a response. KEYS: 1 response.
--- ARGV: 1 ahead, 2 token, 3 number of the first, then events. Reply: `K`, or a refusal.
-local key, ahead, first = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[3])
-local r = open_response(key, ahead)
-if not r or r.has_ended or r.token ~= ARGV[2] then return {'R', 'turn_lost'} end
-if first > r.next_event then return {'R', 'changed'} end
-local is_first = r.next_event == 0
-if is_first then settle_response(key, r) else settle(key) end
-add_events(key, r, first, ARGV, 4, #ARGV)
-call('HSET', key, 'M', pack_response(r))
--- from then on, entries and signs of life keep the events too
-if is_first then keep(key, r, ahead) end
-return {'K'}
+-- Adds events to responses. Each has its own outcome: one that is refused or fails leaves the others as they are.
+-- KEYS: the responses. ARGV: of each ahead, token, number of the first event, and the events, each behind its length.
+-- Reply: the outcome of one, or an array with those of several: `K`, a refusal, or an error.
+--
+-- The line `--+ outcome` is where fast.lua has its part.
+local function tell(key, ahead, token, first, packed)
+  local r = open_response(key, ahead)
+  if not r or r.has_ended or r.token ~= token then return {'R', 'turn_lost'} end
+  if first > r.next_event then return {'R', 'changed'} end
+  local is_first = r.next_event == 0
+  if is_first then settle_response(key, r) else settle(key) end
+  local events, at = {}, 1
+  while at <= #packed do
+    events[#events + 1], at = unpack_('>I4c0', packed, at)
+  end
+  add_events(key, r, first, events, 1, #events)
+  call('HSET', key, 'M', pack_response(r))
+  -- from then on, entries and signs of life keep the events too
+  if is_first then keep(key, r, ahead) end
+  return {'K'}
+end
+local outcomes = {}
+for i = 1, #KEYS do
+  local at = 4 * i - 3
+  local is_done, outcome = pcall(tell, KEYS[i], tonumber(ARGV[at]), ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3])
+  -- Redis 6.2 raises the text alone
+  if not is_done and type(outcome) == 'string' then outcome = {err = outcome} end
+--+ outcome
+end
+return #KEYS == 1 and outcomes[1] or outcomes

@@ -1,4 +1,5 @@
--- Parts of set.lua and push.lua, which do one write in each turn of a loop, and leave the turn with its outcome.
+-- Parts of set.lua and push.lua, which do one write in each turn of a loop, and leave the turn with its outcome; the last one is
+-- part of tell.lua too.
 --
 -- The loop stands in no function, since each function, and each variable of the code around it that it uses, would cost
 -- Redis time in each call. Errors of commands are outcomes too, so they are called by `try`, unless an earlier command has

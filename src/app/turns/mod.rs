@@ -1,5 +1,7 @@
 //! The turns of models, as the settings describe them.
 
+mod thread;
+
 use std::sync::Arc;
 
 use crate::config::{ModelSettings, OnlineSettings, Settings, UpstreamKind, UpstreamSetting};
@@ -14,17 +16,20 @@ use crate::upstreams::{
 };
 
 use super::AppError;
+pub(super) use thread::TurnsThread;
 
-/// Turns over a store, with a client for their upstreams.
+/// Turns over a store, with a client for their upstreams, and the thread that drives them.
 ///
 /// # Errors
-/// [`AppError::Upstream`] for settings that the client rejects.
+/// [`AppError::Upstream`] for settings that the client rejects, or [`AppError::Run`].
 pub(super) fn start(
     backend: &Arc<dyn Backend>,
     all: &Settings,
     settings: &ModelSettings,
     observer: Arc<dyn TurnObserver>,
-) -> Result<ModelTurns, AppError> {
+) -> Result<(ModelTurns, TurnsThread), AppError> {
+    let thread = TurnsThread::start()?;
+    let backend = &backend.for_turns();
     let timeout = all.store.timeout;
     let threads = ThreadService::new(Arc::clone(backend) as _, all.policy, timeout);
     let scopes = ScopeService::new(
@@ -57,12 +62,9 @@ pub(super) fn start(
         clock: Clock::system(),
         observer,
     };
-    Ok(ModelTurns::start(
-        TurnStores::of(backend),
-        threads,
-        scopes,
-        turns,
-    ))
+    let _entered = thread.runtime().enter();
+    let stores = TurnStores::of(backend);
+    Ok((ModelTurns::start(stores, threads, scopes, turns), thread))
 }
 
 fn model(
