@@ -55,6 +55,13 @@ outcome_of() {
     return "$status"
 }
 
+# Counts the checks of another run of this script by its log, of which the run itself was counted as one.
+count_those_of() {
+    counts=$(sed -n 's/^checks: \([0-9]*\) passed, 0 failed, \([0-9]*\) skipped$/\1 \2/p' "$1" | tail -1)
+    passed=$((passed - 1 + ${counts% *}))
+    skipped=$((skipped + ${counts#* }))
+}
+
 # Runs a script over both stores at once: each of the two hardly keeps one core busy.
 over_each_store() {
     log=target/${1##*/}.memory.log
@@ -189,7 +196,7 @@ tests() {
 
 # The program that the tests are run with: one built for itself would have many dependencies built again, with the
 # features that it alone asks for.
-export THREADKEEP_BIN=target/debug/threadkeep
+export THREADKEEP_BIN="$PWD/target/debug/threadkeep"
 build() {
     check 'Build' cargo test --quiet --locked --no-run
 }
@@ -272,6 +279,7 @@ check 'Benchmarks build' cargo build --locked --benches --examples
 setsid ./test.sh suites >target/suites.log 2>&1 </dev/null &
 suites=$!
 trap 'kill -- -"$suites" 2>/dev/null || true' EXIT
+trap 'exit 130' INT TERM
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
 # Every suite over one Redis, once more without copies in memory.
 without_copies() (
@@ -282,6 +290,7 @@ check 'Tests without the read cache' without_copies
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
 check 'The double of a model provider' cargo test --locked -p threadkeep-scripted-upstream
 check 'Suites of clients, frameworks and browsers' outcome_of "$suites" target/suites.log
+count_those_of target/suites.log
 trap - EXIT
 
 # Most of its time goes to waiting, so the others run at the same time.

@@ -29,7 +29,7 @@ pub(super) fn start(
     observer: Arc<dyn TurnObserver>,
 ) -> Result<(ModelTurns, TurnsThread), AppError> {
     let thread = TurnsThread::start()?;
-    let backend = &backend.for_turns();
+    let backend = &backend.for_turns(thread.runtime().clone());
     let timeout = all.store.timeout;
     let threads = ThreadService::new(Arc::clone(backend) as _, all.policy, timeout);
     let scopes = ScopeService::new(

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 /// How much nicer than other threads this one is. Those answer requests, most of which take microseconds, while a turn waits
-/// for a model. It still has a tenth of a core for which others compete.
+/// for a model. It still gets a tenth of what each of them gets.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 

@@ -14,6 +14,9 @@ use crate::store::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEvent {
+    /// A driver goes on with the turn. It is an event so that what follows a failure has other numbers than the failure, which
+    /// was the last event for its readers.
+    Resumed,
     /// An item begins.
     ItemAdded {
         /// Its number.
@@ -122,10 +125,11 @@ impl TextKind {
 }
 
 impl TurnEvent {
-    /// The number of its item.
+    /// The number of its item, if it is about one.
     #[must_use]
-    pub fn index(&self) -> u64 {
+    pub fn index(&self) -> Option<u64> {
         match self {
+            Self::Resumed => None,
             Self::ItemAdded { index, .. }
             | Self::PartAdded { index, .. }
             | Self::TextDelta { index, .. }
@@ -133,7 +137,7 @@ impl TurnEvent {
             | Self::PartDone { index, .. }
             | Self::ArgumentsDelta { index, .. }
             | Self::ArgumentsDone { index, .. }
-            | Self::ItemDone { index, .. } => *index,
+            | Self::ItemDone { index, .. } => Some(*index),
         }
     }
 

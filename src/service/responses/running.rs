@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::broadcast::{Broadcast, Progress};
+use super::broadcast::{Broadcast, Progress, TurnResult};
 use super::error::TurnError;
 use crate::domain::{Fingerprint, Refusal, ResponseId, TurnLimits};
 use crate::service::ServiceError;
@@ -158,6 +158,20 @@ impl Running {
 }
 
 impl Place {
+    /// Shows the end. By then it is given back: a repeat by a caller that knows the end joins no turn that is over.
+    pub(super) fn end(self, result: TurnResult) {
+        self.leave();
+        self.broadcast.show(Progress::Done(result));
+    }
+
+    fn leave(&self) {
+        let mut turns = self.running.turns();
+        let is_this = |turn: &RunningTurn| Arc::ptr_eq(&turn.broadcast, &self.broadcast);
+        if turns.get(&self.id).is_some_and(is_this) {
+            turns.remove(&self.id);
+        }
+    }
+
     /// Counts bytes that the turn holds from now on.
     ///
     /// # Errors
@@ -182,10 +196,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         let held = self.held.load(Ordering::Relaxed);
         self.running.held.fetch_sub(held, Ordering::Relaxed);
+        self.leave();
         // a driver that is gone with its runtime has shown no end
         let stopped = Err(Arc::new(TurnError::Stopping));
         self.broadcast.show(Progress::Done(stopped));
-        self.running.turns().remove(&self.id);
     }
 }
 

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 
 use super::{
@@ -270,7 +271,7 @@ impl Backend for MemoryStore {
         Arc::new(self.clone())
     }
 
-    fn for_turns(&self) -> Arc<dyn Backend> {
+    fn for_turns(&self, _runtime: Handle) -> Arc<dyn Backend> {
         Arc::new(self.clone())
     }
 }

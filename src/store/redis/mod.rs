@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::{Backend, Clock, StoreError};
@@ -155,8 +156,8 @@ impl Backend for RedisStore {
         Arc::new(self.over(self.link.another()))
     }
 
-    fn for_turns(&self) -> Arc<dyn Backend> {
-        Arc::new(self.over(self.link.another_shared()))
+    fn for_turns(&self, runtime: Handle) -> Arc<dyn Backend> {
+        Arc::new(self.over(self.link.driven_by(runtime)))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use crate::store::{
     Archives, Checkpoints, Erasure, EventLog, Images, Leases, Ledgers, Listings, Namespaces,
     Owners, Rates, Registry, Responses, Scopes, Store, Turns, Upkeep,
@@ -32,7 +34,7 @@ pub trait Backend:
     /// that a worker does goes over it, so that commands of several requests are sent at once.
     fn for_worker(&self) -> Arc<dyn Backend>;
 
-    /// The back end as the thread that drives turns should use it: over connections of its own too, which workers also use
-    /// to read turns.
-    fn for_turns(&self) -> Arc<dyn Backend>;
+    /// The back end as turns should use it: over connections of their own too, which the runtime that drives turns drives,
+    /// and workers also use to read turns.
+    fn for_turns(&self, runtime: Handle) -> Arc<dyn Backend>;
 }

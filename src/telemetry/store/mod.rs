@@ -7,6 +7,7 @@ mod uses;
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
+use tokio::runtime::Handle;
 
 use super::threads::ThreadMetrics;
 use crate::domain::Written;
@@ -123,8 +124,8 @@ impl Backend for ObservedStore {
         Arc::new(self.over(self.backend.for_worker()))
     }
 
-    fn for_turns(&self) -> Arc<dyn Backend> {
-        Arc::new(self.over(self.backend.for_turns()))
+    fn for_turns(&self, runtime: Handle) -> Arc<dyn Backend> {
+        Arc::new(self.over(self.backend.for_turns(runtime)))
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread;
@@ -312,7 +314,8 @@ impl Builder {
     fn command(&self) -> Command {
         // that of the test run, unless another one is to be tested, such as an optimized one
         let program = env::var_os("THREADKEEP_BIN");
-        let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_threadkeep").into());
+        let program = program.map(|given| path::absolute(given).unwrap().into());
+        let program: OsString = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_threadkeep").into());
         let Some(bytes) = self.address_space_bytes else {
             return Command::new(program);
         };

@@ -29,11 +29,8 @@ impl WireEvent {
                 let response = object::of_running(id, request, is_queued);
                 ("response.created", format!(r#""response":{response}"#))
             }
-            StreamItem::Running => {
-                let response = object::of_running(id, request, false);
-                ("response.in_progress", format!(r#""response":{response}"#))
-            }
-            StreamItem::Event(event) => of_event(event),
+            StreamItem::Running => running(id, request),
+            StreamItem::Event(event) => of_event(event, id, request),
             StreamItem::Ended(ended) => {
                 let kind = match ended.outcome.status {
                     Status::Completed => "response.completed",
@@ -58,9 +55,15 @@ impl WireEvent {
     }
 }
 
+fn running(id: &ResponseId, request: &TurnRequest) -> (&'static str, String) {
+    let response = object::of_running(id, request, false);
+    ("response.in_progress", format!(r#""response":{response}"#))
+}
+
 /// The type of an event, and its members.
-fn of_event(event: &TurnEvent) -> (&'static str, String) {
+fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'static str, String) {
     match event {
+        TurnEvent::Resumed => running(id, request),
         TurnEvent::ItemAdded { index, item } => (
             "response.output_item.added",
             format!(r#""output_index":{index},"item":{}"#, item.as_str()),

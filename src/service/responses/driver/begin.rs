@@ -91,7 +91,9 @@ impl Driver<'_> {
                     if resumed.is_err() {
                         self.release().await;
                     }
-                    return Ok(Opened::TakenOver(resumed?));
+                    let mut run = resumed?;
+                    run.telling.go_on();
+                    return Ok(Opened::TakenOver(run));
                 }
                 Ok(Begun::Running { left }) => {
                     was_running = true;

@@ -10,6 +10,10 @@ use crate::service::ServiceError;
 use crate::service::responses::request::TurnContext;
 use crate::store::{ScopeParts, WriteError};
 
+/// How often a driver checks whether its thread is there and the floor is its, and has the thread live longer, while the
+/// store takes its steps; but at least three times in a lease.
+const RENEW_EVERY: Duration = Duration::from_secs(3);
+
 /// When the store last took a step of a driver, which shows that it still has its turn.
 #[derive(Debug)]
 pub(super) struct LastStep(Mutex<Instant>);
@@ -30,10 +34,10 @@ impl LastStep {
 }
 
 impl Driver<'_> {
-    /// Gives signs of life until the turn is lost: one each second, but while the store takes steps, which show as well
-    /// whether it is lost, one in a third of the lease.
+    /// Gives signs of life until the turn is lost: one each second, but fewer while the store takes steps, which show as
+    /// well whether another driver has it.
     pub(super) async fn until_lost(&self, context: TurnContext) -> Stop {
-        let renew = self.shared.limits.lease / 3;
+        let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
         let every = LOOK_EVERY.min(renew);
         // turns that began together would keep Redis from answering reads once a second
         let mut pause = every.mul_f64(rand::random());
@@ -44,10 +48,11 @@ impl Driver<'_> {
             if self.last_step.age() < every && kept.elapsed() + every <= renew {
                 continue;
             }
-            kept = Instant::now();
-            let lease = self.shared.limits.lease;
-            if let Err(WriteError::Refused(refusal)) = self.keep(lease).await {
-                return ServiceError::from(refusal).into();
+            let asked = Instant::now();
+            match self.keep(self.shared.limits.lease).await {
+                Ok(()) => kept = asked,
+                Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
+                Err(WriteError::Store(_)) => continue,
             }
             // a store keeps threads by itself, and handles and runs have lifetimes of their own
             if context == TurnContext::Session {

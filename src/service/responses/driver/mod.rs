@@ -88,8 +88,7 @@ pub(super) async fn drive(shared: Arc<Shared>, new: NewTurn, place: Place) {
             Err(TurnError::Stopping)
         }
     };
-    let result = result.map_err(Arc::new);
-    place.broadcast.show(Progress::Done(result));
+    place.end(result.map_err(Arc::new));
 }
 
 impl Driver<'_> {

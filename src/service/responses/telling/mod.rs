@@ -99,7 +99,9 @@ impl Telling {
                     open.insert(item.index, item);
                 } else if let TurnEvent::ItemDone { index, .. } = event {
                     open.remove(&index);
-                } else if let Some(item) = open.get_mut(&event.index()) {
+                } else if let Some(index) = event.index()
+                    && let Some(item) = open.get_mut(&index)
+                {
                     item.follow(&event);
                 }
             }
@@ -112,6 +114,13 @@ impl Telling {
             }
         }
         Ok(telling)
+    }
+
+    /// A driver goes on with the turn, which comes before all else that it reports.
+    pub(super) fn go_on(&mut self) {
+        if self.is_on {
+            self.waiting.insert(0, TurnEvent::Resumed);
+        }
     }
 
     /// The number of the first event that is not written.

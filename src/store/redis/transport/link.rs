@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::{ConnectionInfo, RedisError, Value};
+use tokio::runtime::Handle;
 
 use super::address::Address;
 use super::call::Call;
@@ -53,7 +54,7 @@ impl Link {
         let registry = Arc::<ConnectionRegistry>::default();
         let node = |origin| {
             let server = Arc::new(Server::new(origin, timeout, Arc::clone(&registry)));
-            Form::Node(Node::new(server, bounds, Mode::Shared))
+            Form::Node(Node::new(server, bounds, Mode::Shared(None)))
         };
         let form = match address {
             Address::Server(info) => node(Origin::Server(info)),
@@ -87,14 +88,14 @@ impl Link {
         self.bounded(self.bounds, Mode::Own)
     }
 
-    /// Connections to the same place for several threads.
-    pub(crate) fn another_shared(&self) -> Self {
-        self.bounded(self.bounds, Mode::Shared)
+    /// Connections to the same place that several threads use, and this runtime drives.
+    pub(crate) fn driven_by(&self, runtime: Handle) -> Self {
+        self.bounded(self.bounds, Mode::Shared(Some(runtime)))
     }
 
     /// Connections for tasks that are no requests and bound themselves.
     pub(crate) fn background(&self) -> Self {
-        self.bounded(Bounds::NONE, Mode::Shared)
+        self.bounded(Bounds::NONE, Mode::Shared(None))
     }
 
     /// Connections for administration, such as health checks, that each serve one call at a time.

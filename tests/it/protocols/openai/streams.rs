@@ -423,6 +423,36 @@ async fn a_repeat_of_a_streamed_turn_tells_the_same_events(server: &Server) {
     assert_eq!(upstream.count(), 1);
 }
 
+async fn a_failure_that_passes_keeps_its_number(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([
+        Reply::text("It breaks off here.").fails_after(2, Failure::CutOff),
+        Reply::text("whole"),
+    ]);
+    let key = new_id();
+    let ask = || {
+        let request = run(&program, json!({"model": "m", "input": "Write."}));
+        request.header("idempotency-key", &key)
+    };
+
+    let failed = Events::of(ask()).await.rest().await;
+    let whole = Events::of(ask()).await.rest().await;
+
+    let (last, before) = failed.split_last().unwrap();
+    assert_eq!(last["type"], "response.failed");
+    let number = before.len();
+    assert_eq!(whole[..number], *before);
+    assert_eq!(whole[number]["type"], "response.in_progress");
+    let id = &last["response"]["id"];
+    let after = listen(&program, id, &format!("&starting_after={number}"));
+    let after = Events::after(after, number as u64 + 1).await.rest().await;
+    assert_eq!(after, whole[number + 1..]);
+    assert_eq!(told(&after), "whole");
+    assert_eq!(after.last().unwrap()["type"], "response.completed");
+}
+
 async fn wrong_numbers_of_events_are_refused(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
@@ -483,6 +513,7 @@ over_both_stores! {
     a_turn_in_the_background_answers_at_once,
     a_stream_that_is_not_stored_is_whole_and_then_gone,
     a_repeat_of_a_streamed_turn_tells_the_same_events,
+    a_failure_that_passes_keeps_its_number,
     wrong_numbers_of_events_are_refused,
     a_silent_stream_sends_comments,
 }

@@ -69,7 +69,7 @@ impl Cluster {
     ) -> Self {
         Self {
             topology: Arc::new(Topology::new(seeds, like, timeout)),
-            nodes: Nodes::new(bounds, Mode::Shared, registry),
+            nodes: Nodes::new(bounds, Mode::Shared(None), registry),
             timeout,
         }
     }
@@ -374,7 +374,7 @@ impl Nodes {
         }
         nodes.retain(|host, _| topology.knows(host));
         let server = topology.server(host, &self.registry);
-        let node = Arc::new(Node::new(server, self.bounds, self.mode));
+        let node = Arc::new(Node::new(server, self.bounds, self.mode.clone()));
         nodes.insert(host.clone(), Arc::clone(&node));
         node
     }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use redis::{RedisError, Value};
+use redis::{ErrorKind, RedisError, Value};
+use tokio::runtime::Handle;
 use tokio::time::{sleep_until, timeout_at};
 
 use super::server::{Server, history_questions};
@@ -35,11 +36,20 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection that is made when the first caller waits for it, on that caller's runtime.
-    pub(super) fn new(server: &Arc<Server>, after: Option<&Self>) -> Self {
+    /// A connection that is made when the first caller waits for it, on that caller's runtime or the given one.
+    pub(super) fn new(
+        server: &Arc<Server>,
+        after: Option<&Self>,
+        runtime: Option<&Handle>,
+    ) -> Self {
         let made = after.map_or_else(Instant::now, Self::next_attempt);
+        let connecting = connect(Arc::clone(server), made);
+        let connecting = match runtime {
+            None => connecting.boxed(),
+            Some(runtime) => on(runtime.clone(), connecting).boxed(),
+        };
         Self {
-            connection: connect(Arc::clone(server), made).boxed().shared(),
+            connection: connecting.shared(),
             is_given_up: AtomicBool::new(false),
             is_unwilling: AtomicBool::new(false),
             made,
@@ -116,6 +126,17 @@ impl Connection {
             self.give_up();
         }
     }
+}
+
+/// Has a runtime make the connection, and drive it.
+async fn on(
+    runtime: Handle,
+    connecting: impl Future<Output = Result<Multiplexer, RedisError>> + Send + 'static,
+) -> Result<Multiplexer, RedisError> {
+    let made = runtime.spawn(connecting).await;
+    made.unwrap_or_else(|_| {
+        Err((ErrorKind::Client, "the thread of the connection has ended").into())
+    })
 }
 
 /// Makes the connection, not before that time, and tells the breaker whether that worked.

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use redis::Value;
+use tokio::runtime::Handle;
 use tokio::time::timeout_at;
 
 use super::breaker::Verdict;
@@ -50,12 +51,12 @@ pub(super) struct Node {
 }
 
 /// The connections of a node's calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum Mode {
     /// A multiplexed connection that only the runtime that made it uses.
     Own,
-    /// A multiplexed connection that several runtimes use and one drives.
-    Shared,
+    /// A multiplexed connection that several runtimes use and one drives: the given one, or the first that uses it.
+    Shared(Option<Handle>),
     /// The pool: each call has a connection to itself.
     Pooled,
 }
@@ -79,7 +80,7 @@ impl Node {
     /// Calls commands; all replies, or the first error among those that are checked. A script that the
     /// server has lost is loaded again.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
-        if self.mode == Mode::Pooled || call.confirmation.is_some() {
+        if self.is_pooled() || call.confirmation.is_some() {
             // boxed, as the rare case below: this keeps the futures of requests small
             return Box::pin(self.call_exclusively(call)).await;
         }
@@ -98,7 +99,7 @@ impl Node {
     /// Calls commands; their replies as they came, one after the other, errors included. Calls nothing and
     /// returns none in pooled mode, where the connections read the replies themselves.
     pub(super) async fn call_raw(&self, call: &Call<'_>) -> Result<Option<Bytes>, Fault> {
-        if self.mode == Mode::Pooled {
+        if self.is_pooled() {
             return Ok(None);
         }
         let (_, replies) = self.exchange(call).await?;
@@ -135,9 +136,9 @@ impl Node {
     /// Loads all scripts again.
     pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
         let load = Call::new(scripts::load_all(), deadline).unlimited();
-        match self.mode {
-            Mode::Pooled => self.call_exclusively(load).await.map(drop),
-            Mode::Own | Mode::Shared => self.call_once(&load).await.map(drop),
+        match self.is_pooled() {
+            true => self.call_exclusively(load).await.map(drop),
+            false => self.call_once(&load).await.map(drop),
         }
     }
 
@@ -166,7 +167,7 @@ impl Node {
             match self.mode {
                 Mode::Own | Mode::Pooled => exchange.await,
                 // the runtime that drives the connection may be stuck, and must not block this one
-                Mode::Shared => timeout_at(call.deadline.into(), exchange)
+                Mode::Shared(_) => timeout_at(call.deadline.into(), exchange)
                     .await
                     .unwrap_or(Err(Fault::Timeout)),
             }
@@ -215,16 +216,16 @@ impl Node {
         let Some(probe) = Probe::begin(&self.server) else {
             return;
         };
-        let connection = Arc::new(Connection::new(&self.server, None));
+        let connection = Arc::new(self.connection_after(None));
         let is_replaced = !probe.spares_connections() || !self.has_connection();
-        if is_replaced && self.mode != Mode::Pooled {
+        if is_replaced && !self.is_pooled() {
             *self.current() = Some(Arc::clone(&connection));
         }
         tokio::spawn(probe.run(connection));
     }
 
     fn has_connection(&self) -> bool {
-        if self.mode == Mode::Pooled {
+        if self.is_pooled() {
             return self.pool.get().is_some_and(|pool| pool.has_idle());
         }
         let current = self.current();
@@ -238,11 +239,23 @@ impl Node {
         match &*current {
             Some(connection) if connection.is_trusted(&self.server) => Arc::clone(connection),
             before => {
-                let connection = Arc::new(Connection::new(&self.server, before.as_deref()));
+                let connection = Arc::new(self.connection_after(before.as_deref()));
                 *current = Some(Arc::clone(&connection));
                 connection
             }
         }
+    }
+
+    fn connection_after(&self, last: Option<&Connection>) -> Connection {
+        let runtime = match &self.mode {
+            Mode::Shared(runtime) => runtime.as_ref(),
+            Mode::Own | Mode::Pooled => None,
+        };
+        Connection::new(&self.server, last, runtime)
+    }
+
+    fn is_pooled(&self) -> bool {
+        matches!(self.mode, Mode::Pooled)
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
