@@ -191,7 +191,10 @@ at_once=$((2 * $(nproc)))
 tests() {
     threads=$1
     shift
-    RUST_TEST_THREADS=$threads timeout --kill-after=10 2400 cargo test --locked "$@"
+    # a signal ends a wait at once, but not a command
+    RUST_TEST_THREADS=$threads timeout --kill-after=10 2400 cargo test --locked "$@" &
+    running=$!
+    wait "$running"
 }
 
 # The program that the tests are run with: one built for itself would have many dependencies built again, with the
@@ -278,7 +281,8 @@ check 'Benchmarks build' cargo build --locked --benches --examples
 # They wait for as long as the tests do, so both run at the same time; as a group, so that all of it can be ended.
 setsid ./test.sh suites >target/suites.log 2>&1 </dev/null &
 suites=$!
-trap 'kill -- -"$suites" 2>/dev/null || true' EXIT
+running=
+trap 'kill -- -"$suites" 2>/dev/null || true; kill "$running" 2>/dev/null || true' EXIT
 trap 'exit 130' INT TERM
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
 # Every suite over one Redis, once more without copies in memory.

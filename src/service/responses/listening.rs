@@ -302,7 +302,7 @@ impl TurnStream {
         }
     }
 
-    /// Reads the last events of a turn whose driver has stopped.
+    /// Reads the last events of a turn whose driver has stopped, unless another one has gone on since.
     async fn drain(&mut self, place: u64, result: TurnResult) -> Result<(), TurnError> {
         self.ready = match &result {
             Ok(ended) if !self.request.is_streamed => {
@@ -312,6 +312,10 @@ impl TurnStream {
             }
             _ => self.read_store(place).await?.0,
         };
+        if result.is_err() && self.ready.contains(&TurnEvent::Resumed) {
+            self.source = Source::Store;
+            return Ok(());
+        }
         // the end follows the events, after which the store is read again
         if self.ready.is_empty() || !self.request.is_streamed {
             self.source = Source::End(result);
@@ -326,8 +330,9 @@ impl TurnStream {
             let view = self.shared.responses.get_response(&self.id).await?;
             let view = view.ok_or(TurnError::NoResponse)?;
             if let Some(failure) = failure_of(&self.id, &self.request, &view)? {
-                self.source = Source::End(Err(Arc::new(TurnError::Failed(failure))));
-                return Ok(());
+                // with the events that came since the last look
+                let failed = Err(Arc::new(TurnError::Failed(failure)));
+                return self.drain(self.next - FIRST, failed).await;
             }
             // only a repeat of the request would have it go on
             let is_left =

@@ -45,7 +45,7 @@ impl Driver<'_> {
         loop {
             sleep(pause).await;
             pause = every;
-            if self.last_step.age() < every && kept.elapsed() + every <= renew {
+            if self.last_step.age() < every && kept.elapsed() + every / 2 <= renew {
                 continue;
             }
             let asked = Instant::now();

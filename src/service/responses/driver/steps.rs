@@ -65,6 +65,10 @@ impl Driver<'_> {
     }
 
     async fn steps(&self, run: &mut Run, history: &[Json]) -> Result<Status, Stop> {
+        if run.telling.has_waiting() {
+            // that it goes on
+            self.tell(&mut run.telling).await?;
+        }
         let deadline = Instant::now() + self.time_left(&run.request);
         let model = self.shared.catalog.find(&run.request.model);
         let model = model.ok_or(TurnError::NoModel)?;

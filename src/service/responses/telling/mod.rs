@@ -322,11 +322,15 @@ impl Telling {
         }
     }
 
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Waits until there are events to write.
     pub(super) async fn due(&self) {
-        match self.waiting.is_empty() {
-            true => pending().await,
-            false => sleep_until(self.write_at).await,
+        match self.has_waiting() {
+            true => sleep_until(self.write_at).await,
+            false => pending().await,
         }
     }
 

@@ -10,6 +10,7 @@ use futures_util::future::{BoxFuture, Shared};
 use redis::{ErrorKind, RedisError, Value};
 use tokio::runtime::Handle;
 use tokio::time::{sleep_until, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::server::{Server, history_questions};
 use crate::store::redis::scripts;
@@ -128,12 +129,12 @@ impl Connection {
     }
 }
 
-/// Has a runtime make the connection, and drive it.
+/// Has a runtime make the connection, unless its callers give up, and drive it.
 async fn on(
     runtime: Handle,
     connecting: impl Future<Output = Result<Multiplexer, RedisError>> + Send + 'static,
 ) -> Result<Multiplexer, RedisError> {
-    let made = runtime.spawn(connecting).await;
+    let made = AbortOnDropHandle::new(runtime.spawn(connecting)).await;
     made.unwrap_or_else(|_| {
         Err((ErrorKind::Client, "the thread of the connection has ended").into())
     })

@@ -216,9 +216,10 @@ impl Node {
         let Some(probe) = Probe::begin(&self.server) else {
             return;
         };
-        let connection = Arc::new(self.connection_after(None));
+        let connection = Arc::new(Connection::new(&self.server, None, None));
         let is_replaced = !probe.spares_connections() || !self.has_connection();
-        if is_replaced && !self.is_pooled() {
+        // no other call may use it where all calls are pooled, or have to go over another runtime
+        if is_replaced && matches!(self.mode, Mode::Own | Mode::Shared(None)) {
             *self.current() = Some(Arc::clone(&connection));
         }
         tokio::spawn(probe.run(connection));
