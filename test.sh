@@ -55,13 +55,6 @@ outcome_of() {
     return "$status"
 }
 
-# Counts the checks of another run of this script by its log, of which the run itself was counted as one.
-count_those_of() {
-    counts=$(sed -n 's/^checks: \([0-9]*\) passed, 0 failed, \([0-9]*\) skipped$/\1 \2/p' "$1" | tail -1)
-    passed=$((passed - 1 + ${counts% *}))
-    skipped=$((skipped + ${counts#* }))
-}
-
 # Runs a script over both stores at once: each of the two hardly keeps one core busy.
 over_each_store() {
     log=target/${1##*/}.memory.log
@@ -191,10 +184,7 @@ at_once=$((2 * $(nproc)))
 tests() {
     threads=$1
     shift
-    # a signal ends a wait at once, but not a command
-    RUST_TEST_THREADS=$threads timeout --kill-after=10 2400 cargo test --locked "$@" &
-    running=$!
-    wait "$running"
+    RUST_TEST_THREADS=$threads timeout --kill-after=10 1500 cargo test --locked "$@"
 }
 
 # The program that the tests are run with: one built for itself would have many dependencies built again, with the
@@ -211,8 +201,7 @@ finish() {
 }
 
 # The suites of clients, frameworks and browsers.
-if [ "$form" = suites ]; then
-    build
+suites() {
     check 'The console in a browser' tests/console.sh
     check 'Shell and Python of the documents' over_each_store tests/documents.sh
     check 'Page of the API in a browser' tests/docs-page.sh
@@ -229,6 +218,11 @@ if [ "$form" = suites ]; then
     check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
     check 'The Python package' tests/python.sh
     check 'Stores of frameworks in Python' tests/python-adapters.sh
+}
+
+if [ "$form" = suites ]; then
+    build
+    suites
     finish
     exit
 fi
@@ -278,12 +272,6 @@ check 'Public API' cargo run --quiet --locked -p threadkeep-public-api
 build
 check 'Benchmarks build' cargo build --locked --benches --examples
 
-# They wait for as long as the tests do, so both run at the same time; as a group, so that all of it can be ended.
-setsid ./test.sh suites >target/suites.log 2>&1 </dev/null &
-suites=$!
-running=
-trap 'kill -- -"$suites" 2>/dev/null || true; kill "$running" 2>/dev/null || true' EXIT
-trap 'exit 130' INT TERM
 check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostile::
 # Every suite over one Redis, once more without copies in memory.
 without_copies() (
@@ -291,11 +279,9 @@ without_copies() (
     tests "$at_once" --test it -- ::redis:: differential::after_any_list_memory
 )
 check 'Tests without the read cache' without_copies
+check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
 check 'The double of a model provider' cargo test --locked -p threadkeep-scripted-upstream
-check 'Suites of clients, frameworks and browsers' outcome_of "$suites" target/suites.log
-count_those_of target/suites.log
-trap - EXIT
 
 # Most of its time goes to waiting, so the others run at the same time.
 tests/compose.sh >target/compose.log 2>&1 </dev/null &
@@ -304,9 +290,9 @@ trap 'kill "$compose" 2>/dev/null || true; wait "$compose" || true' EXIT
 check 'Kubernetes manifests' tests/kubernetes.sh
 check 'Replicas behind the balancer' tests/balancer.sh
 check 'The load test, while replicas end and are started again' tests/cluster-load.sh
+suites
 check 'The compose file in containers' outcome_of "$compose" target/compose.log
 trap - EXIT
-check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
 
 if [ "$form" = long ]; then
     check 'Installation of cargo-deny' install_cargo_deny

@@ -5,7 +5,7 @@ use tokio::time::timeout;
 use super::*;
 
 /// Long enough for a client that makes progress, on half a shared core.
-const PATIENT: Duration = Duration::from_secs(2);
+const PATIENT: Duration = Duration::from_secs(10);
 
 /// A stream that waits this long for its client, and the client.
 async fn pair(span: Duration) -> (PacedStream, TcpStream) {
