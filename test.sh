@@ -175,7 +175,6 @@ for program in cargo rustfmt cargo-clippy; do
 done
 install
 
-
 # Half of what a test takes is waiting, so there are twice as many at once as there are cores. Those that look at
 # how long clients wait have the usual number: faults, budgets and hostile requests. The same names leave out and
 # pick, so that each test is run whatever it is called.

@@ -240,19 +240,16 @@ impl Node {
         match &*current {
             Some(connection) if connection.is_trusted(&self.server) => Arc::clone(connection),
             before => {
-                let connection = Arc::new(self.connection_after(before.as_deref()));
+                let runtime = match &self.mode {
+                    Mode::Shared(runtime) => runtime.as_ref(),
+                    Mode::Own | Mode::Pooled => None,
+                };
+                let connection = Connection::new(&self.server, before.as_deref(), runtime);
+                let connection = Arc::new(connection);
                 *current = Some(Arc::clone(&connection));
                 connection
             }
         }
-    }
-
-    fn connection_after(&self, last: Option<&Connection>) -> Connection {
-        let runtime = match &self.mode {
-            Mode::Shared(runtime) => runtime.as_ref(),
-            Mode::Own | Mode::Pooled => None,
-        };
-        Connection::new(&self.server, last, runtime)
     }
 
     fn is_pooled(&self) -> bool {
