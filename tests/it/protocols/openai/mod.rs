@@ -9,9 +9,6 @@ mod paging;
 mod refusals;
 mod repeats;
 pub(super) mod responses;
-mod streams;
-mod turn_rules;
-mod web;
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -3,10 +3,10 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::responses::{count, kinds, run, state_tools, with_models};
 use super::streams::Events;
-use super::{Program, refusal, refused};
+use super::{count, kinds, run, state_tools, with_models};
 use crate::http::over_both_stores;
+use crate::protocols::openai::{Program, refusal, refused};
 use crate::support::client::new_id;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::until;
@@ -333,7 +333,7 @@ async fn turns_of_modelrelay_are_not_responses_of_openai(server: &Server) {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn readers_of_a_turn_that_nobody_drives_are_let_go() {
-    use super::responses::two_replicas;
+    use super::two_replicas;
     use crate::support::server::Backend;
 
     let shared = Server::start(Backend::Redis);

@@ -6,9 +6,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::responses::{count, kinds, state_tools, with_models};
-use super::{Program, refused};
+use super::{count, kinds, state_tools, with_models};
 use crate::http::over_both_stores;
+use crate::protocols::openai::{Program, refused};
 use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstream};
@@ -521,7 +521,7 @@ over_both_stores! {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_stopped() {
-    use super::responses::two_replicas;
+    use super::two_replicas;
     use crate::support::server::Backend;
 
     let shared = Server::start(Backend::Redis);

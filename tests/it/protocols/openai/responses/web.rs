@@ -10,9 +10,9 @@ use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::responses::{kinds, run, with_models};
-use super::{Program, refused};
+use super::{kinds, run, with_models};
 use crate::http::over_both_stores;
+use crate::protocols::openai::{Program, refused};
 use crate::support::client::new_id;
 use crate::support::pages::{Page, Pages};
 use crate::support::server::{Builder, Server};

@@ -1,0 +1,217 @@
+//! The history that a turn continues, and the places that keep a dialogue.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{count, kinds, run, state_tools, with_models};
+use crate::http::over_both_stores;
+use crate::protocols::openai::{Program, refused};
+use crate::support::client::new_id;
+use crate::support::server::{API_SECRET, Server};
+use crate::support::upstream::{Reply, Upstream};
+
+async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([
+        Reply::calls([count()]),
+        Reply::text("One."),
+        Reply::text("Two."),
+        Reply::calls([count()]),
+        Reply::text("Another two."),
+        Reply::text("Three."),
+        Reply::text("Another three."),
+    ]);
+    let body = |previous: &Value, text: &str| {
+        json!({
+            "model": "m",
+            "previous_response_id": previous["id"],
+            "tools": state_tools(),
+            "input": text,
+        })
+    };
+    let first = run(&program, &body(&Value::Null, "One?")).ok().await.json();
+    let second = run(&program, &body(&first, "Two?")).ok().await.json();
+    let other = || run(&program, &body(&first, "Other?")).header("idempotency-key", "other");
+
+    let forked = other().ok().await.json();
+    let third = run(&program, &body(&second, "Three?")).ok().await.json();
+    let further = run(&program, &body(&forked, "Further?")).ok().await.json();
+    let repeat = other().ok().await;
+
+    assert_eq!(second["conversation"], first["conversation"]);
+    assert_eq!(third["conversation"], first["conversation"]);
+    assert_ne!(forked["conversation"], first["conversation"]);
+    assert_eq!(further["conversation"], forked["conversation"]);
+    assert_eq!(repeat.header("idempotency-replayed"), Some("true"));
+    assert_eq!(repeat.json(), forked);
+    assert_eq!(upstream.count(), 7);
+    // keys come along, and then go their own way
+    assert_eq!(forked["output"][0]["output"], r#"{"ok":true,"value":2}"#);
+    let list = async |response: &Value| {
+        let conversation = response["conversation"]["id"].as_str().unwrap();
+        let items = program.conversation(conversation).list("order=asc").await;
+        items["data"].clone()
+    };
+    let (source, copy) = (list(&first).await, list(&forked).await);
+    let whole = ["message", "mcp_call", "message"];
+    assert_eq!(kinds(&source), [&whole[..], &["message"; 4]].concat());
+    assert_eq!(
+        kinds(&copy),
+        [&whole[..], &whole[..], &["message"; 2]].concat()
+    );
+    assert_eq!(
+        copy.as_array().unwrap()[..3],
+        source.as_array().unwrap()[..3]
+    );
+
+    // what a response has left has to be there still
+    let conversation = first["conversation"]["id"].as_str().unwrap();
+    let last = source[2]["id"].as_str().unwrap();
+    let path = format!("/conversations/{conversation}/items/{last}");
+    program.ask(Method::DELETE, &path).ok().await;
+    let gone = run(&program, &body(&first, "Once more?"));
+    let name = Some("previous_response_id");
+    refused(gone, 400, Some("unsupported_value"), name).await;
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn the_state_keeps_a_window_of_messages_for_pages(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    let id = new_id();
+    let value = |key: &str| {
+        let path = format!("/v1/threads/{id}/state/{key}");
+        server.client().get(&path).bearer(API_SECRET)
+    };
+    let body = |text: &str, key: &str| {
+        json!({
+            "model": "m",
+            "conversation": id,
+            "tools": state_tools(),
+            "input": text,
+            "threadkeep": {"messages": {"key": key, "max_records": 3}},
+        })
+    };
+    upstream.script([
+        Reply::calls([count()]),
+        Reply::text("One."),
+        Reply::text("Two."),
+    ]);
+
+    let first = run(&program, &body("Count.", "messages")).ok().await.json();
+    let said = value("messages").ok().await.json();
+    let second = run(&program, &body("Again.", "messages")).ok().await.json();
+
+    let input = program.ask(
+        Method::GET,
+        &format!("/responses/{}/input_items", first["id"].as_str().unwrap()),
+    );
+    let asked = input.ok().await.json()["data"][0]["id"].clone();
+    let answered = &first["output"][1]["id"];
+    let [asked, answered] = [
+        json!({"role": "user", "content": "Count.", "id": asked}),
+        json!({"role": "assistant", "content": "One.", "id": answered}),
+    ];
+    assert_eq!(said, json!([asked, answered]));
+    let window = value("messages").ok().await.json();
+    assert_eq!(window[0], answered);
+    assert_eq!(window[1]["content"], "Again.");
+    assert_eq!(window[2]["id"], second["output"][0]["id"]);
+
+    // a value that is no array is refused before the upstream is asked
+    let path = format!("/v1/threads/{id}/state/title");
+    let put = |path: &str, json: &str| {
+        let request = server.client().request(Method::PUT, path);
+        request.bearer(API_SECRET).json(json)
+    };
+    put(&path, r#""A title""#).ok().await;
+    let wrong = run(&program, &body("More.", "title"));
+    refused(
+        wrong,
+        400,
+        Some("invalid_value"),
+        Some("threadkeep.messages.key"),
+    )
+    .await;
+    assert_eq!(upstream.count(), 3);
+
+    // and one without room is an error after the turn, whose items stay
+    let path = format!("/v1/threads/{id}/state/filling");
+    let filling = format!(r#""{}""#, "x".repeat(1_048_576 - 700));
+    put(&path, &filling).ok().await;
+    upstream.script([Reply::text("Too much.".repeat(100))]);
+    let full = run(&program, &body("More.", "messages"));
+    refused(full, 413, Some("conversation_too_large"), None).await;
+    let conversation = program.conversation(&id.replace("thrd_", "conv_"));
+    let items = conversation.list("order=asc").await;
+    assert_eq!(kinds(&items["data"]).len(), 7);
+    assert_eq!(value("messages").ok().await.json(), window);
+}
+
+async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script(["one", "two", "three"].map(Reply::text));
+    let window = json!({"messages": {"key": "messages"}});
+    let body = |previous: &Value, input: &Value| {
+        json!({
+            "model": "m",
+            "previous_response_id": previous["id"],
+            "input": input,
+            "threadkeep": window,
+        })
+    };
+    let first = run(&program, &body(&Value::Null, &json!("one")))
+        .ok()
+        .await
+        .json();
+    let conversation = first["conversation"]["id"].as_str().unwrap();
+    let path = format!("/conversations/{conversation}/items");
+    let items = json!({"items": [{"type": "message", "role": "user", "content": "aside"}]});
+    program.post(&path, &items).ok().await;
+    let listed = program.conversation(conversation).list("order=asc").await;
+
+    // items that the conversation has already are no new messages
+    let again = json!([listed["data"][0], {"role": "user", "content": "two"}]);
+    let second = run(&program, &body(&first, &again)).ok().await.json();
+
+    assert_eq!(second["conversation"], first["conversation"]);
+    let path = format!(
+        "/v1/threads/{}/state/messages",
+        conversation.replace("conv_", "thrd_")
+    );
+    let messages = server
+        .client()
+        .get(&path)
+        .bearer(API_SECRET)
+        .ok()
+        .await
+        .json();
+    let said: Vec<_> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|said| &said["content"])
+        .collect();
+    assert_eq!(said, ["one", "one", "two", "two"]);
+    // a request that is wrong in other ways makes no copy
+    let mut wrong = body(&first, &json!("three"));
+    wrong["model"] = json!("other");
+    refused(
+        run(&program, &wrong),
+        404,
+        Some("model_not_found"),
+        Some("model"),
+    )
+    .await;
+}
+
+over_both_stores! {
+    an_earlier_response_is_followed_in_a_copy,
+    the_state_keeps_a_window_of_messages_for_pages,
+    items_of_others_do_not_come_between_a_response_and_the_next,
+}

@@ -1,0 +1,381 @@
+//! The form of a response, of its calls and of its errors.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{STATE, count, kinds, run, state_tools, with_models};
+use crate::http::over_both_stores;
+use crate::protocols::openai::{Program, missing, refused};
+use crate::support::client::new_id;
+use crate::support::server::{API_SECRET, Server};
+use crate::support::upstream::{Call, PRIVATE_DETAIL, Reply, Upstream};
+
+async fn a_response_runs_its_tools_and_can_be_read_again(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    let id = new_id();
+    upstream.script([Reply::calls([count()]), Reply::text("You have one.")]);
+    let body = json!({
+        "model": "m",
+        "instructions": "Count.",
+        "conversation": id,
+        "tools": state_tools(),
+        "input": "Count one more.",
+        "temperature": 0.50,
+        "unknown": {"of": "tomorrow"},
+    });
+
+    let answer = run(&program, &body).ok().await.json();
+
+    assert_eq!(answer["status"], "completed", "{answer}");
+    assert_eq!(kinds(&answer["output"]), ["mcp_call", "message"]);
+    let call = &answer["output"][0];
+    assert_eq!(
+        (&call["name"], &call["error"]),
+        (&json!("kv_increment"), &Value::Null)
+    );
+    assert_eq!(call["output"], r#"{"ok":true,"value":1}"#);
+    assert_eq!(answer["output"][1]["content"][0]["text"], "You have one.");
+    assert!(answer["usage"]["total_tokens"].as_u64() > Some(0));
+    let conversation = answer["conversation"]["id"].as_str().unwrap();
+    assert_eq!(conversation, id.replace("thrd_", "conv_"));
+
+    let path = format!("/responses/{}", answer["id"].as_str().unwrap());
+    assert_eq!(program.ask(Method::GET, &path).ok().await.json(), answer);
+    // the same below the other base URL
+    let other = server
+        .client()
+        .get(&format!("/v1{path}"))
+        .bearer(API_SECRET);
+    assert_eq!(other.ok().await.json(), answer);
+    let input = program
+        .ask(Method::GET, &format!("{path}/input_items"))
+        .ok()
+        .await
+        .json();
+    assert_eq!(input["data"][0]["content"][0]["text"], "Count one more.");
+    let cancelled = program
+        .ask(Method::POST, &format!("{path}/cancel"))
+        .ok()
+        .await
+        .json();
+    assert_eq!(cancelled, answer);
+    let items = program.conversation(conversation).list("order=asc").await;
+    assert_eq!(kinds(&items["data"]), ["message", "mcp_call", "message"]);
+    assert_eq!(items["data"][1], answer["output"][0]);
+
+    upstream.script([Reply::text("Still one.")]);
+    let previous =
+        json!({"model": "any-of", "previous_response_id": answer["id"], "input": "And?"});
+    run(&program, &previous).ok().await;
+    let last = upstream.requests().pop().unwrap();
+    assert_eq!(last.model(), "any-of");
+    assert_eq!(last.messages().len(), 5, "{:?}", last.messages());
+
+    program.ask(Method::DELETE, &path).ok().await;
+    refused(
+        program.ask(Method::GET, &path),
+        404,
+        Some("response_not_found"),
+        None,
+    )
+    .await;
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn a_call_of_the_client_ends_the_turn_and_is_answered_in_the_next(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    let id = new_id();
+    let mut tools = state_tools();
+    let own = json!({"type": "function", "name": "weather", "parameters": {"type": "object"}});
+    tools.as_array_mut().unwrap().push(own);
+    let weather = Call::new("weather", r#"{"city":"Oslo"}"#);
+    let mixed = [Call::from(count()), weather.clone()];
+    upstream.script([Reply::calls(mixed), Reply::text("Cold.")]);
+    let body = |input: Value| json!({"model": "named", "conversation": id, "tools": tools, "input": input});
+
+    let first = run(&program, &body(json!("How is it in Oslo?")))
+        .ok()
+        .await
+        .json();
+    assert_eq!(kinds(&first["output"]), ["mcp_call", "function_call"]);
+    let call_id = &first["output"][1]["call_id"];
+    let result = json!([{"type": "function_call_output", "call_id": call_id, "output": "-5"}]);
+    let second = run(&program, &body(result)).ok().await.json();
+    assert_eq!(second["output"][0]["content"][0]["text"], "Cold.");
+
+    // a call that is never answered does not poison the conversation
+    upstream.script([Reply::calls([weather]), Reply::text("Never mind.")]);
+    run(&program, &body(json!("And tomorrow?"))).ok().await;
+    run(&program, &body(json!("Forget it."))).ok().await;
+    let last = upstream.requests().pop().unwrap();
+    assert_eq!(last.model(), "its-name");
+    assert!(
+        last.body
+            .to_string()
+            .contains("no output was given for this call")
+    );
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn mistakes_of_the_model_are_results_for_it(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([
+        Reply::calls([("kv_write", r#"{"key":"bad key","value":"x"}"#)]),
+        Reply::calls([("no_such_tool", "{")]),
+        Reply::calls([("kv_write", r#"{"key":"a/b","value":"x"}"#)]),
+        Reply::text("done"),
+    ]);
+    let body = json!({"model": "m", "tools": state_tools(), "input": "go"});
+
+    let answer = run(&program, &body).ok().await.json();
+
+    let errors: Vec<_> = (0..3)
+        .map(|at| answer["output"][at]["error"].as_str())
+        .collect();
+    assert!(
+        errors[0]
+            .unwrap()
+            .starts_with("kv.write key must be namespaced"),
+        "{errors:?}"
+    );
+    assert!(errors[1].unwrap().contains("kv_increment"), "{errors:?}");
+    assert_eq!(errors[2], None);
+    assert_eq!(answer["status"], "completed");
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream)
+        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 500)
+        .start();
+    let program = Program::of(&server);
+    let id = new_id();
+    let body = |text: &str| json!({"model": "m", "conversation": id, "input": text});
+    for (reply, status, code) in [
+        (
+            Reply::status(400).message("too long"),
+            400,
+            "upstream_refused",
+        ),
+        (Reply::status(401), 502, "upstream_error"),
+        (Reply::status(500), 502, "upstream_error"),
+        (
+            Reply::status(429).retry_after(7),
+            429,
+            "rate_limit_exceeded",
+        ),
+        (Reply::disconnect(), 502, "upstream_error"),
+        (Reply::garbage(), 502, "upstream_malformed"),
+        (Reply::cut_off(), 502, "upstream_malformed"),
+        (Reply::empty(), 502, "upstream_malformed"),
+        (Reply::hang(), 504, "upstream_timeout"),
+    ] {
+        upstream.script([reply]);
+        let answer = run(&program, &body("fails")).send().await;
+        let text = answer.text();
+        assert_eq!(answer.status, status, "{code}: {text}");
+        assert_eq!(answer.json()["error"]["code"], code, "{text}");
+        assert!(!text.contains(PRIVATE_DETAIL), "{text}");
+        // a repeat in the conversation goes on with the turn
+        assert_eq!(answer.header("x-should-retry"), None);
+        let alone = json!({"model": "m", "input": "fails"});
+        upstream.script([Reply::status(500)]);
+        let alone = run(&program, &alone).send().await;
+        assert_eq!(alone.header("x-should-retry"), Some("false"));
+        match code {
+            "upstream_refused" => assert!(text.contains("too long"), "{text}"),
+            "rate_limit_exceeded" => assert_eq!(answer.header("retry-after"), Some("7")),
+            _ => {}
+        }
+        upstream.script([Reply::text("works")]);
+        let next = run(&program, &body("works")).ok().await.json();
+        assert_eq!(next["status"], "completed");
+    }
+    assert!(!server.log().contains(PRIVATE_DETAIL));
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    let url = json!([{"type": "mcp", "server_label": "x", "server_url": "https://mcp.example"}]);
+    let twice = json!([
+        {"type": "function", "name": "kv_read"},
+        {"type": "mcp", "server_label": "x", "server_url": STATE},
+    ]);
+    for (change, status, code, param) in [
+        (
+            json!({"model": null}),
+            400,
+            "missing_required_parameter",
+            "model",
+        ),
+        (json!({"model": "other"}), 404, "model_not_found", "model"),
+        (
+            json!({"input": null}),
+            400,
+            "missing_required_parameter",
+            "input",
+        ),
+        (json!({"input": []}), 400, "invalid_value", "input"),
+        (
+            json!({"input": [{"role": "user", "content": "a", "id": "x"}, {"role": "user", "content": "b", "id": "x"}]}),
+            400,
+            "invalid_value",
+            "input[1].id",
+        ),
+        (
+            json!({"input": [{"type": "of_tomorrow"}]}),
+            400,
+            "invalid_value",
+            "input[0].type",
+        ),
+        (
+            json!({"input": [{"role": "tool", "content": "x"}]}),
+            400,
+            "invalid_value",
+            "input[0].role",
+        ),
+        (
+            json!({"input": [{"role": "user", "content": [{"type": "video"}]}]}),
+            400,
+            "invalid_value",
+            "input[0].content[0].type",
+        ),
+        (
+            json!({"conversation": "x", "previous_response_id": "y"}),
+            400,
+            "invalid_value",
+            "previous_response_id",
+        ),
+        (
+            json!({"previous_response_id": "y"}),
+            400,
+            "invalid_value",
+            "previous_response_id",
+        ),
+        (
+            json!({"prompt": {"id": "x"}}),
+            400,
+            "unsupported_parameter",
+            "prompt",
+        ),
+        (
+            json!({"truncation": "auto"}),
+            400,
+            "unsupported_parameter",
+            "truncation",
+        ),
+        (
+            json!({"tools": [{"type": "computer"}]}),
+            400,
+            "unsupported_tool",
+            "tools[0].type",
+        ),
+        (
+            json!({"tools": url}),
+            400,
+            "unsupported_tool",
+            "tools[0].server_url",
+        ),
+        (json!({"tools": twice}), 400, "duplicate_tool", "tools[1]"),
+        (
+            json!({"tool_choice": "required"}),
+            400,
+            "invalid_value",
+            "tool_choice",
+        ),
+        (
+            json!({"temperature": "hot"}),
+            400,
+            "invalid_type",
+            "temperature",
+        ),
+        (
+            json!({"max_output_tokens": -1}),
+            400,
+            "invalid_type",
+            "max_output_tokens",
+        ),
+        (
+            json!({"store": false, "conversation": new_id()}),
+            400,
+            "invalid_value",
+            "store",
+        ),
+        (
+            json!({"metadata": {"a": 7}}),
+            400,
+            "invalid_type",
+            "metadata.a",
+        ),
+        (json!({"threadkeep": 7}), 400, "invalid_type", "threadkeep"),
+        (
+            json!({"threadkeep": {"messages": "messages"}}),
+            400,
+            "invalid_type",
+            "threadkeep.messages",
+        ),
+        (
+            json!({"threadkeep": {"messages": {"max_records": 5}}}),
+            400,
+            "missing_required_parameter",
+            "threadkeep.messages.key",
+        ),
+        (
+            json!({"threadkeep": {"messages": {"key": ""}}}),
+            400,
+            "invalid_value",
+            "threadkeep.messages.key",
+        ),
+        (
+            json!({"threadkeep": {"messages": {"key": "m", "max_records": 0}}}),
+            400,
+            "invalid_value",
+            "threadkeep.messages.max_records",
+        ),
+    ] {
+        let mut body = json!({"model": "m", "input": "hi"});
+        let change = change.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(change);
+        refused(run(&program, &body), status, Some(code), Some(param)).await;
+    }
+    let unknown = "conv_00000000000000000000000000000000";
+    let body = json!({"model": "m", "input": "hi", "conversation": unknown});
+    missing(run(&program, &body)).await;
+    let stranger = server
+        .client()
+        .post("/v1/responses")
+        .json(r#"{"model":"m","input":"hi"}"#);
+    refused(stranger, 401, Some("invalid_api_key"), None).await;
+    assert_eq!(upstream.count(), 0);
+}
+
+async fn without_models_there_are_no_such_paths(server: &Server) {
+    let program = Program::of(server);
+    let body = json!({"model": "m", "input": "hi"});
+
+    refused(run(&program, &body), 404, Some("unknown_url"), None).await;
+    let other = server.client().post("/v1/responses").bearer(API_SECRET);
+    other
+        .json(&body.to_string())
+        .refused(404, "not_found")
+        .await;
+}
+
+over_both_stores! {
+    a_response_runs_its_tools_and_can_be_read_again,
+    a_call_of_the_client_ends_the_turn_and_is_answered_in_the_next,
+    mistakes_of_the_model_are_results_for_it,
+    each_failure_of_the_upstream_has_its_error_and_the_next_turn_works,
+    wrong_requests_are_refused_before_the_upstream_is_asked,
+    without_models_there_are_no_such_paths,
+}
