@@ -208,6 +208,17 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// [`StoreError`].
     async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>;
 
+    /// Whether there is a value under a key, for callers that may have it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn find_key(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: &Key,
+    ) -> Result<Option<Found<bool>>, WriteError>;
+
     /// The keys, sorted by their bytes.
     ///
     /// # Errors

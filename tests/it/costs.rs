@@ -264,6 +264,8 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
             .await
             .unwrap();
         store.get_stamp(&id, Access::All).await.unwrap().unwrap();
+        let found = store.find_key(&id, Access::All, &key).await;
+        assert!(found.unwrap().unwrap().content);
         store.get_thread(&id, Access::All).await.unwrap().unwrap();
     }
 
@@ -271,12 +273,38 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     for name in ["hgetall", "hmget", "hkeys"] {
         assert_eq!(commands(&mut connection, name), 0, "{name}");
     }
-    assert_eq!(commands(&mut connection, "hget"), 7 * READS);
+    assert_eq!(commands(&mut connection, "hget"), 8 * READS);
     // the end is moved once a second
     let moves = commands(&mut connection, "pexpire");
     assert!(moves <= seconds && moves == commands(&mut connection, "evalsha"));
     let cache = store.cache_use().unwrap();
-    assert_eq!((cache.hits, cache.misses), (6 * READS, 1));
+    assert_eq!((cache.hits, cache.misses), (7 * READS, 1));
+}
+
+#[tokio::test]
+async fn polls_of_a_thread_move_its_end_once_a_second() {
+    let redis = Arc::new(RedisServer::start());
+    let room = redis_on(Arc::clone(&redis), Clock::system()).await;
+    let thread = room.subject();
+    thread.merge(&[set("k", "1")]).await;
+    thread.state().await.unwrap();
+    let mut connection = redis.connection();
+    let reset = &mut redis::cmd("CONFIG");
+    reset.arg("RESETSTAT").exec(&mut connection).unwrap();
+    let start = Instant::now();
+
+    let mut polls = 0;
+    while start.elapsed() < Duration::from_millis(1_500) {
+        thread.thread().await.unwrap();
+        polls += 1;
+    }
+
+    let seconds = start.elapsed().as_secs();
+    let scripts = commands(&mut connection, "evalsha");
+    assert!(
+        scripts <= 1 + seconds,
+        "{scripts} for {polls} in {seconds} s"
+    );
 }
 
 #[tokio::test]
@@ -290,20 +318,26 @@ async fn without_copies_a_version_that_is_known_costs_no_content_either() {
         .await
         .unwrap();
     let id = ThreadId::random();
-    let written = store
-        .write(&id, &Write::new(&Policy::THREAD))
-        .await
-        .unwrap();
+    let set = [set("k", &format!("\"{}\"", "x".repeat(900_000)))];
+    let write = Write {
+        operations: &set,
+        ..Write::new(&Policy::THREAD)
+    };
+    let written = store.write(&id, &write).await.unwrap();
+    let key = Key::new("k").unwrap();
     let mut connection = redis.connection();
     let reset = &mut redis::cmd("CONFIG");
     reset.arg("RESETSTAT").exec(&mut connection).unwrap();
 
     let stamp = store.get_stamp(&id, Access::All).await.unwrap();
+    let found = store.find_key(&id, Access::All, &key).await.unwrap();
 
     assert_eq!(stamp, Some(written.stamp));
-    let asked = ["hget", "hgetall", "hmget", "evalsha"];
+    let found = found.unwrap();
+    assert_eq!((found.stamp, found.content), (written.stamp, true));
+    let asked = ["hget", "hexists", "hgetall", "hmget", "evalsha"];
     let asked = asked.map(|name| commands(&mut connection, name));
-    assert_eq!(asked, [1, 0, 0, 1]);
+    assert_eq!(asked, [2, 1, 0, 0, 2]);
     assert_eq!(store.cache_use(), None);
 }
 

@@ -1,12 +1,15 @@
-//! A thread whose data Redis has lost, as to its memory policy, takes nothing of another life along.
+//! A thread whose data Redis has lost, to its memory policy or to a replica that took over, takes nothing of another life or of
+//! the lost data along.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use threadkeep::store::Clock;
+use threadkeep::store::{Clock, RedisSettings, RedisStore};
+use tokio::time::sleep;
 
-use crate::conformance::room::redis_on;
+use crate::conformance::room::{Subject, push, redis_on, set};
 use crate::conformance::thread_scopes::{fill, is_filled, living};
-use crate::support::redis::RedisServer;
+use crate::support::redis::{RedisServer, unique_prefix};
 
 #[tokio::test]
 async fn an_earlier_life_comes_back_with_its_scope_after_the_last_one_was_lost() {
@@ -34,4 +37,50 @@ async fn an_earlier_life_comes_back_with_its_scope_after_the_last_one_was_lost()
         story.iter().any(|event| event.contains("lost")),
         "{story:?}"
     );
+}
+
+/// A server that was a replica for a moment has other contents over the same connections.
+#[tokio::test]
+async fn a_copy_follows_no_write_to_another_content_of_its_version() {
+    let redis = RedisServer::start();
+    let key_prefix = unique_prefix();
+    let settings = || RedisSettings {
+        key_prefix: key_prefix.clone(),
+        ..RedisSettings::new(redis.url())
+    };
+    let connect = || RedisStore::connect(settings(), Clock::system());
+    let (store, other) = (connect().await.unwrap(), connect().await.unwrap());
+    let mut connection = redis.connection();
+    for write in [set("last", "1"), push("list", "1")] {
+        let thread = Subject::of(Arc::new(store.clone()));
+        let elsewhere = Subject {
+            id: thread.id,
+            ..Subject::of(Arc::new(other.clone()))
+        };
+        thread.merge(&[set("first", "1")]).await;
+        let name = format!("{key_prefix}*}}:t:{}", thread.id);
+        let names: Vec<String> = redis::cmd("KEYS").arg(name).query(&mut connection).unwrap();
+        let dumped: Vec<u8> = redis::cmd("DUMP")
+            .arg(&names)
+            .query(&mut connection)
+            .unwrap();
+        thread.merge(&[set("lost", "1")]).await;
+        assert!(thread.state().await.unwrap().contains("lost"));
+
+        let mut restore = redis::cmd("RESTORE");
+        restore
+            .arg(&names)
+            .arg(7_200_000)
+            .arg(dumped)
+            .arg("REPLACE");
+        restore.exec(&mut connection).unwrap();
+        // two contents of one version differ in their milliseconds
+        sleep(Duration::from_millis(2)).await;
+        elsewhere.merge(&[set("kept", "1")]).await;
+        thread.merge(&[write]).await;
+
+        let state = thread.state().await;
+        assert_eq!(state, elsewhere.state().await);
+        assert!(!state.unwrap().contains("lost"));
+    }
 }

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::HeaderValue;
 
-use crate::domain::ThreadId;
+use crate::domain::Stamp;
 use crate::http::answer::TOTAL_COUNT;
 use crate::http::answer::receipt::{content, not_modified};
 use crate::http::openapi::problems::{Conflict, NotFound, ReadProblems};
@@ -12,7 +12,7 @@ use crate::http::request::key_path::KeyPath;
 use crate::http::request::query::{Keys, Nothing, Part, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::KeyParam;
-use crate::service::ThreadService;
+use crate::service::ServiceError;
 use crate::web::ApiError;
 
 /// Read the state, or some of its keys
@@ -36,7 +36,7 @@ pub(crate) async fn get_state(
     Query(Keys(keys)): Query<Keys>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
-    if let Some(answer) = without_content(&service, &target.id, &conditions).await? {
+    if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
         return Ok(answer);
     }
     let found = if keys.is_empty() {
@@ -77,7 +77,15 @@ pub(crate) async fn get_value(
     Query(part): Query<Part>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
-    let found = service.get_value(&target.id, &key, part.slice()).await?;
+    let slice = part.slice();
+    // a value that is not there is 404 under all conditions (RFC 9110, section 13.2.1)
+    let find = async || service.find_key(&target.id, &key).await;
+    if slice.is_none()
+        && let Some(answer) = known(&conditions, find).await?
+    {
+        return Ok(answer);
+    }
+    let found = service.get_value(&target.id, &key, slice).await?;
     let mut answer = content(&conditions, found.stamp, found.content.json)?;
     if let Some(total) = found.content.total {
         answer
@@ -105,7 +113,7 @@ pub(crate) async fn get_keys(
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
-    if let Some(answer) = without_content(&service, &target.id, &conditions).await? {
+    if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
         return Ok(answer);
     }
     let found = service.get_keys(&target.id).await?;
@@ -120,17 +128,15 @@ pub(crate) async fn get_keys(
     Ok(content(&conditions, found.stamp, json)?.finish())
 }
 
-/// The answer to a client that has the content already, or wants another version: its size does not matter then. Not for
-/// one value, which may be absent: then the answer is 404 whatever the conditions say (RFC 9110, section 13.2.1).
-async fn without_content(
-    service: &ThreadService,
-    id: &ThreadId,
+/// The answer to a client that has the content already, or wants another version: its size does not matter then.
+async fn known(
     conditions: &ReadConditions,
+    stamp: impl AsyncFnOnce() -> Result<Stamp, ServiceError>,
 ) -> Result<Option<HttpResponse>, ApiError> {
     if !conditions.are_given() {
         return Ok(None);
     }
-    let stamp = service.get_stamp(id).await?;
+    let stamp = stamp().await?;
     let is_known = conditions.check(stamp)?;
     Ok(is_known.then(|| not_modified(stamp)))
 }

@@ -68,6 +68,15 @@ impl Store for LimitedStore {
         self.store.get_stamp(id, access).await
     }
 
+    async fn find_key(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: &Key,
+    ) -> Result<Option<Found<bool>>, WriteError> {
+        self.store.find_key(id, access, key).await
+    }
+
     async fn get_keys(
         &self,
         id: &ThreadId,

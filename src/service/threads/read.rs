@@ -101,6 +101,21 @@ impl ThreadService {
         Ok(stamp.unwrap_or_default())
     }
 
+    /// Version and life of the thread, if it has a value under a key.
+    ///
+    /// # Errors
+    /// [`ServiceError::KeyNotFound`]; [`ServiceError::Store`].
+    pub async fn find_key(&self, id: &ThreadId, key: &Key) -> Result<Stamp, ServiceError> {
+        let found = self.store.find_key(id, self.access, key).await?;
+        match found_or(found, || false) {
+            Found {
+                stamp,
+                content: true,
+            } => Ok(stamp),
+            Found { stamp, .. } => Err(ServiceError::KeyNotFound { stamp }),
+        }
+    }
+
     /// The keys, sorted by their bytes.
     ///
     /// # Errors

@@ -324,6 +324,15 @@ impl Store for MemoryStore {
         Ok(found.map(|found| found.stamp))
     }
 
+    async fn find_key(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: &Key,
+    ) -> Result<Option<Found<bool>>, WriteError> {
+        self.read(id, access, |living| living.document.get(key).is_some())
+    }
+
     async fn get_keys(
         &self,
         id: &ThreadId,

@@ -84,6 +84,11 @@ pub(super) fn stamp<'a>(id: &'a ThreadId, answer: &Answer<Option<Stamp>>) -> Opt
     Some(read(id, 0, None))
 }
 
+pub(super) fn key<'a>(id: &'a ThreadId, answer: &Answer<Option<Found<bool>>>) -> Option<Use<'a>> {
+    answer.as_ref().ok()?;
+    Some(read(id, 0, None))
+}
+
 pub(super) fn keys<'a>(
     id: &'a ThreadId,
     answer: &Answer<Option<Found<Vec<Key>>>>,

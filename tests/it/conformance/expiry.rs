@@ -36,6 +36,9 @@ async fn an_expired_thread_reads_as_never_written(room: Room) {
             .unwrap(),
         None
     );
+    assert_eq!(store.get_stamp(id, Access::All).await.unwrap(), None);
+    let found = store.find_key(id, Access::All, &key("k")).await;
+    assert_eq!(found.unwrap(), None);
     assert_eq!(store.get_keys(id, Access::All).await.unwrap(), None);
     assert_eq!(store.get_thread(id, Access::All).await.unwrap(), None);
 }
@@ -115,6 +118,11 @@ async fn every_read_moves_the_end(room: Room) {
     assert_eq!(absent.unwrap().content, None);
     later();
     assert!(store.get_keys(id, Access::All).await.unwrap().is_some());
+    later();
+    assert!(store.get_stamp(id, Access::All).await.unwrap().is_some());
+    later();
+    let found = store.find_key(id, Access::All, &key("k")).await;
+    assert!(found.unwrap().is_some());
     later();
     assert!(store.get_thread(id, Access::All).await.unwrap().is_some());
     later();

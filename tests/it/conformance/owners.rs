@@ -124,6 +124,8 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
     let mut answers = vec![
         refused(store.get_state(id, access).await),
         refused(store.get_keys(id, access).await),
+        refused(store.get_stamp(id, access).await),
+        refused(store.find_key(id, access, &key("k")).await),
         refused(store.get_value(id, access, &key("k"), None).await),
         refused(store.get_values(id, access, &[key("k"), key("list")]).await),
         refused(store.get_thread(id, access).await),

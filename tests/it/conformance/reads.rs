@@ -24,6 +24,8 @@ async fn an_absent_thread_reads_as_none_and_stays_absent(room: Room) {
             .unwrap(),
         None
     );
+    let found = store.find_key(id, Access::All, &key("k")).await;
+    assert_eq!(found.unwrap(), None);
     assert_eq!(store.get_keys(id, Access::All).await.unwrap(), None);
     assert_eq!(store.get_thread(id, Access::All).await.unwrap(), None);
     assert_eq!(store.get_state(id, Access::All).await.unwrap(), None);
@@ -49,8 +51,16 @@ async fn all_reads_give_the_same_stamp(room: Room) {
         .unwrap();
     let keys = store.get_keys(id, Access::All).await.unwrap().unwrap();
     let object = store.get_thread(id, Access::All).await.unwrap().unwrap();
+    let found = async |text: &str| {
+        let found = store.find_key(id, Access::All, &key(text)).await;
+        found.unwrap().unwrap()
+    };
+    let (there, absent) = (found("k").await, found("absent").await);
 
+    assert!(there.content && !absent.content);
     for read in [
+        there.stamp,
+        absent.stamp,
         state.stamp,
         whole.stamp,
         values.stamp,

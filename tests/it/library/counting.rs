@@ -117,6 +117,16 @@ impl Store for CountingStore {
         self.inner.get_stamp(id, access).await
     }
 
+    async fn find_key(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: &Key,
+    ) -> Result<Option<Found<bool>>, WriteError> {
+        self.calls.read()?;
+        self.inner.find_key(id, access, key).await
+    }
+
     async fn get_keys(
         &self,
         id: &ThreadId,

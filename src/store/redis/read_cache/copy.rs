@@ -169,6 +169,11 @@ impl ThreadCopy {
         Some(keys.iter().map(|key| document.get(key).map(json)).collect())
     }
 
+    /// Whether there is a value under a key.
+    pub(crate) fn has_key(&mut self, key: &Key) -> Option<bool> {
+        Some(self.document()?.get(key).is_some())
+    }
+
     /// A part of a value.
     pub(crate) fn part(&mut self, key: &Key, slice: Slice) -> Option<Option<Part>> {
         let value = self.document()?.get(key);

@@ -21,8 +21,12 @@ impl Mark {
         self.epoch == other.epoch && stamp.life == old.life && stamp.version > old.version
     }
 
-    /// Whether the write that led to `self` was done to the content of `before`.
-    pub(super) fn is_next_after(&self, before: &Self) -> bool {
-        self.is_later_than(before) && self.meta.stamp.version == before.meta.stamp.version + 1
+    /// Whether the write that led to `self` was done to the content of `before`, given when the thread was last written to
+    /// before that write. A Redis that was a replica for a moment, over the same connections, can have another content of that
+    /// version, but not of that time as well.
+    pub(super) fn is_next_after(&self, before: &Self, written_ms: u64) -> bool {
+        self.is_later_than(before)
+            && self.meta.stamp.version == before.meta.stamp.version + 1
+            && before.meta.updated_ms == written_ms
     }
 }

@@ -171,8 +171,8 @@ impl ReadCache {
             .fetch_add(evicted.len() as u64, Ordering::Relaxed);
     }
 
-    /// Follows a write of this process, which led to that mark.
-    pub(crate) fn follow(&self, id: &ThreadId, write: &Write<'_>, mark: Mark) {
+    /// Follows a write of this process, which led to that mark, given when the thread was last written to before.
+    pub(crate) fn follow(&self, id: &ThreadId, write: &Write<'_>, mark: Mark, written_ms: u64) {
         let mut shard = self.shard(id);
         let Some(copy) = shard.copies.peek(id) else {
             return;
@@ -180,7 +180,7 @@ impl ReadCache {
         if *copy.mark() == mark {
             return;
         }
-        let is_next = mark.is_next_after(copy.mark());
+        let is_next = mark.is_next_after(copy.mark(), written_ms);
         let Some(mut copy) = shard.take(id) else {
             return;
         };

@@ -60,6 +60,11 @@ fn push(number: u64) -> Operation {
     }
 }
 
+/// Follows a write to the version before.
+fn follow(cache: &ReadCache, id: &ThreadId, write: &Write<'_>, mark: Mark) {
+    cache.follow(id, write, mark, mark.meta.stamp.version - 1);
+}
+
 fn write(operations: &[Operation]) -> Write<'_> {
     Write {
         operations,
@@ -98,9 +103,9 @@ fn a_copy_follows_the_writes_that_were_done_to_it_and_no_other() {
     let id = ThreadId::random();
     cache.keep(id, copy(1, r#"{"l":[1,2]}"#));
 
-    cache.follow(&id, &write(&[push(3)]), mark(2, r#"{"l":[1,2,3]}"#));
+    follow(&cache, &id, &write(&[push(3)]), mark(2, r#"{"l":[1,2,3]}"#));
     let third = mark(3, r#"{"l":[2,3,4]}"#);
-    cache.follow(&id, &write(&[push(4)]), third);
+    follow(&cache, &id, &write(&[push(4)]), third);
     assert_eq!(
         state(&cache, &id, &third).as_deref(),
         Some(r#"{"l":[2,3,4]}"#)
@@ -112,8 +117,13 @@ fn a_copy_follows_the_writes_that_were_done_to_it_and_no_other() {
 
     // another replica has written version 4
     let fifth = mark(5, r#"{"l":[4,5,6]}"#);
-    cache.follow(&id, &write(&[push(6)]), fifth);
+    follow(&cache, &id, &write(&[push(6)]), fifth);
     assert_eq!(state(&cache, &id, &fifth), None);
+    // the thread had another version 5, of another time
+    cache.keep(id, copy(5, r#"{"l":[4,5,6]}"#));
+    let sixth = mark(6, r#"{"l":[5,6,7]}"#);
+    cache.follow(&id, &write(&[push(7)]), sixth, 4);
+    assert_eq!(state(&cache, &id, &sixth), None);
 }
 
 #[test]
@@ -145,7 +155,7 @@ fn a_copy_does_not_outlive_a_change_of_the_owner() {
         };
         let now = owned(2, after);
 
-        cache.follow(&id, &write, now);
+        follow(&cache, &id, &write, now);
 
         let about = |copy: &mut ThreadCopy| Some(copy.about().1);
         let owner = cache.read(&id, &now, None, Form::About, about);
@@ -178,7 +188,7 @@ fn a_copy_that_comes_to_another_size_than_redis_says_is_not_used() {
     cache.keep(id, copy(1, r#"{"l":[1,2]}"#));
     let other = mark(2, r#"{"l":[1,2,33]}"#);
 
-    cache.follow(&id, &write(&[push(3)]), other);
+    follow(&cache, &id, &write(&[push(3)]), other);
 
     assert_eq!(state(&cache, &id, &other), None);
     assert_eq!(cache.usage().used_bytes, 0);
@@ -192,7 +202,7 @@ fn a_thread_that_is_written_and_never_read_keeps_no_copy() {
     cache.keep(id, copy(1, text));
 
     for version in 2..1_000 {
-        cache.follow(&id, &write(&[push(7)]), mark(version, text));
+        follow(&cache, &id, &write(&[push(7)]), mark(version, text));
     }
 
     assert_eq!(cache.usage().used_bytes, 0);
@@ -310,7 +320,7 @@ proptest! {
                     text = String::from_utf8(document.to_json()).unwrap();
                     version += 1;
                     if matches!(step, Step::Write(_)) {
-                        cache.follow(&id, &write(&operations), mark(version, &text));
+                        follow(&cache, &id, &write(&operations), mark(version, &text));
                     }
                 }
                 Step::Read(true) => {

@@ -18,7 +18,7 @@ pub(crate) struct Meta {
     pub(crate) size_bytes: u64,
     pub(crate) keys: u32,
     created_ms: u64,
-    pub(super) updated_ms: u64,
+    pub(crate) updated_ms: u64,
     ttl_ms: u64,
     /// How long its key stays after its end.
     pub(super) grace_ms: u64,

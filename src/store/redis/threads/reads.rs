@@ -5,8 +5,9 @@ use std::time::Instant;
 use redis::Value;
 
 use super::meta::{Meta, take};
-use super::{arguments, state};
-use crate::domain::{Access, Refusal, Stamp, Thread, ThreadId, Write};
+use super::replies::Step;
+use super::{arguments, member, state};
+use crate::domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 use crate::store::redis::RedisStore;
 use crate::store::redis::log::store::time_ms;
 use crate::store::redis::read_cache::{Form, Mark, Moved, ThreadCopy};
@@ -16,8 +17,18 @@ use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, bytes, integer};
 use crate::store::{Found, Whole, WriteError};
 
-/// Bytes of how long a thread lives from now, which follow its meta: see `look.lua`.
+/// Bytes of how long a thread lives from now, and of whether it has a field, which follow its meta: see `look.lua`.
 const LEFT_BYTES: usize = 5;
+const HAS_BYTES: usize = 1;
+
+/// A look at a living thread, whose end it has moved.
+struct Look {
+    meta: Meta,
+    /// The end that it has moved, if that lasts.
+    moved: Option<Moved>,
+    /// Whether the thread has the field in question.
+    has_field: bool,
+}
 
 /// The answer of a copy.
 pub(super) enum Copied<T> {
@@ -36,9 +47,9 @@ impl RedisStore {
     }
 
     /// Does to the copy what a write has done to the thread.
-    pub(super) fn follow(&self, id: &ThreadId, write: &Write<'_>, meta: Meta) {
+    pub(super) fn follow(&self, id: &ThreadId, write: &Write<'_>, step: &Step) {
         if let Some(cache) = &self.cache {
-            cache.follow(id, write, self.mark(meta));
+            cache.follow(id, write, self.mark(step.meta), step.written_ms);
         }
     }
 
@@ -59,7 +70,10 @@ impl RedisStore {
         };
         let looked = match glimpse.is_moved {
             true => self.glance(id, access).await?.map(|meta| (meta, None)),
-            false => self.look(id, access).await?,
+            false => {
+                let look = self.look(id, access, None).await?;
+                look.map(|look| (look.meta, look.moved))
+            }
         };
         let Some((meta, moved)) = looked else {
             cache.forget(id);
@@ -86,13 +100,39 @@ impl RedisStore {
                 return Ok(Some(mark.meta.stamp));
             }
         }
-        let looked = self.look(id, access).await?;
-        Ok(looked.map(|(meta, moved)| {
-            if let (Some(cache), Some(moved)) = (&self.cache, moved) {
-                cache.note_moved(id, &self.mark(meta), moved);
-            }
-            meta.stamp
+        let look = self.look(id, access, None).await?;
+        Ok(look.map(|look| {
+            self.note_moved(id, look.meta, look.moved);
+            look.meta.stamp
         }))
+    }
+
+    /// Version and life, and whether there is a value under a key.
+    pub(super) async fn key(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: &Key,
+    ) -> Result<Option<Found<bool>>, WriteError> {
+        let has = |copy: &mut ThreadCopy| copy.has_key(key);
+        if let Copied::Known(found) = self.copied(id, access, Form::Parsed, has).await? {
+            return Ok(found);
+        }
+        let look = self.look(id, access, Some(key)).await?;
+        Ok(look.map(|look| {
+            self.note_moved(id, look.meta, look.moved);
+            Found {
+                stamp: look.meta.stamp,
+                content: look.has_field,
+            }
+        }))
+    }
+
+    /// Notes in the copy of a thread of that meta that its end was moved, if that lasts.
+    pub(super) fn note_moved(&self, id: &ThreadId, meta: Meta, moved: Option<Moved>) {
+        if let (Some(cache), Some(moved)) = (&self.cache, moved) {
+            cache.note_moved(id, &self.mark(meta), moved);
+        }
     }
 
     /// The mark of a copy of a thread whose end was moved so short a time ago that it need not be moved.
@@ -144,22 +184,30 @@ impl RedisStore {
         living(&calls.read(meta).await?, access)
     }
 
-    /// The meta of a living thread, whose end is moved; that is returned if it lasts.
+    /// Looks at a living thread, whose end is moved, and perhaps for a key.
     async fn look(
         &self,
         id: &ThreadId,
         access: Access,
-    ) -> Result<Option<(Meta, Option<Moved>)>, WriteError> {
+        key: Option<&Key>,
+    ) -> Result<Option<Look>, WriteError> {
         let moved = self.moving();
-        let look = self.reading(Script::Look, id, access);
+        let mut look = self.reading(Script::Look, id, access);
+        if let Some(key) = key {
+            look.arg(member::field(key));
+        }
         match unless_foreign(self.link.calls().read(look).await?)? {
             Value::Nil => Ok(None),
             reply => {
                 let reply = bytes(&reply)?;
-                let end = reply.len().checked_sub(LEFT_BYTES).ok_or(UNKNOWN)?;
-                let (packed, mut left) = reply.split_at(end);
-                let left_ms = take(&mut left, LEFT_BYTES);
-                Ok(Some((Meta::read(packed)?, moved.lasting(left_ms))))
+                let end = reply.len().checked_sub(LEFT_BYTES + HAS_BYTES);
+                let (packed, mut rest) = reply.split_at(end.ok_or(UNKNOWN)?);
+                let left_ms = take(&mut rest, LEFT_BYTES);
+                Ok(Some(Look {
+                    meta: Meta::read(packed)?,
+                    moved: moved.lasting(left_ms),
+                    has_field: take(&mut rest, HAS_BYTES) == 1,
+                }))
             }
         }
     }
@@ -210,7 +258,7 @@ impl RedisStore {
     }
 
     /// An end that is moved now.
-    fn moving(&self) -> Moved {
+    pub(super) fn moving(&self) -> Moved {
         Moved {
             at: Instant::now(),
             ahead_ms: self.ahead(),

@@ -41,22 +41,49 @@ pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written)
     Ok((meta, written))
 }
 
+/// The place of a write among those of its thread.
+pub(super) struct Step {
+    /// The meta that it has led to.
+    pub(super) meta: Meta,
+    /// When the thread was last written to before; 0 if it is new.
+    pub(super) written_ms: u64,
+}
+
+/// The reply of the list script for a write of a thread; no step for a replay.
+pub(super) fn step_of_list(
+    mut reply: Value,
+    write: &Write<'_>,
+) -> Result<(Option<Step>, Written), WriteError> {
+    let before = match &mut reply {
+        Value::Array(parts) => match parts[..] {
+            [_, Value::Int(0), ..] => parts.pop(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (meta, written) = written(reply, write)?;
+    let written_ms = before.as_ref().map(integer).transpose()?;
+    let step = written_ms.map(|written_ms| Step { meta, written_ms });
+    Ok((step, written))
+}
+
 /// The reply of a fast script; none when it is for the list script.
-pub(crate) fn written_fast(
+pub(super) fn step_of_fast(
     reply: Value,
     write: &Write<'_>,
-) -> Result<Option<(Meta, Written)>, WriteError> {
-    let (packed, answer) = match reply {
-        Value::Int(0) => return Ok(None),
-        Value::BulkString(packed) => (packed, Answer::Done),
-        reply => match &mut accepted(array(reply)?, write.policy)?[..] {
-            [Value::BulkString(packed), length] => {
-                (std::mem::take(packed), Answer::Length(integer(length)?))
-            }
-            _ => return Err(UNKNOWN.into()),
-        },
+) -> Result<Option<(Step, Written)>, WriteError> {
+    if reply == Value::Int(0) {
+        return Ok(None);
+    }
+    let reply = accepted(array(reply)?, write.policy)?;
+    let [packed, written_ms, length @ ..] = &reply[..] else {
+        return Err(UNKNOWN.into());
     };
-    let meta = Meta::read(&packed)?;
+    let answer = match length {
+        [] => Answer::Done,
+        [length, ..] => Answer::Length(integer(length)?),
+    };
+    let meta = Meta::read(bytes(packed)?)?;
     let written = Written {
         stamp: meta.stamp,
         size_bytes: meta.size_bytes,
@@ -64,7 +91,11 @@ pub(crate) fn written_fast(
         thread: None,
         replayed: false,
     };
-    Ok(Some((meta, written)))
+    let step = Step {
+        meta,
+        written_ms: integer(written_ms)?,
+    };
+    Ok(Some((step, written)))
 }
 
 /// The reply of the script that ends a thread.
@@ -106,6 +137,17 @@ pub(crate) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
         return Err(UNKNOWN);
     };
     describe(&Meta::read(bytes(packed)?)?, description)
+}
+
+/// The meta in the same reply, and how many milliseconds the thread lives from then.
+pub(super) fn left(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
+    let Value::Array(parts) = reply else {
+        return Ok(None);
+    };
+    let [packed, _, left_ms, ..] = &parts[..] else {
+        return Ok(None);
+    };
+    Ok(Some((Meta::read(bytes(packed)?)?, integer(left_ms)?)))
 }
 
 /// The reply of the script that restores a thread.

@@ -103,6 +103,15 @@ impl Store for RedisStore {
         self.stamp(id, access).await
     }
 
+    async fn find_key(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: &Key,
+    ) -> Result<Option<Found<bool>>, WriteError> {
+        self.key(id, access, key).await
+    }
+
     async fn get_keys(
         &self,
         id: &ThreadId,
@@ -125,20 +134,24 @@ impl Store for RedisStore {
         if let Some(thread) = self.thread_from_copy(id, access).await? {
             return Ok(Some(thread));
         }
+        let moved = self.moving();
         let cmd = self.reading(Script::ReadThread, id, access);
         let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        if let Some((meta, left_ms)) = replies::left(&reply)? {
+            self.note_moved(id, meta, moved.lasting(left_ms));
+        }
         Ok(replies::thread(reply)?)
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
         let calls = self.link.calls();
         let context = &self.write_context(&calls).await?;
-        let (meta, written) = match self.write_fast(&calls, id, write, context).await? {
-            Some(done) => done,
+        let (step, written) = match self.write_fast(&calls, id, write, context).await? {
+            Some((step, written)) => (Some(step), written),
             None => self.write_by_list(&calls, id, write, context).await?,
         };
-        if !written.replayed {
-            self.follow(id, write, meta);
+        if let Some(step) = step {
+            self.follow(id, write, &step);
         }
         Ok(written)
     }

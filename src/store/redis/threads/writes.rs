@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::arguments::WriteContext;
-use super::meta::Meta;
+use super::replies::Step;
 use super::{arguments, member, replies};
 use crate::domain::scope::ScopeId;
 use crate::domain::{Conditions, ThreadId, Write, Written, appends};
@@ -47,7 +47,7 @@ impl RedisStore {
         id: &ThreadId,
         write: &Write<'_>,
         context: &WriteContext,
-    ) -> Result<(Meta, Written), WriteError> {
+    ) -> Result<(Option<Step>, Written), WriteError> {
         if appends(write.operations).next().is_some() {
             return Box::pin(self.write_with_history(calls, id, write, context)).await;
         }
@@ -55,7 +55,7 @@ impl RedisStore {
         self.add_write_keys(&mut cmd, id);
         arguments::write(&mut cmd, write, context);
         let reply = calls.write(cmd).await?;
-        replies::written(reply, write)
+        replies::step_of_list(reply, write)
     }
 
     /// The same with items that are appended to the history.
@@ -65,9 +65,9 @@ impl RedisStore {
         id: &ThreadId,
         write: &Write<'_>,
         context: &WriteContext,
-    ) -> Result<(Meta, Written), WriteError> {
+    ) -> Result<(Option<Step>, Written), WriteError> {
         let reply = self.call_write(calls, id, write, context, None).await?;
-        replies::written(reply, write)
+        replies::step_of_list(reply, write)
     }
 
     /// Calls the script that writes at the end of a response.
@@ -138,7 +138,7 @@ impl RedisStore {
         id: &ThreadId,
         write: &Write<'_>,
         context: &WriteContext,
-    ) -> Result<Option<(Meta, Written)>, WriteError> {
+    ) -> Result<Option<(Step, Written)>, WriteError> {
         let Some(fast) = arguments::fast(write).filter(|_| !context.logs_all) else {
             return Ok(None);
         };
@@ -152,6 +152,6 @@ impl RedisStore {
             cmd.arg(fast.window.unwrap_or(0));
         }
         let reply = calls.write(cmd).await?;
-        replies::written_fast(reply, write)
+        replies::step_of_fast(reply, write)
     }
 }

@@ -1,4 +1,5 @@
--- The meta of a living thread, its end moved. KEYS: 1 thread. ARGV: 1 ahead, 2 access.
--- Reply: nil, a refusal, or meta and, in 5 bytes, the milliseconds that it lives from now.
+-- The meta of a living thread, its end moved. KEYS: 1 thread. ARGV: 1 ahead, 2 access, 3 field or nothing.
+-- Reply: nil, a refusal, or meta, in 5 bytes the milliseconds that it lives from now, and in one whether it has the field.
 local m, left = touch(KEYS[1], tonumber(ARGV[1]), ARGV[2])
-return m and m .. pack('>I5', left) or left
+if not m then return left end
+return m .. pack('>I5B', left, ARGV[3] and call('HEXISTS', KEYS[1], ARGV[3]) or 0)

@@ -1,8 +1,8 @@
 -- Fast path: one push to each of some living threads that are not watched, which makes no chunked array of a plain one, nor
 -- the other way round, and drops at most one element. Each write has its own outcome: see set.lua.
 -- KEYS: the threads. ARGV: policy, field, element, and window or 0, of each.
--- Reply: the outcome of one write, or an array with those of several: 0 when it is for write.lua; the new meta and the length;
--- a refusal as write.lua has it; or an error.
+-- Reply: the outcome of one write, or an array with those of several: 0 when it is for write.lua; the new meta, when the
+-- thread was last written to before, and the length; a refusal as write.lua has it; or an error.
 --
 -- Lines `--+ name` are where fast.lua has its parts.
 -- `heavy`: a large value came into this call, so the writes that are left are for write.lua, each in a call of its own.
@@ -89,7 +89,7 @@ for i = 1, #KEYS do
       set = try('HSET', key, f, new, 'M', m)
     end
     if type(set) == 'table' then outcome = set break end
-    outcome = {m, length}
+    outcome = {m, written, length}
 --+ end
   until true
 --+ outcome

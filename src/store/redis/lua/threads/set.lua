@@ -2,8 +2,8 @@
 -- outcome: one that is rejected or fails changes nothing, and the others take place. Two writes to the same thread take place
 -- one after the other.
 -- KEYS: the threads. ARGV: policy, field and value of each.
--- Reply: the outcome of one write, or an array with those of several: 0 when it is for write.lua; the new meta; a refusal as
--- write.lua has it; or an error.
+-- Reply: the outcome of one write, or an array with those of several: 0 when it is for write.lua; the new meta, and when the
+-- thread was last written to before; a refusal as write.lua has it; or an error.
 --
 -- Lines `--+ name` are where fast.lua has its parts.
 local try, outcomes, clock = redis.pcall, {}, nil
@@ -21,7 +21,7 @@ for i = 1, #KEYS do
 --+ check
     local set = try('HSET', key, f, v, 'M', m)
     if type(set) == 'table' then outcome = set break end
-    outcome = m
+    outcome = {m, written}
 --+ end
   until true
 --+ outcome

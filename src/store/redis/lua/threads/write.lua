@@ -20,7 +20,8 @@
 --         `P` or `Q` field element window (or nothing; `Q` skips what is no array), `I` field integer
 -- Reply: `W`, whether it was replayed, meta, answers of deletes, pushes, pops and increments in order as
 -- `kind value;`..., where it describes: metadata, milliseconds to live, now, owner; then the elements of each pop, each with a
--- line feed before it. Or `R`, a refusal, and what belongs to it.
+-- line feed before it; then, unless it was replayed, when the thread was last written to before (0: it is new). Or `R`, a
+-- refusal, and what belongs to it.
 --
 -- Lines `--+ name` are where appends.lua has its parts, for lists that append to the history, and responses/in_thread.lua.
 local key = KEYS[1]
@@ -390,4 +391,5 @@ end
 local cost = 8 * n_results + popped_bytes + (answer[5] and #answer[5] + #answer[8] or 0)
 for _, elements in ipairs(popped) do answer[#answer + 1] = elements end
 if memory then remember(memory, answer, cost, lives, ahead) end
+answer[#answer + 1] = written or 0
 return answer
