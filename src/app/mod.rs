@@ -57,7 +57,7 @@ use worker::Shared;
 
 /// The interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long before the end of its time a stopping server lets other replicas go on with its turns of models.
+/// How long a stopping server takes at most to release the turns of models that others are to go on with.
 const RELEASE: Duration = Duration::from_secs(1);
 
 /// A server that listens but does not answer yet.
@@ -224,7 +224,11 @@ impl Application {
             max_connections: settings.max_connections,
             body_memory: (settings.max_body_memory_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
-            shutdown: settings.shutdown,
+            // turns are released while there are connections to answer their clients
+            shutdown: match its_turns {
+                Some(_) => settings.shutdown + RELEASE,
+                None => settings.shutdown,
+            },
         };
         Ok(Self {
             address,
@@ -306,8 +310,7 @@ impl Application {
             .ok();
         let turns = async {
             if let Some(turns) = &self.turns {
-                // the rest is released while there are connections to answer its clients
-                turns.shutdown(self.shutdown.saturating_sub(RELEASE)).await;
+                turns.shutdown(self.shutdown).await;
             }
         };
         let (served, (), ()) = join3(server, handle.stop(true), turns).await;

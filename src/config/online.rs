@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use super::error::{Fault, SettingsError};
 use super::given::Given;
-use super::models::{UpstreamSetting, is_model, url_of};
+use super::models::{UpstreamKind, UpstreamSetting, is_model, url_of};
 use super::values::Values;
 use crate::online::{FetchSettings, PrivateHost, SearchKind, SearchSettings};
 
 const SEARCH_FORM: &str = "a kind and a URL with a space between; the kinds are brave, searxng and tavily, and the URL is http or https, with a host and without user, query and fragment";
-const IMAGES_FORM: &str =
-    "an upstream of `upstreams` and the name of a model there, with a space between";
+const IMAGES_FORM: &str = "an upstream of `upstreams`, not of kind anthropic, and the name of a model there, with a space between";
 
 /// The tools of models that ask other servers. Those without settings are not available.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -117,15 +116,15 @@ fn images(
         return Ok(None);
     };
     let words: Vec<_> = text.split_ascii_whitespace().collect();
+    let has_images = |name| {
+        let mut known = upstreams.iter().filter(|known| known.name == name);
+        known.any(|known| known.kind != UpstreamKind::Anthropic)
+    };
     match words[..] {
-        [upstream, model]
-            if is_model(model) && upstreams.iter().any(|known| known.name == upstream) =>
-        {
-            Ok(Some(ImagesSetting {
-                upstream: upstream.into(),
-                model: model.into(),
-            }))
-        }
+        [upstream, model] if is_model(model) && has_images(upstream) => Ok(Some(ImagesSetting {
+            upstream: upstream.into(),
+            model: model.into(),
+        })),
         _ => Err(given.refuse(Fault::Expected(IMAGES_FORM))),
     }
 }

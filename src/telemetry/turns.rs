@@ -60,7 +60,8 @@ impl TurnMetrics {
         registry.register("turn_steps", help, metrics.steps.clone());
         let help = "Turns that this process went on with after another driver";
         registry.register("turns_taken_over", help, metrics.taken_over.clone());
-        let help = "Turns that this process lost to another driver or a cancel";
+        let help =
+            "Turns that this process lost to another driver, or to a cancel by another process";
         registry.register("turns_fenced", help, metrics.fenced.clone());
         let help = "Turns refused before they began";
         registry.register("turns_refused", help, metrics.refused.clone());
@@ -92,13 +93,7 @@ impl TurnObserver for TurnMetrics {
     }
 
     fn ended(&self, door: Door, status: &Status, time: Duration, steps: u32) {
-        let end = match status {
-            Status::Completed => "completed",
-            Status::Incomplete(_) => "incomplete",
-            Status::Cancelled => "cancelled",
-            Status::Failed(_) => "failed",
-        };
-        let door = door.as_str();
+        let (door, end) = (door.as_str(), status.as_str());
         self.ends.get_or_create(&End { door, end }).inc();
         self.seconds.observe(time.as_secs_f64());
         self.steps.observe(steps.into());

@@ -32,6 +32,19 @@ pub enum Status {
     Failed(Failure),
 }
 
+impl Status {
+    /// Its name in answers, metrics and logs.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Incomplete(_) => "incomplete",
+            Self::Cancelled => "cancelled",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
 /// Why a response ended before it was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

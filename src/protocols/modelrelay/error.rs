@@ -49,8 +49,8 @@ pub enum RelayError {
     /// A turn of a model has no answer.
     #[error("{0}")]
     Turn(#[source] Arc<TurnError>),
-    /// A turn of a model has failed.
-    #[error("{}", .0.message)]
+    /// A turn of a model has failed. Its message may be that of an upstream, which is for the caller alone.
+    #[error("the turn failed: {}", .0.code.as_str())]
     Failed(Failure),
     /// The service rejected the request, or failed.
     #[error(transparent)]
@@ -123,8 +123,10 @@ impl RelayError {
     /// The text for people. The cause of a fault is only in the log.
     fn message(&self) -> String {
         let service = match self {
+            Self::Failed(failure) => return failure.message.clone(),
             Self::Service(error) => Some(error),
             Self::Turn(error) => match &**error {
+                TurnError::Failed(failure) => return failure.message.clone(),
                 TurnError::Service(error) => Some(error),
                 _ => None,
             },

@@ -103,7 +103,11 @@ pub(super) fn required(object: &str, name: &str, at: &str) -> Result<String, Fau
 /// [`Fault`] if the value is something else, or has half a character.
 pub(super) fn string(json: &str, param: &str) -> Result<String, Fault> {
     serde_json::from_str(json).map_err(|_| {
-        let wanted = format!("a string, but got {}", kind_of(json));
+        let got = match kind_of(json) {
+            "a string" => "one that is not Unicode",
+            kind => kind,
+        };
+        let wanted = format!("a string, but got {got}");
         Fault::wrong_type(param, &wanted)
     })
 }
@@ -113,7 +117,7 @@ pub(super) fn kind_of(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'{') => "an object",
         Some(b'[') => "an array",
-        Some(b'"') => "a string that is not Unicode",
+        Some(b'"') => "a string",
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "null",
         _ => "a number",

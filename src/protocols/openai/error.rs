@@ -30,6 +30,9 @@ pub enum OpenAiError {
     /// A malformed parameter.
     #[error(transparent)]
     Invalid(#[from] InvalidRequest),
+    /// The body of a request for a turn is not JSON.
+    #[error(transparent)]
+    NotJson(ApiError),
     /// The body is JSON, but not an object.
     #[error("The body must be a JSON object.")]
     NotAnObject,
@@ -43,10 +46,10 @@ pub enum OpenAiError {
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
     /// A turn of a model has no answer.
-    #[error("{}", turn_message(.0))]
+    #[error("{0}")]
     Turn(Arc<TurnError>),
-    /// A turn of a model has failed.
-    #[error("{}", .failure.message)]
+    /// A turn of a model has failed. Its message may be that of an upstream, which is for the caller alone.
+    #[error("the turn failed: {}", .failure.code.as_str())]
     Failed {
         /// Why.
         failure: Failure,
@@ -100,6 +103,14 @@ impl OpenAiError {
     /// The failure of a read.
     pub(super) fn unchanged(error: ServiceError) -> Self {
         Self::Unchanged(error.into())
+    }
+
+    /// The same of a request for a turn, whose errors have more codes.
+    pub(super) fn of_turn(self) -> Self {
+        match self {
+            Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
+            error => error,
+        }
     }
 
     /// Whether the request may have changed something despite the error.
@@ -164,16 +175,29 @@ impl OpenAiError {
         }
     }
 
+    /// The text for people.
+    fn message(&self) -> String {
+        match self {
+            Self::Turn(error) => turn_message(error),
+            Self::Failed { failure, .. } => failure.message.clone(),
+            error => error.to_string(),
+        }
+    }
+
     fn row(&self) -> Row {
         let row = |status, code| Row {
             status,
             kind: INVALID,
             code,
             param: None,
-            message: self.to_string(),
+            message: self.message(),
         };
         match self {
             Self::Api(error) | Self::Unchanged(error) => row_of(error),
+            Self::NotJson(error) => Row {
+                code: Some("invalid_json"),
+                ..row_of(error)
+            },
             Self::Invalid(InvalidRequest(fault)) => Row {
                 param: Some(fault.param.clone()),
                 ..row(StatusCode::BAD_REQUEST, Some(fault.code))
@@ -256,6 +280,7 @@ fn turn_message(error: &TurnError) -> String {
         TurnError::TooMany => "The server runs as many turns as it may. Try again later.".into(),
         TurnError::Stopping => "The server is stopping. Send the request again.".into(),
         TurnError::Service(ServiceError::Store(_)) => "The store is unavailable.".into(),
+        TurnError::Failed(failure) => failure.message.clone(),
         error => error.to_string(),
     }
 }

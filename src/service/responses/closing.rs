@@ -243,12 +243,21 @@ impl Ending<'_> {
     }
 
     fn observe(&self, outcome: &Outcome) {
-        let time_ms = outcome.ended_ms.saturating_sub(self.request.created_ms);
+        let duration_ms = outcome.ended_ms.saturating_sub(self.request.created_ms);
+        let (door, steps) = (self.request.door, self.course.steps);
         self.shared.observer.ended(
-            self.request.door,
+            door,
             &outcome.status,
-            Duration::from_millis(time_ms),
-            self.course.steps,
+            Duration::from_millis(duration_ms),
+            steps,
+        );
+        tracing::debug!(
+            response = %self.id,
+            door = door.as_str(),
+            end = outcome.status.as_str(),
+            steps,
+            duration_ms,
+            "a turn has ended"
         );
     }
 
@@ -340,14 +349,9 @@ impl Shared {
                 Err(WriteError::Refused(Refusal::Changed | Refusal::TurnLost)) => {}
                 outcome => {
                     let outcome = outcome.map_err(ServiceError::from)?;
-                    self.running.note_ended(id);
-                    return Ok(Some(EndedTurn::new(
-                        *id,
-                        run.request,
-                        view.scope,
-                        outcome,
-                        false,
-                    )));
+                    let ended = EndedTurn::new(*id, run.request, view.scope, outcome, false);
+                    self.running.note_ended(&ended);
+                    return Ok(Some(ended));
                 }
             }
         }

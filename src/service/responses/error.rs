@@ -44,8 +44,8 @@ pub enum TurnError {
     /// The process ends, and another one can go on with the turn.
     #[error("this server is stopping; repeat the request")]
     Stopping,
-    /// It failed, and a repeat goes on with it.
-    #[error("{}", .0.message)]
+    /// It failed, and a repeat goes on with it. Its message may be that of an upstream, which is for the caller alone.
+    #[error("the turn failed: {}", .0.code.as_str())]
     Failed(Failure),
     /// The store refused a step, or failed.
     #[error(transparent)]

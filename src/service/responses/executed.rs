@@ -107,10 +107,10 @@ impl Driver<'_> {
                     .iter()
                     .map(|function| function.name.as_str());
                 let names: Vec<_> = own.chain(theirs).collect();
-                Err(format!(
-                    "there is no such tool; the tools are {}",
-                    names.join(", ")
-                ))
+                Err(match names.is_empty() {
+                    true => "there is no such tool".into(),
+                    false => format!("there is no such tool; the tools are {}", names.join(", ")),
+                })
             }
         }
     }

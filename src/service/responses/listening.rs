@@ -15,7 +15,7 @@ use super::event::TurnEvent;
 use super::request::{Door, TurnRequest};
 use super::telling::whole;
 use super::turns::{EndedTurn, Shared};
-use crate::domain::{Failure, Outcome, ResponseId};
+use crate::domain::{Failure, Json, Outcome, ResponseId, Usage};
 use crate::store::{ResponseView, StoreError};
 
 /// How soon a turn of another process is looked at again, and at most, while it tells nothing.
@@ -74,7 +74,16 @@ pub enum StreamItem {
     /// Its end.
     Ended(EndedTurn),
     /// It cannot go on for now. A repeat of the request may.
-    Failed(Arc<TurnError>),
+    Failed(Arc<TurnError>, SoFar),
+}
+
+/// The steps of a turn that has stopped.
+#[derive(Debug, Default)]
+pub struct SoFar {
+    /// Complete items of its output.
+    pub output: Vec<Json>,
+    /// The tokens of its steps.
+    pub usage: Usage,
 }
 
 impl TurnStream {
@@ -125,7 +134,9 @@ impl TurnStream {
             if !request.is_kept {
                 return Err(TurnError::NoResponse);
             }
-            check_kept(shared, outcome)?;
+            if are_expired(shared, outcome) {
+                return Err(TurnError::StreamExpired);
+            }
         }
         let end = FIRST + events_of(&request, &view, ended.as_ref());
         let next = after.map_or(0, |after| after.saturating_add(1));
@@ -167,15 +178,16 @@ impl TurnStream {
         }
     }
 
-    /// Checks that the events are still kept.
-    ///
-    /// # Errors
-    /// [`TurnError::StreamExpired`].
-    pub(super) fn check_kept(self) -> Result<Self, TurnError> {
-        if let Some(ended) = self.ended() {
-            check_kept(&self.shared, &ended.outcome)?;
+    /// The same, or the events of whole items if its own are no longer kept.
+    pub(super) fn or_whole(self) -> Self {
+        match self.ended() {
+            Some(ended) if are_expired(&self.shared, &ended.outcome) => Self {
+                ready: whole_output(&ended.outcome).into(),
+                source: Source::End(Ok(ended)),
+                ..self
+            },
+            _ => self,
         }
-        Ok(self)
     }
 
     /// The response.
@@ -227,9 +239,15 @@ impl TurnStream {
         let item = match number {
             CREATED => StreamItem::Created,
             RUNNING => StreamItem::Running,
-            _ => match self.event().await? {
-                Some(event) => StreamItem::Event(event),
-                None => self.end()?,
+            _ => match self.event().await {
+                Ok(Some(event)) => StreamItem::Event(event),
+                Ok(None) => self.end().await?,
+                // it was deleted, or read too slowly
+                Err(error @ (TurnError::NoResponse | TurnError::StreamExpired)) => {
+                    self.source = Source::Nothing;
+                    StreamItem::Failed(Arc::new(error), SoFar::default())
+                }
+                Err(error) => return Err(error),
             },
         };
         self.next = number + 1;
@@ -237,15 +255,32 @@ impl TurnStream {
     }
 
     /// The last item.
-    fn end(&mut self) -> Result<StreamItem, TurnError> {
+    async fn end(&mut self) -> Result<StreamItem, TurnError> {
+        let so_far = match &self.source {
+            Source::End(Err(error)) if matches!(**error, TurnError::Failed(_)) => {
+                self.so_far().await?
+            }
+            _ => SoFar::default(),
+        };
         match std::mem::replace(&mut self.source, Source::Nothing) {
             Source::End(Ok(ended)) => Ok(StreamItem::Ended(ended)),
             Source::End(Err(error)) if matches!(*error, TurnError::Stopping) => {
                 Err(TurnError::Stopping)
             }
-            Source::End(Err(error)) => Ok(StreamItem::Failed(error)),
+            Source::End(Err(error)) => Ok(StreamItem::Failed(error, so_far)),
             _ => Err(TurnError::Stopping),
         }
+    }
+
+    async fn so_far(&self) -> Result<SoFar, TurnError> {
+        let Some(view) = self.shared.responses.get_response(&self.id).await? else {
+            return Ok(SoFar::default());
+        };
+        let course = Course::replay(self.id, &self.request, &view.journal)?;
+        Ok(SoFar {
+            output: course.output,
+            usage: course.usage,
+        })
     }
 
     /// The next event; none at the end.
@@ -310,7 +345,12 @@ impl TurnStream {
                 let skipped = usize::try_from(place).unwrap_or(usize::MAX);
                 all.into_iter().skip(skipped).collect()
             }
-            _ => self.read_store(place).await?.0,
+            Ok(_) => match self.read_store(place).await {
+                // the end has all that they say
+                Err(TurnError::StreamExpired) => VecDeque::new(),
+                events => events?.0,
+            },
+            Err(_) => self.read_store(place).await?.0,
         };
         if result.is_err() && self.ready.contains(&TurnEvent::Resumed) {
             self.source = Source::Store;
@@ -396,11 +436,8 @@ fn events_of(request: &TurnRequest, view: &ResponseView, ended: Option<&Outcome>
     }
 }
 
-/// Checks that the events of a turn that has ended are still kept.
-fn check_kept(shared: &Shared, outcome: &Outcome) -> Result<(), TurnError> {
+/// Whether the events of a turn that has ended are no longer kept.
+fn are_expired(shared: &Shared, outcome: &Outcome) -> bool {
     let since = shared.clock.now_ms().saturating_sub(outcome.ended_ms);
-    match Duration::from_millis(since) >= EVENTS_KEPT {
-        true => Err(TurnError::StreamExpired),
-        false => Ok(()),
-    }
+    Duration::from_millis(since) >= EVENTS_KEPT
 }

@@ -34,7 +34,7 @@ pub use error::TurnError;
 pub use event::{TextKind, TurnEvent};
 pub(crate) use items::item_id_of;
 pub use items::turn_item_id;
-pub use listening::{StreamItem, TurnStream};
+pub use listening::{SoFar, StreamItem, TurnStream};
 pub use media::MediaAt;
 pub use message_window::MessageWindow;
 pub use model::{

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::SetOnce;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -12,6 +13,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::broadcast::{Broadcast, Progress, TurnResult};
 use super::error::TurnError;
+use super::turns::EndedTurn;
 use crate::domain::{Fingerprint, Refusal, ResponseId, TurnLimits};
 use crate::service::ServiceError;
 
@@ -34,7 +36,7 @@ pub(super) struct Running {
 struct RunningTurn {
     fingerprint: Fingerprint,
     broadcast: Arc<Broadcast>,
-    ended: CancellationToken,
+    ended: Arc<SetOnce<EndedTurn>>,
 }
 
 /// The place of a turn that this process is to drive. It is given back when this is dropped.
@@ -43,8 +45,8 @@ pub(super) struct Place {
     running: Arc<Running>,
     id: ResponseId,
     pub(super) broadcast: Arc<Broadcast>,
-    /// Another process, or a caller that cancels it, has ended the turn.
-    pub(super) ended: CancellationToken,
+    /// How a caller of this process has ended the turn, once one has.
+    pub(super) ended: Arc<SetOnce<EndedTurn>>,
     /// Bytes that it holds.
     held: AtomicU64,
     /// A process that is stopping waits for it.
@@ -82,11 +84,11 @@ impl Running {
         }
         self.check(turns.len())?;
         let broadcast = Arc::new(Broadcast::new());
-        let ended = CancellationToken::new();
+        let ended = Arc::new(SetOnce::new());
         let turn = RunningTurn {
             fingerprint,
             broadcast: Arc::clone(&broadcast),
-            ended: ended.clone(),
+            ended: Arc::clone(&ended),
         };
         turns.insert(id, turn);
         let place = Place {
@@ -132,9 +134,10 @@ impl Running {
     }
 
     /// Has the driver of a turn that has ended stop at once.
-    pub(super) fn note_ended(&self, id: &ResponseId) {
-        if let Some(turn) = self.turns().get(id) {
-            turn.ended.cancel();
+    pub(super) fn note_ended(&self, ended: &EndedTurn) {
+        if let Some(turn) = self.turns().get(&ended.id) {
+            // the first end is the one
+            turn.ended.set(ended.clone()).ok();
         }
     }
 

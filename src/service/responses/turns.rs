@@ -248,12 +248,13 @@ impl ModelTurns {
         })
     }
 
-    /// Runs a turn as [`run`](Self::run) does, and returns its events as soon as it has begun.
+    /// Runs a turn as [`run`](Self::run) does, and returns its events as soon as it has begun. An earlier end whose events
+    /// are no longer kept has those of whole items.
     ///
     /// # Errors
     /// [`TurnError`], as long as it has not begun.
     pub async fn stream(&self, new: NewTurn) -> Result<TurnStream, Arc<TurnError>> {
-        Ok(self.begin(new).await?.check_kept()?)
+        Ok(self.begin(new).await?.or_whole())
     }
 
     /// Runs a turn as [`run`](Self::run) does, and returns as soon as it has begun.

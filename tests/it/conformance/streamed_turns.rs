@@ -43,7 +43,7 @@ async fn read(stream: &mut TurnStream) -> Vec<(u64, String)> {
 fn text_of(item: &StreamItem) -> String {
     match item {
         StreamItem::Ended(ended) => format!("{:?}", ended.outcome),
-        StreamItem::Failed(error) => format!("failed: {error}"),
+        StreamItem::Failed(error, _) => format!("failed: {error}"),
         item => format!("{item:?}"),
     }
 }
@@ -82,7 +82,7 @@ async fn check(stream: &mut TurnStream) -> Vec<Json> {
             StreamItem::Ended(end) => {
                 assert!(ended.replace(end).is_none());
             }
-            StreamItem::Failed(error) => panic!("{error}"),
+            StreamItem::Failed(error, _) => panic!("{error}"),
         }
     }
     assert!(open.is_empty(), "{open:?}");
@@ -279,12 +279,10 @@ async fn events_are_gone_ten_minutes_after_the_end(room: Room) {
         turns.listen(Door::OpenAi, &new.id, None).await.unwrap();
         room.advance(Duration::from_secs(1));
         let late = turns.listen(Door::OpenAi, &new.id, None).await.unwrap_err();
-        let again = turns.stream(new.clone()).await.unwrap_err();
+        let items = check(&mut turns.stream(new.clone()).await.unwrap()).await;
 
         assert!(matches!(late, TurnError::StreamExpired), "{late:?}");
-        assert!(matches!(*again, TurnError::StreamExpired), "{again:?}");
-        // the answer itself is replayed
-        assert!(turns.begin(new.clone()).await.unwrap().ended().is_some());
+        assert!(!items.is_empty());
         assert!(
             turns
                 .get(Door::OpenAi, &new.id)

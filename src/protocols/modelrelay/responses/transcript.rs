@@ -109,7 +109,7 @@ impl Transcript {
             StreamItem::Created | StreamItem::Running => Vec::new(),
             StreamItem::Event(event) => self.event(event),
             StreamItem::Ended(ended) => vec![self.end(&ended.outcome)],
-            StreamItem::Failed(error) => {
+            StreamItem::Failed(error, _) => {
                 vec![Line::error(&RelayError::Turn(std::sync::Arc::clone(error)))]
             }
         }

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::input::read_input;
 use super::tools::Tools;
-use crate::domain::{Json, Key, ResponseId, ThreadId, TurnLimits, member};
+use crate::domain::{Json, Key, ResponseId, ThreadId, TurnLimits, elements, member};
 use crate::protocols::openai::OpenAiError;
-use crate::protocols::openai::body::{ObjectBody, string};
+use crate::protocols::openai::body::{ObjectBody, given, required, string};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::{Door, MessageWindow, Parameters, TurnContext, TurnRequest};
 
@@ -181,11 +181,6 @@ fn messages(json: &str) -> Result<MessageWindow, Fault> {
     })
 }
 
-/// A member that is not null.
-fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    member(object, name).filter(|json| *json != "null")
-}
-
 /// Fields and values that would change the meaning.
 fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
     let unsupported = |name: &str, code, wanted: &str| {
@@ -205,7 +200,51 @@ fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
             "expected 'disabled'",
         ));
     }
-    Ok(())
+    check_include(body)?;
+    body.given("text").map_or(Ok(()), check_text)
+}
+
+/// Fields that responses would have in addition: those that this server knows of are there anyway.
+fn check_include(body: &ObjectBody) -> Result<(), Fault> {
+    let Some(include) = body.given("include") else {
+        return Ok(());
+    };
+    let is_list = include.starts_with('[') && elements(include).all(|name| name.starts_with('"'));
+    match is_list {
+        true => Ok(()),
+        false => Err(Fault::wrong_type("include", "an array of strings")),
+    }
+}
+
+/// The form of answers: an unknown one would be left out upstream.
+fn check_text(text: &str) -> Result<(), Fault> {
+    let name = "text.format";
+    let Some(format) = given(text, "format") else {
+        return Ok(());
+    };
+    if !format.starts_with('{') {
+        return Err(Fault::wrong_type(name, "an object"));
+    }
+    match required(format, "type", name)?.as_str() {
+        "text" | "json_object" => Ok(()),
+        "json_schema" => {
+            required(format, "name", name)?;
+            match given(format, "schema") {
+                Some(schema) if schema.starts_with('{') => Ok(()),
+                Some(_) => Err(Fault::wrong_type("text.format.schema", "an object")),
+                None => Err(Fault::missing("text.format.schema")),
+            }
+        }
+        _ => {
+            let message = "Unsupported value for 'text.format.type': \
+                expected 'text', 'json_object' or 'json_schema'.";
+            Err(Fault::new(
+                "unsupported_value",
+                "text.format.type",
+                message.into(),
+            ))
+        }
+    }
 }
 
 fn parameters(body: &ObjectBody) -> Result<Parameters, Fault> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::domain::{ResponseId, elements, member};
-use crate::protocols::openai::body::{kind_of, required};
+use crate::protocols::openai::body::{given, kind_of, required};
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::kinds::prefix;
 use crate::protocols::openai::new_items::complete_item;
@@ -100,7 +100,13 @@ fn read_item(
                 let wanted = format!("one of {}", ROLES.join(", "));
                 return Err(Fault::wrong_value(place("role"), &wanted));
             }
-            uncounted = read_content(member(text, "content").unwrap_or("[]"), &place("content"))?;
+            let content = member(text, "content").unwrap_or("[]");
+            // one that was broken off has none
+            if role != "assistant" && elements(content).next().is_none() {
+                let wanted = "a string or an array with a part";
+                return Err(Fault::wrong_value(place("content"), wanted));
+            }
+            uncounted = read_content(content, &place("content"))?;
         }
         "function_call" => {
             for name in ["call_id", "name", "arguments"] {
@@ -127,6 +133,14 @@ fn read_item(
     })
 }
 
+/// Checks that a part says where its bytes are.
+fn some_of(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
+    match names.iter().any(|name| given(part, name).is_some()) {
+        true => Ok(()),
+        false => Err(Fault::missing(format!("{at}.{}", names[0]))),
+    }
+}
+
 /// Checks the parts of a content, and returns the bytes of its images and files.
 fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
     let mut bytes = 0;
@@ -137,8 +151,20 @@ fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
         }
         let kind = required(part, "type", &at)?;
         match kind.as_str() {
-            "input_image" | "input_file" => bytes += part.len(),
-            kind if PARTS.contains(&kind) => {}
+            "input_image" => {
+                some_of(&["image_url", "file_id"], part, &at)?;
+                bytes += part.len();
+            }
+            "input_file" => {
+                some_of(&["file_data", "file_url", "file_id"], part, &at)?;
+                bytes += part.len();
+            }
+            "input_text" | "output_text" => {
+                required(part, "text", &at)?;
+            }
+            "refusal" => {
+                required(part, "refusal", &at)?;
+            }
             _ => {
                 let wanted = format!("one of {}", PARTS.join(", "));
                 return Err(Fault::wrong_value(format!("{at}.type"), &wanted));

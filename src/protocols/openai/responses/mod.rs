@@ -37,7 +37,7 @@ use stream_query::StreamQuery;
 /// `POST /responses`
 pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let turns = request.turns()?;
-    let body = ObjectBody::read(request.text()?)?;
+    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
     let digest = request.repeat_digest("threadkeep response")?;
     let context = Context::read(&body)?;
     let fingerprint = fingerprint(request.key(), &body);
@@ -66,14 +66,10 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     };
     let place = placed.find(context).await?;
     let thread = place.scope.thread().copied();
-    let repeated = match &thread {
-        Some(thread) if digest.is_none() && place.is_found_again && request.is_retry() => {
-            turns.repeated(thread, fingerprint).await?
-        }
-        _ => None,
-    };
     let entropy = || digest.unwrap_or_else(rand::random);
-    let id = repeated.unwrap_or_else(|| turns.response_id(&place.scope, entropy()));
+    let id = place
+        .repeated
+        .unwrap_or_else(|| turns.response_id(&place.scope, entropy()));
     let mut turn = read(&id, thread.as_ref().map(conversation_of).as_deref())?;
     turn.is_repeatable = digest.is_some();
     turn.after = place.after;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::domain::{Incomplete, Json, ResponseId, Status, Usage};
 use crate::protocols::openai::objects::list;
-use crate::service::responses::{EndedTurn, InputItem, TurnRequest, TurnState};
+use crate::service::responses::{EndedTurn, InputItem, SoFar, TurnRequest, TurnState};
 
 /// A turn that has ended.
 pub(super) fn of_ended(ended: &EndedTurn) -> String {
@@ -52,13 +52,14 @@ pub(super) fn of_running(id: &ResponseId, request: &TurnRequest, is_queued: bool
 pub(super) fn of_stopped(
     id: &ResponseId,
     request: &TurnRequest,
+    so_far: &SoFar,
     (code, message): (&str, &str),
 ) -> String {
     response(
         id,
         &request.echo,
-        &[],
-        None,
+        &so_far.output,
+        Some(&so_far.usage),
         &Course::Stopped(code, message),
     )
 }
@@ -82,15 +83,16 @@ fn response(
         Course::Queued => ("queued", Value::Null, Value::Null),
         Course::Running => ("in_progress", Value::Null, Value::Null),
         Course::Stopped(code, message) => ("failed", error(code, message), Value::Null),
-        Course::Ended(status, _) => match status {
-            Status::Completed => ("completed", Value::Null, Value::Null),
-            Status::Incomplete(reason) => ("incomplete", Value::Null, of_reason(*reason)),
-            Status::Cancelled => ("cancelled", Value::Null, Value::Null),
-            Status::Failed(failure) => {
-                let error = error(failure.code.as_str(), &failure.message);
-                ("failed", error, Value::Null)
-            }
-        },
+        Course::Ended(status, _) => {
+            let (error, details) = match status {
+                Status::Completed | Status::Cancelled => (Value::Null, Value::Null),
+                Status::Incomplete(reason) => (Value::Null, of_reason(*reason)),
+                Status::Failed(failure) => {
+                    (error(failure.code.as_str(), &failure.message), Value::Null)
+                }
+            };
+            (status.as_str(), error, details)
+        }
     };
     let completed_at = match course {
         Course::Ended(Status::Completed, ended_ms) => json!(ended_ms / 1_000),

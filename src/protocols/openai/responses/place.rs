@@ -26,6 +26,8 @@ pub(super) struct Place {
     pub(super) lent: Option<TurnToken>,
     /// Whether a repeat without a key leads here too.
     pub(super) is_found_again: bool,
+    /// The turn that the request repeats, where it has no key that names it.
+    pub(super) repeated: Option<ResponseId>,
 }
 
 /// A request for a turn, as far as its place depends on it.
@@ -45,27 +47,32 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
     /// [`OpenAiError`].
     pub(super) async fn find(&self, context: Context) -> Result<Place, OpenAiError> {
         let request = self.request;
-        let place = |thread, missing, is_found_again| {
+        let place = |thread, missing, is_found_again, repeated| {
             Ok(Place {
                 scope: ScopeId::Thread(thread),
                 missing,
                 after: None,
                 lent: request.turn()?,
                 is_found_again,
+                repeated,
             })
         };
         match context {
-            Context::Thread(id) => place(id, MissingThread::Create(None), true),
+            Context::Thread(id) => {
+                let repeated = self.repeated(&id).await?;
+                place(id, MissingThread::Create(None), true, repeated)
+            }
             Context::Conversation(name) => {
                 let id = thread_of(&name).ok_or(OpenAiError::NoSuchConversation)?;
-                place(id, MissingThread::Refuse, true)
+                let repeated = self.repeated(&id).await?;
+                place(id, MissingThread::Refuse, true, repeated)
             }
             Context::Previous(previous) => self.after(previous).await,
             Context::New => {
                 let digest = request.repeat_digest("threadkeep conversation of a response")?;
                 let id = digest.map_or_else(ThreadId::random, ThreadId::from_entropy);
                 let ttl = request.turns()?.limits().response_ttl;
-                place(id, MissingThread::Create(Some(ttl)), false)
+                place(id, MissingThread::Create(Some(ttl)), false, None)
             }
             Context::Nothing => {
                 let entropy = self.digest.unwrap_or_else(rand::random);
@@ -75,9 +82,19 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
                     after: None,
                     lent: None,
                     is_found_again: false,
+                    repeated: None,
                 })
             }
         }
+    }
+
+    /// The turn of a thread that the request repeats, by the word of a client that sends no key.
+    async fn repeated(&self, thread: &ThreadId) -> Result<Option<ResponseId>, OpenAiError> {
+        if self.digest.is_some() || !self.request.is_retry() {
+            return Ok(None);
+        }
+        let turns = self.request.turns()?;
+        Ok(turns.repeated(thread, self.fingerprint).await?)
     }
 
     /// The thread of a response if that is the last one there, or if the request is a repeat; else a copy up to the response.
@@ -95,6 +112,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
             after: None,
             lent: request.turn()?,
             is_found_again: true,
+            repeated: self.repeated(&thread).await?,
         };
         if let Some(digest) = self.digest {
             let own = turns.response_id(&state.scope, digest);
@@ -102,7 +120,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
                 place.scope = scope;
                 return Ok(place);
             }
-        } else if request.is_retry() && turns.repeated(&thread, self.fingerprint).await?.is_some() {
+        } else if place.repeated.is_some() {
             return Ok(place);
         }
         if turns.later_than(&state.scope, followed).await?.is_none() {

@@ -11,6 +11,8 @@ use crate::service::tools::{StatelessTool, Tool};
 
 /// Tools of a request at most: none of them costs more than its text, and providers take no more than this.
 const TOOLS_MAX: usize = 128;
+/// The kinds of tools that a request can have the model call.
+const CHOICES: &str = "'function', 'mcp', 'web_search' or 'image_generation'";
 /// The URL that stands for the state tools of this server.
 const STATE: &str = "threadkeep:state";
 /// The URL that stands for its tools that read the web.
@@ -91,6 +93,10 @@ impl Tools {
 
     /// Adds one of the tool servers that stand for tools of this server.
     fn add_server(&mut self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
+        if given(tool, "connector_id").is_some() {
+            let wanted = "none: this server calls no other tool servers";
+            return Err(unsupported(&format!("{at}.connector_id"), wanted));
+        }
         let url = required(tool, "server_url", at)?;
         if url != STATE && url != WEB {
             let wanted = format!("'{STATE}' or '{WEB}': this server calls no other tool servers");
@@ -141,7 +147,7 @@ impl Tools {
         for name in fields {
             if given(tool, name).is_some_and(|value| value != r#""auto""#) {
                 let place = format!("{at}.{name}");
-                return Err(unsupported(&place, "'auto' or none"));
+                return Err(unsupported(&place, "none or 'auto'"));
             }
         }
         self.stateless.typed.push(typed);
@@ -163,7 +169,8 @@ impl Tools {
             Some(object) if object.starts_with('{') => {
                 let name = match required(object, "type", "tool_choice")?.as_str() {
                     kind @ ("web_search" | "image_generation") => kind.to_owned(),
-                    _ => required(object, "name", "tool_choice")?,
+                    "function" | "mcp" => required(object, "name", "tool_choice")?,
+                    _ => return Err(Fault::wrong_value("tool_choice.type", CHOICES)),
                 };
                 let is_function = self.functions.iter().any(|function| function.name == name);
                 let mut own = self.state.iter().flat_map(|state| &state.allowed);
@@ -231,7 +238,13 @@ fn read_allowed<T: Copy + PartialEq + FromStr, const N: usize>(
     };
     let place = format!("{at}.allowed_tools");
     let list = match allowed.starts_with('{') {
-        true => given(allowed, "tool_names").unwrap_or("[]"),
+        true => {
+            if given(allowed, "read_only").is_some() {
+                return Err(unsupported(&format!("{place}.read_only"), "none"));
+            }
+            let names = given(allowed, "tool_names");
+            names.ok_or_else(|| Fault::missing(format!("{place}.tool_names")))?
+        }
         false => allowed,
     };
     if !list.starts_with('[') {

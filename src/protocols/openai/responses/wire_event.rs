@@ -41,10 +41,10 @@ impl WireEvent {
                 let response = object::of_ended(ended);
                 (kind, format!(r#""response":{response}"#))
             }
-            StreamItem::Failed(error) => {
+            StreamItem::Failed(error, so_far) => {
                 let error = OpenAiError::from(std::sync::Arc::clone(error));
                 let (code, message) = error.code_and_message();
-                let response = object::of_stopped(id, request, (code, &message));
+                let response = object::of_stopped(id, request, so_far, (code, &message));
                 ("response.failed", format!(r#""response":{response}"#))
             }
         };

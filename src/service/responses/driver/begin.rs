@@ -177,7 +177,11 @@ impl Driver<'_> {
     pub(super) async fn follow(&self) -> Result<EndedTurn, TurnError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
-            let view = view?.ok_or(TurnError::NoResponse)?;
+            let Some(view) = view? else {
+                // the caller that deleted it has ended it first
+                let ended = self.place.ended.get().cloned();
+                return ended.ok_or(TurnError::NoResponse);
+            };
             if view.answer.is_some() {
                 let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
                 return Ok(ended.ok_or(TurnError::NoResponse)?.replayed_if(false));

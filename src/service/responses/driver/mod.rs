@@ -102,7 +102,7 @@ impl Driver<'_> {
         let worked = tokio::select! {
             worked = self.prepare_and_work(run, is_new) => worked,
             stop = self.until_lost(new.request.context) => Err(stop),
-            () = self.place.ended.cancelled() => Err(Stop::Lost),
+            ended = self.place.ended.wait() => Ok(ended.clone()),
         };
         match worked {
             Ok(ended) => Ok(ended),
@@ -119,7 +119,12 @@ impl Driver<'_> {
                 ended.ok_or(TurnError::NoResponse)
             }
             Err(Stop::Refused(refusal)) => Err(ServiceError::from(refusal).into()),
-            Err(Stop::Upstream(error)) => Err(TurnError::Failed(error.failure())),
+            Err(Stop::Upstream(error)) => {
+                let failure = error.failure();
+                let code = failure.code.as_str();
+                tracing::warn!(response = %self.id, code, "a turn has failed");
+                Err(TurnError::Failed(failure))
+            }
             Err(Stop::Error(error)) => Err(error),
         }
     }

@@ -344,6 +344,28 @@ async fn a_client_that_leaves_does_not_end_the_turn_and_a_cancel_does(server: &S
     );
 }
 
+async fn the_streams_of_a_response_that_is_deleted_have_a_final_event(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([Reply::hang()]);
+    let body = json!({"model": "m", "input": "hi"});
+    let mut own = Events::of(run(&program, body)).await;
+    let created = own.until("response.created").await;
+    let path = format!("/responses/{}", created["response"]["id"].as_str().unwrap());
+    let read = |program: &Program| program.ask(Method::GET, &format!("{path}?stream=true"));
+    let mut reader = Events::of(read(&program)).await;
+    reader.until("response.in_progress").await;
+
+    program.ask(Method::DELETE, &path).ok().await;
+
+    for events in [own, reader] {
+        let rest = events.rest().await;
+        assert_eq!(rest.last().unwrap()["type"], "response.incomplete");
+        assert_eq!(rest.last().unwrap()["response"]["status"], "cancelled");
+    }
+}
+
 async fn a_turn_in_the_background_answers_at_once(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
@@ -428,20 +450,27 @@ async fn a_failure_that_passes_keeps_its_number(server: &Server) {
     let server = with_models(server, &upstream).start();
     let program = Program::of(&server);
     upstream.script([
+        Reply::calls([count()]),
         Reply::text("It breaks off here.").fails_after(2, Failure::CutOff),
         Reply::text("whole"),
     ]);
     let key = new_id();
     let ask = || {
-        let request = run(&program, json!({"model": "m", "input": "Write."}));
-        request.header("idempotency-key", &key)
+        let body = json!({"model": "m", "input": "Write.", "tools": state_tools()});
+        run(&program, body).header("idempotency-key", &key)
     };
 
     let failed = Events::of(ask()).await.rest().await;
+    let id = failed[0]["response"]["id"].as_str().unwrap();
+    let read = program.ask(Method::GET, &format!("/responses/{id}"));
+    let read = read.ok().await.json();
     let whole = Events::of(ask()).await.rest().await;
 
     let (last, before) = failed.split_last().unwrap();
     assert_eq!(last["type"], "response.failed");
+    assert_eq!(last["response"], read);
+    assert_eq!(kinds(&read["output"]), ["mcp_call"]);
+    assert_ne!(read["usage"]["total_tokens"], 0);
     let number = before.len();
     assert_eq!(whole[..number], *before);
     assert_eq!(whole[number]["type"], "response.in_progress");
@@ -510,6 +539,7 @@ over_both_stores! {
     a_text_that_breaks_off_is_replaced_by_another_item,
     each_failure_of_a_stream_is_its_last_event_and_the_next_turn_works,
     a_client_that_leaves_does_not_end_the_turn_and_a_cancel_does,
+    the_streams_of_a_response_that_is_deleted_have_a_final_event,
     a_turn_in_the_background_answers_at_once,
     a_stream_that_is_not_stored_is_whole_and_then_gone,
     a_repeat_of_a_streamed_turn_tells_the_same_events,

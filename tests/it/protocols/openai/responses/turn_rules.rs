@@ -176,8 +176,8 @@ async fn what_no_prompt_would_have_is_refused(server: &Server) {
         ),
         (
             message(json!({"type": "input_image"})),
-            "unsupported_value",
-            "input[0].content[1]",
+            "missing_required_parameter",
+            "input[0].content[1].image_url",
         ),
         (
             message(json!({"type": "input_file", "file_url": "https://a.example/b"})),

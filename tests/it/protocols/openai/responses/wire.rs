@@ -154,13 +154,14 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 500)
+        .set("THREADKEEP_LOG", "debug")
         .start();
     let program = Program::of(&server);
     let id = new_id();
     let body = |text: &str| json!({"model": "m", "conversation": id, "input": text});
     for (reply, status, code) in [
         (
-            Reply::status(400).message("too long"),
+            Reply::status(400).message("said: hello"),
             400,
             "upstream_refused",
         ),
@@ -190,7 +191,7 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
         let alone = run(&program, &alone).send().await;
         assert_eq!(alone.header("x-should-retry"), Some("false"));
         match code {
-            "upstream_refused" => assert!(text.contains("too long"), "{text}"),
+            "upstream_refused" => assert!(text.contains("said: hello"), "{text}"),
             "rate_limit_exceeded" => assert_eq!(answer.header("retry-after"), Some("7")),
             _ => {}
         }
@@ -198,7 +199,9 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
         let next = run(&program, &body("works")).ok().await.json();
         assert_eq!(next["status"], "completed");
     }
-    assert!(!server.log().contains(PRIVATE_DETAIL));
+    let log = server.log();
+    assert!(!log.contains(PRIVATE_DETAIL) && !log.contains("said: hello"));
+    assert!(log.contains(r#""status":400,"duration_ms":"#), "{log}");
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
@@ -342,12 +345,75 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
             "invalid_value",
             "threadkeep.messages.max_records",
         ),
+        (
+            json!({"input": [{"role": "user", "content": []}]}),
+            400,
+            "invalid_value",
+            "input[0].content",
+        ),
+        (
+            json!({"input": [{"role": "user", "content": [{"type": "input_text"}]}]}),
+            400,
+            "missing_required_parameter",
+            "input[0].content[0].text",
+        ),
+        (
+            json!({"input": [{"role": "user", "content": [{"type": "input_text", "text": 5}]}]}),
+            400,
+            "invalid_type",
+            "input[0].content[0].text",
+        ),
+        (
+            json!({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}),
+            400,
+            "missing_required_parameter",
+            "input[0].content[0].image_url",
+        ),
+        (
+            json!({"input": [{"role": "user", "content": [{"type": "input_file"}]}]}),
+            400,
+            "missing_required_parameter",
+            "input[0].content[0].file_data",
+        ),
+        (json!({"include": "all"}), 400, "invalid_type", "include"),
+        (
+            json!({"text": {"format": {"type": "poem"}}}),
+            400,
+            "unsupported_value",
+            "text.format.type",
+        ),
+        (
+            json!({"text": {"format": {"type": "json_schema", "name": "x"}}}),
+            400,
+            "missing_required_parameter",
+            "text.format.schema",
+        ),
+        (
+            json!({"tools": [{"type": "mcp", "server_label": "x", "connector_id": "mail"}]}),
+            400,
+            "unsupported_tool",
+            "tools[0].connector_id",
+        ),
+        (
+            json!({"tools": [{"type": "mcp", "server_label": "x", "server_url": STATE, "allowed_tools": {"read_only": true}}]}),
+            400,
+            "unsupported_tool",
+            "tools[0].allowed_tools.read_only",
+        ),
+        (
+            json!({"tools": [{"type": "function", "name": "f"}], "tool_choice": {"type": "allowed_tools"}}),
+            400,
+            "invalid_value",
+            "tool_choice.type",
+        ),
     ] {
         let mut body = json!({"model": "m", "input": "hi"});
         let change = change.as_object().unwrap().clone();
         body.as_object_mut().unwrap().extend(change);
         refused(run(&program, &body), status, Some(code), Some(param)).await;
     }
+    let broken = program.0.post("/v1/responses").bearer(API_SECRET);
+    refused(broken.json("{"), 400, Some("invalid_json"), None).await;
     let unknown = "conv_00000000000000000000000000000000";
     let body = json!({"model": "m", "input": "hi", "conversation": unknown});
     missing(run(&program, &body)).await;
