@@ -33,7 +33,7 @@ use tokio::time::{sleep, timeout};
 use crate::config::{CorsOrigins, Settings, own_origin};
 use crate::domain::{BODY_MAX_BYTES, KeyRing};
 use crate::events::{EventSettings, Events};
-use crate::http::{Readiness, count_by_address, envelope};
+use crate::http::{Compressor, Readiness, count_by_address, envelope};
 use crate::identity::Identity;
 use crate::protocols::agentuity::SocketCounters;
 use crate::service::responses::ModelTurns;
@@ -170,6 +170,7 @@ impl Application {
             identity,
             readiness: Readiness::default(),
             stats: stats.clone(),
+            compressor: Compressor::default(),
             backend,
             waiting: Arc::default(),
             rates,

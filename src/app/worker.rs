@@ -6,7 +6,7 @@ use actix_web::web::ServiceConfig;
 
 use crate::config::Settings;
 use crate::events::Events;
-use crate::http::{Api, Readiness, SettingObject};
+use crate::http::{Api, Compressor, Readiness, SettingObject};
 use crate::identity::Identity;
 use crate::protocols::agentuity::{Agentuity, SocketCounters};
 use crate::protocols::mcp::Mcp;
@@ -40,6 +40,7 @@ pub(super) struct Shared {
     pub(super) rates: Arc<RateCounters>,
     pub(super) sockets: Arc<SocketCounters>,
     pub(super) turns: Option<ModelTurns>,
+    pub(super) compressor: Compressor,
 }
 
 /// The API and the other protocols over one worker's connection to the store.
@@ -100,6 +101,7 @@ impl Shared {
             readiness: self.readiness.clone(),
             settings: Arc::clone(&self.listed_settings),
             stats: self.stats.clone(),
+            compressor: self.compressor.clone(),
         }
     }
 

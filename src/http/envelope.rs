@@ -152,7 +152,7 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     headers.insert(
         VARY,
-        HeaderValue::from_static("cookie, x-thread-id, authorization, origin"),
+        HeaderValue::from_static("cookie, x-thread-id, authorization, origin, accept-encoding"),
     );
     let extensions = request.extensions();
     let successor = extensions.get::<Successor>().map(|successor| &successor.0);

@@ -34,6 +34,8 @@ use crate::webhooks::Webhooks;
 
 pub use admin::readiness::Readiness;
 pub use admin::settings::SettingObject;
+pub use answer::compressor::Compressor;
+pub(crate) use answer::gzip::{accepts_gzip, gzip};
 pub use answer::memory::AnswerMemory;
 pub(crate) use answer::negotiation::EVENT_STREAM;
 pub(crate) use answer::receipt::{mark_answer_of_replay, mark_replay};
@@ -95,6 +97,8 @@ pub struct Api {
     pub settings: Arc<[SettingObject]>,
     /// Figures about this replica.
     pub stats: Stats,
+    /// Compresses states.
+    pub compressor: Compressor,
 }
 
 impl Api {

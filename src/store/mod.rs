@@ -90,6 +90,17 @@ impl<T> Found<T> {
     }
 }
 
+/// A whole state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateBody {
+    /// Compact JSON text.
+    Text(Bytes),
+    /// The same, of which the store would keep the compressed form too: see [`Store::keep_compressed`].
+    Compressible(Bytes),
+    /// The text compressed by gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)).
+    Gzip(Bytes),
+}
+
 /// A value, or the part of an array that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
@@ -168,6 +179,22 @@ pub trait Store: fmt::Debug + Send + Sync {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Bytes>>, WriteError>;
+
+    /// The whole state as [`Store::get_state`] has it, or compressed if the store has it so.
+    ///
+    /// # Errors
+    /// As [`Store::get_state`].
+    async fn get_state_body(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<StateBody>>, WriteError> {
+        let found = self.get_state(id, access).await?;
+        Ok(found.map(|found| found.map(StateBody::Text)))
+    }
+
+    /// Keeps the compressed form of a text that was [`Compressible`](StateBody::Compressible), as long as the text itself.
+    fn keep_compressed(&self, _id: &ThreadId, _text: &Bytes, _gzip: Bytes) {}
 
     /// State and metadata at one version. None: no such thread.
     ///

@@ -14,7 +14,7 @@ use actix_web::{App, HttpServer};
 use threadkeep::domain::scope::ScopePolicies;
 use threadkeep::domain::{EntryPolicy, KeyRing, Policy, ReservedKeys, SigningKey};
 use threadkeep::events::{EventSettings, Events};
-use threadkeep::http::{Api, Readiness, envelope};
+use threadkeep::http::{Api, Compressor, Readiness, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
     ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
@@ -116,5 +116,6 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
         readiness: Readiness::default(),
         settings: Arc::default(),
         stats: Stats::default(),
+        compressor: Compressor::default(),
     }
 }

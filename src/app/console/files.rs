@@ -1,19 +1,17 @@
 //! The built files of the console.
 
-use std::io::Write;
 use std::sync::OnceLock;
 
 use actix_web::http::header::{
-    AcceptEncoding, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    Encoding, EntityTag, Header, HeaderName, IfNoneMatch, REFERRER_POLICY, VARY,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, EntityTag,
+    Header, HeaderName, IfNoneMatch, REFERRER_POLICY, VARY,
 };
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Resource};
 use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-use crate::http::read_only;
+use crate::http::{accepts_gzip, gzip, read_only};
 
 /// The pages run their own script and call this server, and nothing else. They write text into their elements and never
 /// markup: with Trusted Types the browser rejects every way to write any. No page may show them in a frame, where a
@@ -84,7 +82,7 @@ impl File {
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| Prepared {
             digest: hex::encode(&Sha256::digest(self.bytes)[..16]),
-            gzip: compressed(self.bytes),
+            gzip: gzip(self.bytes, Compression::best()),
         })
     }
 
@@ -121,26 +119,12 @@ impl File {
     }
 }
 
-fn accepts_gzip(request: &HttpRequest) -> bool {
-    let offered = [Encoding::gzip(), Encoding::identity()];
-    let accepted = AcceptEncoding::parse(request).ok();
-    let best = accepted.and_then(|accepted| accepted.negotiate(offered.iter()));
-    best == Some(Encoding::gzip())
-}
-
 fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
     match IfNoneMatch::parse(request) {
         Ok(IfNoneMatch::Any) => true,
         Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(tag)),
         Err(_) => false,
     }
-}
-
-fn compressed(bytes: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let written = encoder.write_all(bytes);
-    let finished = written.and_then(|()| encoder.finish());
-    finished.expect("memory takes all that is written").into()
 }
 
 #[cfg(test)]

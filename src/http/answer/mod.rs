@@ -1,5 +1,7 @@
 //! Builds answers.
 
+pub(super) mod compressor;
+pub(super) mod gzip;
 pub(super) mod json;
 pub(super) mod memory;
 pub(super) mod negotiation;

@@ -1,7 +1,7 @@
 //! Answers to reads and writes.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
@@ -10,6 +10,7 @@ use super::json::json;
 use crate::domain::scope::Appended;
 use crate::domain::{Answer, Stamp, Written};
 use crate::http::request::conditions::ReadConditions;
+use crate::store::StateBody;
 use crate::web::{ApiError, etag};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -29,6 +30,27 @@ pub(crate) fn content(
     };
     let builder = tagged(status, stamp);
     Ok(Content { builder, body })
+}
+
+/// A read of a whole state, as the store has it.
+///
+/// # Errors
+/// As [`content`].
+pub(crate) fn state(
+    conditions: &ReadConditions,
+    stamp: Stamp,
+    body: StateBody,
+) -> Result<Content, ApiError> {
+    match body {
+        StateBody::Text(text) | StateBody::Compressible(text) => content(conditions, stamp, text),
+        StateBody::Gzip(gzip) => {
+            let mut answer = content(conditions, stamp, gzip)?;
+            if answer.body.is_some() {
+                answer.builder.insert_header((CONTENT_ENCODING, "gzip"));
+            }
+            Ok(answer)
+        }
+    }
 }
 
 /// The answer to a client that has that version.

@@ -1,15 +1,11 @@
 //! Serves the document, and Swagger UI at `/docs`. All its files are in the program.
 
-use std::io::Write;
 use std::sync::OnceLock;
 
-use actix_web::http::header::{
-    AcceptEncoding, CONTENT_ENCODING, ContentType, Encoding, Header, VARY,
-};
-use actix_web::web::{self, ServiceConfig};
+use actix_web::http::header::{CONTENT_ENCODING, ContentType, VARY};
+use actix_web::web::{self, Bytes, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 use flate2::Compression;
-use flate2::write::GzEncoder;
 use utoipa::Modify;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder};
 use utoipa::openapi::{ContentBuilder, OpenApi, ResponseBuilder};
@@ -17,6 +13,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::openapi_json;
 use crate::http::methods::read_only;
+use crate::http::{accepts_gzip, gzip};
 
 /// Adds both.
 pub(in crate::http) fn routes(config: &mut ServiceConfig) {
@@ -43,25 +40,19 @@ async fn document(request: HttpRequest) -> HttpResponse {
     response
         .content_type(ContentType::json())
         .insert_header((VARY, "accept-encoding"));
-    let offered = [Encoding::gzip(), Encoding::identity()];
-    let accepted = AcceptEncoding::parse(&request).ok();
-    match accepted.and_then(|accepted| accepted.negotiate(offered.iter())) {
-        Some(encoding) if encoding == Encoding::gzip() => response
+    match accepts_gzip(&request) {
+        true => response
             .insert_header((CONTENT_ENCODING, "gzip"))
             .body(compressed()),
-        _ => response.body(openapi_json()),
+        false => response.body(openapi_json()),
     }
 }
 
 /// The document is the same for all, so it is compressed once.
-fn compressed() -> &'static [u8] {
-    static GZIP: OnceLock<Vec<u8>> = OnceLock::new();
-    GZIP.get_or_init(|| {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        let written = encoder.write_all(openapi_json().as_bytes());
-        let finished = written.and_then(|()| encoder.finish());
-        finished.expect("memory takes all that is written")
-    })
+fn compressed() -> Bytes {
+    static GZIP: OnceLock<Bytes> = OnceLock::new();
+    GZIP.get_or_init(|| gzip(openapi_json().as_bytes(), Compression::best()))
+        .clone()
 }
 
 /// The path of metrics, which has no handler below `/v1`.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::future::{Ready, ready};
 
 use actix_web::http::header::HeaderValue;
+use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +45,16 @@ impl Target {
     /// The threads as the caller may use them.
     pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
         threads_for(&self.api, &self.behalf, self.reserves_keys)
+    }
+
+    /// Compresses a state for later reads.
+    pub(crate) fn compress(&self, text: Bytes) {
+        let Api {
+            compressor,
+            service,
+            ..
+        } = &**self.api;
+        compressor.compress(service, self.id, text);
     }
 
     /// The same; a new thread gets this TTL.

@@ -5,7 +5,8 @@ use actix_web::http::header::HeaderValue;
 
 use crate::domain::Stamp;
 use crate::http::answer::TOTAL_COUNT;
-use crate::http::answer::receipt::{content, not_modified};
+use crate::http::answer::gzip::AcceptsGzip;
+use crate::http::answer::receipt::{content, not_modified, state};
 use crate::http::openapi::problems::{Conflict, NotFound, ReadProblems};
 use crate::http::request::conditions::ReadConditions;
 use crate::http::request::key_path::KeyPath;
@@ -13,6 +14,7 @@ use crate::http::request::query::{Keys, Nothing, Part, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::KeyParam;
 use crate::service::ServiceError;
+use crate::store::{Found, StateBody};
 use crate::web::ApiError;
 
 /// Read the state, or some of its keys
@@ -33,18 +35,28 @@ use crate::web::ApiError;
 pub(crate) async fn get_state(
     target: Target,
     conditions: ReadConditions,
+    AcceptsGzip(accepts_gzip): AcceptsGzip,
     Query(Keys(keys)): Query<Keys>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
     if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
         return Ok(answer);
     }
-    let found = if keys.is_empty() {
-        service.get_state(&target.id).await?
-    } else {
-        service.get_values(&target.id, keys).await?
+    if !keys.is_empty() {
+        let found = service.get_values(&target.id, keys).await?;
+        return Ok(content(&conditions, found.stamp, found.content)?.finish());
+    }
+    let Found {
+        stamp,
+        content: body,
+    } = match accepts_gzip {
+        true => service.get_state_body(&target.id).await?,
+        false => service.get_state(&target.id).await?.map(StateBody::Text),
     };
-    Ok(content(&conditions, found.stamp, found.content)?.finish())
+    if let StateBody::Compressible(text) = &body {
+        target.compress(text.clone());
+    }
+    Ok(state(&conditions, stamp, body)?.finish())
 }
 
 /// Read a value, or a part of an array

@@ -9,7 +9,8 @@ use super::{RateGate, RateSubject};
 use crate::domain::scope::ScopeId;
 use crate::domain::{Access, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use crate::store::{
-    Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
+    Destroy, Destroyed, Found, Part, Rotate, Rotated, StateBody, Store, StoreError, Whole,
+    WriteError,
 };
 
 /// A store behind a gate. Reads bypass it.
@@ -35,6 +36,18 @@ impl Store for LimitedStore {
         access: Access,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
         self.store.get_state(id, access).await
+    }
+
+    async fn get_state_body(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<StateBody>>, WriteError> {
+        self.store.get_state_body(id, access).await
+    }
+
+    fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
+        self.store.keep_compressed(id, text, gzip);
     }
 
     async fn get_whole(

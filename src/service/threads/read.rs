@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::domain::{Key, Slice, Stamp, Thread, ThreadId};
 use crate::service::{ServiceError, ThreadService};
-use crate::store::{Found, Part, Whole};
+use crate::store::{Found, Part, StateBody, Whole};
 
 fn found_or<T>(found: Option<Found<T>>, absent: impl FnOnce() -> T) -> Found<T> {
     found.unwrap_or_else(|| Found {
@@ -23,6 +23,23 @@ impl ThreadService {
     pub async fn get_state(&self, id: &ThreadId) -> Result<Found<Bytes>, ServiceError> {
         let found = self.store.get_state(id, self.access).await?;
         Ok(found_or(found, || Bytes::from_static(b"{}")))
+    }
+
+    /// The state as [`get_state`](Self::get_state) has it, or compressed if the store has it so.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get_state_body(&self, id: &ThreadId) -> Result<Found<StateBody>, ServiceError> {
+        let found = self.store.get_state_body(id, self.access).await?;
+        Ok(found_or(found, || {
+            StateBody::Text(Bytes::from_static(b"{}"))
+        }))
+    }
+
+    /// Has the store keep the compressed form of a state that a read has returned as
+    /// [`Compressible`](StateBody::Compressible).
+    pub fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
+        self.store.keep_compressed(id, text, gzip);
     }
 
     /// State and metadata at one version; none if the thread does not exist.

@@ -29,8 +29,8 @@ use crate::store::{
     LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
     NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace,
     Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reading, Reaped, Registry, ResponseView,
-    Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, Store, StoreError,
-    ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, StateBody, Store,
+    StoreError, ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched, Whole, WriteError,
 };
 use crate::trace::{self, Phase};
 
@@ -81,6 +81,7 @@ macro_rules! measured {
 measured! {
     Store as threads {
         get_state(id: &ThreadId, access: Access) -> Result<Option<Found<Bytes>>, WriteError>, state(id);
+        get_state_body(id: &ThreadId, access: Access) -> Result<Option<Found<StateBody>>, WriteError>, state_body(id);
         get_whole(id: &ThreadId, access: Access) -> Result<Option<Found<Whole>>, WriteError>, whole(id);
         get_values(id: &ThreadId, access: Access, keys: &[Key])
             -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>,
@@ -98,6 +99,9 @@ measured! {
         rotate(id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>, rotated(id);
         ping() -> Result<(), StoreError>;
     } {
+        fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
+            self.backend.keep_compressed(id, text, gzip);
+        }
         fn links(&self) -> Option<Links> { self.backend.links() }
         fn unreadable(&self) -> u64 { self.backend.unreadable() }
         fn cache_use(&self) -> Option<CacheUse> { self.backend.cache_use() }

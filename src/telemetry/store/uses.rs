@@ -6,7 +6,8 @@ use crate::domain::scope::{KvOperation, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{Key, Operation, Stamp, Thread, ThreadId, Write, Written};
 use crate::stats::Use;
 use crate::store::{
-    Destroyed, Found, HistoryPage, Imported, ItemPlace, Part, Rotated, ScopeView, Whole, WriteError,
+    Destroyed, Found, HistoryPage, Imported, ItemPlace, Part, Rotated, ScopeView, StateBody, Whole,
+    WriteError,
 };
 
 type Answer<T> = Result<T, WriteError>;
@@ -38,6 +39,21 @@ pub(super) fn state<'a>(
         bytes.unwrap_or(0),
         bytes.map(|bytes| bytes as u64),
     ))
+}
+
+pub(super) fn state_body<'a>(
+    id: &'a ThreadId,
+    answer: &Answer<Option<Found<StateBody>>>,
+) -> Option<Use<'a>> {
+    let body = answer.as_ref().ok()?.as_ref().map(|found| &found.content);
+    Some(match body {
+        Some(StateBody::Text(text) | StateBody::Compressible(text)) => {
+            read(id, text.len(), Some(text.len() as u64))
+        }
+        // its size as a text is not known here
+        Some(StateBody::Gzip(bytes)) => read(id, bytes.len(), None),
+        None => read(id, 0, None),
+    })
 }
 
 pub(super) fn whole<'a>(

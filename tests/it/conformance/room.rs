@@ -15,7 +15,7 @@ use threadkeep::domain::{
     SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
 };
 use threadkeep::events::Events;
-use threadkeep::http::{Api, Readiness};
+use threadkeep::http::{Api, Compressor, Readiness};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
 use threadkeep::service::{
     ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
@@ -231,6 +231,7 @@ impl Room {
             readiness: Readiness::default(),
             settings: Arc::default(),
             stats: Stats::default(),
+            compressor: Compressor::default(),
         }
     }
 

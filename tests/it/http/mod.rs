@@ -60,6 +60,7 @@ pub(crate) mod around;
 mod arrays;
 mod checkpoints;
 mod commands;
+mod compression;
 mod conditions;
 mod console;
 mod cors;

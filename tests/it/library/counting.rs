@@ -7,7 +7,8 @@ use actix_web::web::Bytes;
 use async_trait::async_trait;
 use threadkeep::domain::{Access, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use threadkeep::store::{
-    Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
+    Destroy, Destroyed, Found, Part, Rotate, Rotated, StateBody, Store, StoreError, Whole,
+    WriteError,
 };
 
 /// The store that it decorates, for all workers together.
@@ -80,6 +81,19 @@ impl Store for CountingStore {
     ) -> Result<Option<Found<Bytes>>, WriteError> {
         self.calls.read()?;
         self.inner.get_state(id, access).await
+    }
+
+    async fn get_state_body(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<StateBody>>, WriteError> {
+        self.calls.read()?;
+        self.inner.get_state_body(id, access).await
+    }
+
+    fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
+        self.inner.keep_compressed(id, text, gzip);
     }
 
     async fn get_whole(

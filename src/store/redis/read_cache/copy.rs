@@ -8,7 +8,7 @@ use super::mark::Mark;
 use crate::domain::heap::{self, Heap};
 use crate::domain::{Document, Json, Key, Operation, Owner, Policy, Slice, Write};
 use crate::store::parts::{json, part};
-use crate::store::{Part, Whole};
+use crate::store::{Part, StateBody, Whole};
 
 /// The operations that a copy collects until it is read. A thread that is written to without end, and never read, keeps no
 /// copy.
@@ -17,6 +17,8 @@ const MOST_PENDING: usize = 256;
 const MOST_PENDING_BYTES: u64 = 4_096;
 /// A larger state is not parsed for the sake of one key: Redis finds that faster.
 const MOST_PARSED_BYTES: u64 = 65_536;
+/// A shorter text fits into a packet or two, compressed or not.
+const LEAST_COMPRESSED_BYTES: usize = 1_024;
 /// After its end was moved, a thread's end need not be moved again for so long, if it is to live for `LASTING`.
 const MOVED_FOR: Duration = Duration::from_secs(1);
 /// How long a thread is to live for that at least.
@@ -28,6 +30,8 @@ pub(crate) struct ThreadCopy {
     mark: Mark,
     /// The rendered state; none if operations were done since.
     body: Option<Bytes>,
+    /// Its compressed form.
+    compressed: Compressed,
     /// The same parsed, once that was needed.
     document: Option<Document>,
     /// Operations of writes since, in order, that neither of these has.
@@ -37,6 +41,16 @@ pub(crate) struct ThreadCopy {
     metadata: Json,
     owner: Option<Owner>,
     moved: Option<Moved>,
+}
+
+/// The compressed form of a rendered state.
+#[derive(Debug)]
+enum Compressed {
+    /// Nobody has asked for it yet.
+    Unknown,
+    /// It is not worth the memory.
+    Useless,
+    Gzip(Bytes),
 }
 
 /// The form in which a read needs a copy.
@@ -82,6 +96,7 @@ impl ThreadCopy {
         Self {
             mark,
             body: Some(whole.state),
+            compressed: Compressed::Unknown,
             document: None,
             pending: Vec::new(),
             pending_bytes: 0,
@@ -155,6 +170,33 @@ impl ThreadCopy {
         self.body.clone()
     }
 
+    /// The same, or compressed, if it is by now.
+    pub(crate) fn state_body(&mut self) -> Option<StateBody> {
+        let text = self.state()?;
+        Some(match &self.compressed {
+            Compressed::Gzip(gzip) => StateBody::Gzip(gzip.clone()),
+            Compressed::Unknown if text.len() >= LEAST_COMPRESSED_BYTES => {
+                StateBody::Compressible(text)
+            }
+            Compressed::Unknown | Compressed::Useless => StateBody::Text(text),
+        })
+    }
+
+    /// Whether this very text is its rendered state.
+    pub(super) fn is_rendered_as(&self, text: &Bytes) -> bool {
+        let body = self.body.as_ref().filter(|_| self.has(Form::Text));
+        body.is_some_and(|body| std::ptr::eq(&body[..], &text[..]))
+    }
+
+    /// Keeps the compressed form of its rendered state, if that is shorter by a tenth.
+    pub(super) fn keep_compressed(&mut self, gzip: Bytes) {
+        let text_bytes = self.body.as_ref().map_or(0, Bytes::len);
+        self.compressed = match gzip.len() <= text_bytes / 10 * 9 {
+            true => Compressed::Gzip(gzip),
+            false => Compressed::Useless,
+        };
+    }
+
     /// State and metadata.
     pub(crate) fn whole(&mut self) -> Option<Whole> {
         Some(Whole {
@@ -203,7 +245,7 @@ impl ThreadCopy {
             (None, None) => return None,
         };
         if !self.pending.is_empty() {
-            self.body = None;
+            (self.body, self.compressed) = (None, Compressed::Unknown);
             self.pending_bytes = 0;
             let pending = std::mem::take(&mut self.pending);
             // Redis has accepted them under the limits of their time
@@ -234,13 +276,19 @@ fn bytes_of(operation: &Operation) -> u64 {
 
 impl Heap for ThreadCopy {
     fn heap_bytes(&self) -> u64 {
-        let body = self.body.as_ref().map_or(0, |body| heap::block(body.len()));
+        let block = |bytes: &Bytes| heap::block(bytes.len());
+        let body = self.body.as_ref().map_or(0, block);
+        let compressed = match &self.compressed {
+            Compressed::Gzip(gzip) => block(gzip),
+            Compressed::Unknown | Compressed::Useless => 0,
+        };
         let document = self.document.as_ref().map_or(0, Heap::heap_bytes);
         let owner = self
             .owner
             .as_ref()
             .map_or(0, |owner| heap::block(owner.as_str().len()));
-        body + document
+        body + compressed
+            + document
             + self.metadata.heap_bytes()
             + owner
             + heap::array::<Operation>(self.pending.capacity())

@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use lru::LruCache;
 
 use crate::domain::heap::Heap as _;
@@ -190,6 +191,21 @@ impl ReadCache {
         }
     }
 
+    /// Keeps the compressed form of a rendered state, if the copy still has that.
+    pub(crate) fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
+        let mut shard = self.shard(id);
+        let copy = shard.copies.peek(id);
+        if !copy.is_some_and(|copy| copy.is_rendered_as(text)) {
+            return;
+        }
+        let Some(mut copy) = shard.take(id) else {
+            return;
+        };
+        drop(shard);
+        copy.keep_compressed(gzip);
+        self.keep(*id, copy);
+    }
+
     /// Drops the copy of a thread.
     pub(crate) fn forget(&self, id: &ThreadId) {
         let old = self.shard(id).take(id);
@@ -223,8 +239,10 @@ impl Shard {
     }
 }
 
+/// The bytes that a copy asks of the allocator, and half of that again: as much is lost to gaps where contents of one size make
+/// room for those of another.
 fn bytes_of(copy: &ThreadCopy) -> u64 {
-    ENTRY_BYTES + copy.heap_bytes()
+    (ENTRY_BYTES + copy.heap_bytes()) * 3 / 2
 }
 
 /// Nothing is half done where a panic can leave this.

@@ -15,8 +15,8 @@ use crate::store::redis::refusals::unless_foreign;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::command;
 use crate::store::{
-    CacheUse, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, Store, StoreError, Whole,
-    WriteError,
+    CacheUse, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, StateBody, Store,
+    StoreError, Whole, WriteError,
 };
 
 /// How long the key of a probe of readiness stays. It is set again at the next probe.
@@ -35,6 +35,27 @@ impl Store for RedisStore {
         }
         let found = self.fetch(id, access).await?;
         Ok(found.map(|found| found.map(|whole| whole.state)))
+    }
+
+    async fn get_state_body(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<StateBody>>, WriteError> {
+        let copied = self.copied(id, access, Form::Text, ThreadCopy::state_body);
+        match copied.await? {
+            Copied::Known(found) => Ok(found),
+            Copied::Unknown => {
+                let found = self.fetch(id, access).await?;
+                Ok(found.map(|found| found.map(|whole| StateBody::Text(whole.state))))
+            }
+        }
+    }
+
+    fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
+        if let Some(cache) = &self.cache {
+            cache.keep_compressed(id, text, gzip);
+        }
     }
 
     async fn get_whole(
