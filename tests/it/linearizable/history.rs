@@ -1,9 +1,11 @@
 //! The observations of the clients of one thread, and their times.
 
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use threadkeep::domain::{Operation, Stamp};
+use threadkeep::domain::{Answer, Json, Operation, Precondition, Stamp};
+
+use super::shown::Shown;
 
 /// From before a call until after its answer.
 #[derive(Debug, Clone, Copy)]
@@ -12,11 +14,11 @@ pub(super) struct Interval {
     pub(super) end: Instant,
 }
 
-/// A read: the stamp and the state as JSON, or no thread.
+/// A read: the stamp and the content that was asked for, or no thread.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) at: Interval,
-    pub(super) found: Option<(Stamp, String)>,
+    pub(super) found: Option<(Stamp, Shown)>,
 }
 
 /// A write that was acknowledged.
@@ -24,7 +26,19 @@ pub(super) struct Read {
 pub(super) struct Written {
     pub(super) at: Interval,
     pub(super) stamp: Stamp,
+    /// None if it restored the thread from its archive.
+    pub(super) change: Option<Change>,
+    /// The answers to its operations.
+    pub(super) answers: Vec<Answer>,
+}
+
+/// The content of a write.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) precondition: Option<Precondition>,
     pub(super) operations: Vec<Operation>,
+    pub(super) metadata: Option<Json>,
+    pub(super) ttl: Option<Duration>,
 }
 
 /// Something that happens to threads besides writes.
@@ -44,6 +58,33 @@ pub(super) struct History {
     pub(super) reads: Mutex<Vec<Read>>,
     pub(super) writes: Mutex<Vec<Written>>,
     pub(super) events: Mutex<Vec<(Interval, Event)>>,
+    /// One of the last stamps that were seen; the default for no thread.
+    last: Mutex<Stamp>,
+}
+
+impl History {
+    /// Notes what a read has found.
+    pub(super) fn read(&self, at: Interval, found: Option<(Stamp, Shown)>) {
+        let stamp = found.as_ref().map(|(stamp, _)| *stamp);
+        *self.last.lock().unwrap() = stamp.unwrap_or_default();
+        self.reads.lock().unwrap().push(Read { at, found });
+    }
+
+    /// Notes a write.
+    pub(super) fn written(&self, written: Written) {
+        *self.last.lock().unwrap() = written.stamp;
+        self.writes.lock().unwrap().push(written);
+    }
+
+    /// Notes an event.
+    pub(super) fn happened(&self, at: Interval, event: Event) {
+        self.events.lock().unwrap().push((at, event));
+    }
+
+    /// A stamp that the thread had a short time ago; the default for no thread.
+    pub(super) fn last(&self) -> Stamp {
+        *self.last.lock().unwrap()
+    }
 }
 
 impl Interval {

@@ -1,0 +1,182 @@
+//! Whether reads show the contents of their versions.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use threadkeep::domain::{Document, Json, Life, Policy, Stamp, Thread};
+
+use super::check::Checked;
+use super::history::{Change, Event, Interval, Read, Written};
+use super::shown::Shown;
+
+/// A version of a life, between which losses it was there.
+type Place = (usize, Life, u64);
+
+/// All that was seen of one version.
+#[derive(Default)]
+struct Seen<'a> {
+    write: Option<&'a Written>,
+    shown: Vec<&'a Shown>,
+}
+
+/// The content of a version, as far as it is known.
+#[derive(Default)]
+struct Content {
+    document: Option<Document>,
+    metadata: Option<Json>,
+    ttl: Option<Duration>,
+    created_ms: Option<u64>,
+}
+
+/// Everyone who sees a part of a version sees the same, and it is what its write makes of the version before, or of no
+/// thread.
+pub(super) fn compare(
+    reads: &[Read],
+    writes: &[Written],
+    events: &[(Interval, Event)],
+    may_fail: bool,
+    checked: &mut Checked,
+) {
+    let mut before: Option<(Place, Content)> = None;
+    for (place, seen) in versions(reads, writes, events) {
+        let (era, life, version) = place;
+        assert!(may_fail || seen.write.is_some(), "no write made {place:?}");
+        let before_it = before.filter(|(before, _)| *before == (era, life, version - 1));
+        let mut content = before_it.map_or_else(Content::default, |(_, content)| content);
+        match seen.write.map(|write| (write, &write.change)) {
+            Some((write, Some(change))) => {
+                if version == 1 {
+                    content = Content::of_no_thread();
+                }
+                checked.derived += usize::from(content.document.is_some());
+                checked.conditional += usize::from(change.precondition.is_some());
+                is_met(change, write.stamp);
+                content.follow(change, write);
+            }
+            // it is known again once a read has shown it
+            Some((_, None)) | None => content = Content::default(),
+        }
+        content.shows(&seen, checked);
+        before = Some((place, content));
+    }
+}
+
+/// All that was seen, by versions in their order.
+fn versions<'a>(
+    reads: &'a [Read],
+    writes: &'a [Written],
+    events: &[(Interval, Event)],
+) -> BTreeMap<Place, Seen<'a>> {
+    let mut versions: BTreeMap<Place, Seen<'_>> = BTreeMap::new();
+    let place = |at, Stamp { life, version }| Some((era(at, events)?, life, version));
+    for write in writes {
+        let Some(place) = place(&write.at, write.stamp) else {
+            continue;
+        };
+        let other = versions.entry(place).or_default().write.replace(write);
+        assert!(other.is_none(), "one version for two: {other:?} {write:?}");
+    }
+    for read in reads {
+        if let Some((stamp, shown)) = &read.found
+            && let Some(place) = place(&read.at, *stamp)
+        {
+            versions.entry(place).or_default().shown.push(shown);
+        }
+    }
+    versions
+}
+
+/// A write on a condition was done to a version that meets it.
+fn is_met(change: &Change, stamp: Stamp) {
+    let before = match stamp.version - 1 {
+        0 => Stamp::default(),
+        version => Stamp { version, ..stamp },
+    };
+    let is_met = change
+        .precondition
+        .is_none_or(|precondition| precondition.is_met_by(before));
+    assert!(is_met, "{change:?} made {stamp}");
+}
+
+impl Content {
+    /// The content that the first write of a life changes.
+    fn of_no_thread() -> Self {
+        Self {
+            document: Some(Document::default()),
+            metadata: Some(Json::empty_object()),
+            ttl: Some(Policy::THREAD.ttl),
+            created_ms: None,
+        }
+    }
+
+    /// Does a write to the known parts.
+    fn follow(&mut self, change: &Change, write: &Written) {
+        if let Some(document) = &mut self.document {
+            let answers = document.apply(&change.operations, &Policy::THREAD).unwrap();
+            assert_eq!(answers, write.answers, "{write:?}");
+        }
+        self.metadata = change.metadata.clone().or(self.metadata.take());
+        self.ttl = change.ttl.or(self.ttl);
+    }
+
+    /// Learns from reads what is not known, and compares all of them with it.
+    fn shows(&mut self, seen: &Seen<'_>, checked: &mut Checked) {
+        for shown in &seen.shown {
+            self.learn(shown);
+        }
+        let json = self.document.as_ref().map(Document::to_json);
+        for shown in &seen.shown {
+            if let (Some(document), Some(json)) = (&self.document, &json) {
+                let is_of_it = shown.is_of(document, json);
+                assert!(is_of_it, "{shown:?} of {document:?} {:?}", seen.write);
+                *checked.compared.entry(shown.kind()).or_default() += 1;
+            }
+            if let (Some(metadata), Some(shown)) = (&self.metadata, shown.metadata()) {
+                assert_eq!(metadata, shown, "{:?}", seen.write);
+            }
+        }
+        let mut threads = seen.shown.iter().filter_map(|shown| shown.thread());
+        let Some(first) = threads.next() else {
+            return;
+        };
+        assert_eq!(self.ttl.unwrap_or(first.ttl), first.ttl, "{:?}", seen.write);
+        let created_ms = *self.created_ms.get_or_insert(first.created_ms);
+        assert_eq!(created_ms, first.created_ms, "{first:?}");
+        for thread in threads {
+            let expires_ms = thread.expires_ms;
+            let first = Thread {
+                expires_ms,
+                ..first.clone()
+            };
+            assert_eq!(first, *thread, "two threads of one version");
+        }
+    }
+
+    fn learn(&mut self, shown: &Shown) {
+        if let (None, Some(state)) = (&self.document, shown.state()) {
+            let text = std::str::from_utf8(state).unwrap();
+            self.document = Some(Document::parse(text).unwrap());
+        }
+        if self.metadata.is_none() {
+            self.metadata = shown.metadata().cloned();
+        }
+        if self.ttl.is_none() {
+            self.ttl = shown.thread().map(|thread| thread.ttl);
+        }
+    }
+}
+
+/// Between which events that lose something it was; none if during one.
+fn era(at: &Interval, events: &[(Interval, Event)]) -> Option<usize> {
+    let mut losses = events.iter().filter(|(_, event)| *event != Event::End);
+    let overlaps = |loss: &Interval| !loss.is_before(at) && !at.is_before(loss);
+    if losses.clone().any(|(loss, _)| overlaps(loss)) {
+        return None;
+    }
+    Some(
+        losses
+            .by_ref()
+            .filter(|(loss, _)| loss.is_before(at))
+            .count(),
+    )
+}

@@ -1,0 +1,92 @@
+//! The ends of lives of a limited age, by the clock of Redis.
+
+use std::time::{Duration, Instant};
+
+use threadkeep::store::Clock;
+
+use super::clients::Clients;
+use super::history::{Event, Interval};
+
+/// Redis may work out the time of an end, and set it a moment later.
+const SLACK_MS: u64 = 250;
+
+/// Times of Redis in milliseconds, put ahead as the clock is, and when each was asked for.
+pub(super) struct Times {
+    redis: redis::Connection,
+    clock: Clock,
+    asked: Vec<(Interval, u64)>,
+}
+
+impl Times {
+    pub(super) fn new(redis: redis::Connection, clock: &Clock) -> Self {
+        Self {
+            redis,
+            clock: clock.clone(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// Asks for the time.
+    pub(super) fn ask(&mut self) -> u64 {
+        let start = Instant::now();
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME").query(&mut self.redis).unwrap();
+        let end = Instant::now();
+        let now_ms = seconds * 1_000 + micros / 1_000 + self.clock.ahead_ms();
+        self.asked.push((Interval { start, end }, now_ms));
+        now_ms
+    }
+
+    /// Puts the clock ahead. Nothing else may use it meanwhile.
+    pub(super) fn advance(&mut self, by: Duration) {
+        self.ask();
+        self.clock.advance(by);
+        self.ask();
+    }
+
+    /// Asks for the time again and again, until that many milliseconds are over.
+    pub(super) async fn ask_for(&mut self, over: Duration) {
+        let end_ms = self.ask() + u64::try_from(over.as_millis()).unwrap();
+        while self.ask() < end_ms {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Notes the ends of all lives that may be over by now, at that age, and returns their number.
+    pub(super) fn note_ends(&mut self, clients: &Clients, max_age: Duration) -> usize {
+        self.ask();
+        let mut ended = 0;
+        for history in clients.histories() {
+            let writes = history.writes.lock().unwrap();
+            let first = writes.iter().filter(|write| write.stamp.version == 1);
+            for end in first.filter_map(|write| self.end(&write.at, max_age)) {
+                history.happened(end, Event::End);
+                ended += 1;
+            }
+        }
+        ended
+    }
+
+    /// From before a life may have ended until it was over, or until now, given its first write; none if it goes on.
+    fn end(&self, begin: &Interval, max_age: Duration) -> Option<Interval> {
+        let max_age_ms = u64::try_from(max_age.as_millis()).unwrap();
+        let earliest_ms = self.last(|at, _| at.end <= begin.start)?.1 + max_age_ms - SLACK_MS;
+        let latest_ms = self.first(|at, _| at.start >= begin.end)?.1 + max_age_ms + SLACK_MS;
+        let before = self.last(|_, now_ms| now_ms < earliest_ms)?.0;
+        let (now, now_ms) = *self.asked.last()?;
+        let after = self.first(|_, now_ms| now_ms > latest_ms);
+        (now_ms >= earliest_ms).then_some(Interval {
+            start: before.start,
+            end: after.map_or(now.end, |(after, _)| after.end),
+        })
+    }
+
+    fn last(&self, is_it: impl Fn(&Interval, u64) -> bool) -> Option<(Interval, u64)> {
+        let mut asked = self.asked.iter().rev().copied();
+        asked.find(|(at, now_ms)| is_it(at, *now_ms))
+    }
+
+    fn first(&self, is_it: impl Fn(&Interval, u64) -> bool) -> Option<(Interval, u64)> {
+        let mut asked = self.asked.iter().copied();
+        asked.find(|(at, now_ms)| is_it(at, *now_ms))
+    }
+}

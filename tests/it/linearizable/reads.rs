@@ -1,0 +1,105 @@
+//! Reads of every kind.
+
+use std::time::Duration;
+
+use rand::RngExt as _;
+use threadkeep::domain::{Access, Key, Policy, Slice, Stamp, Thread, ThreadId};
+use threadkeep::store::{Backend, Clock, Found, WriteError};
+
+use super::history::{History, Interval};
+use super::shown::Shown;
+use super::writes::{KEYS, MESSAGES};
+
+/// How much the end of a thread may differ from what the clocks of this process say, which were read at other moments.
+const TOLERANCE_MS: u64 = 10_000;
+
+/// Reads a thread in some way, and notes the answer.
+pub(super) async fn read(
+    replica: &dyn Backend,
+    id: &ThreadId,
+    history: &History,
+    clock: &Clock,
+    policy: &Policy,
+) -> Result<(), WriteError> {
+    let choice = rand::rng().random_range(0..15);
+    let before_ms = clock.now_ms();
+    let (at, found) = Interval::of(read_one(replica, id, choice)).await;
+    let found = found?;
+    let thread = found.as_ref().and_then(|(_, shown)| shown.thread());
+    if let Some(thread) = thread {
+        ends_when_it_should(thread, before_ms, clock.now_ms(), policy);
+    }
+    history.read(at, found);
+    Ok(())
+}
+
+async fn read_one(
+    replica: &dyn Backend,
+    id: &ThreadId,
+    choice: u32,
+) -> Result<Option<(Stamp, Shown)>, WriteError> {
+    let access = Access::All;
+    Ok(match choice {
+        0..5 => shown(replica.get_state(id, access).await?, Shown::State),
+        5..7 => shown(replica.get_whole(id, access).await?, Shown::Whole),
+        7..9 => {
+            let stamp = replica.get_stamp(id, access).await?;
+            stamp.map(|stamp| (stamp, Shown::Stamp))
+        }
+        9..11 => {
+            let thread = replica.get_thread(id, access).await?;
+            thread.map(|thread| (thread.stamp, Shown::Thread(Box::new(thread))))
+        }
+        11 => shown(replica.get_keys(id, access).await?, Shown::Keys),
+        12 => {
+            let keys = [key(), key()];
+            let found = replica.get_values(id, access, &keys).await?;
+            shown(found, |values| Shown::Values(keys.to_vec(), values))
+        }
+        _ => {
+            let (key, slice) = part();
+            let found = replica.get_value(id, access, &key, slice).await?;
+            shown(found, |part| Shown::Part(key, slice, part))
+        }
+    })
+}
+
+fn shown<T>(found: Option<Found<T>>, shown: impl FnOnce(T) -> Shown) -> Option<(Stamp, Shown)> {
+    found.map(|found| (found.stamp, shown(found.content)))
+}
+
+/// A key that threads have now and then.
+fn key() -> Key {
+    let random = rand::rng().random_range(0..KEYS.len());
+    Key::new(KEYS[random]).unwrap()
+}
+
+/// A value as a whole, or most often a part of the messages.
+fn part() -> (Key, Option<Slice>) {
+    let mut random = rand::rng();
+    let slice = match random.random_range(0..4) {
+        0 => return (key(), None),
+        1 => Slice::Range {
+            offset: random.random_range(0..20),
+            limit: random.random_bool(0.5).then_some(3),
+        },
+        _ => Slice::Tail(random.random_range(0..5)),
+    };
+    (Key::new(MESSAGES).unwrap(), Some(slice))
+}
+
+/// A thread's end was moved at the read, or up to a second before it, but not beyond the greatest age.
+fn ends_when_it_should(thread: &Thread, before_ms: u64, after_ms: u64, policy: &Policy) {
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
+    let oldest_ms = policy
+        .max_age
+        .map_or(u64::MAX, |max_age| thread.created_ms + millis(max_age));
+    let ttl_ms = millis(thread.ttl);
+    let earliest = oldest_ms.min(before_ms + ttl_ms - 1_000) - TOLERANCE_MS;
+    let latest = oldest_ms.min(after_ms + ttl_ms) + TOLERANCE_MS;
+    let expires_ms = thread.expires_ms;
+    assert!(
+        (earliest..=latest).contains(&expires_ms),
+        "{earliest}..={latest}: {thread:?}"
+    );
+}

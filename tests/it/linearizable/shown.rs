@@ -1,0 +1,108 @@
+//! The part of a version that a read of each kind shows.
+
+use bytes::Bytes;
+use threadkeep::domain::{Document, Json, Key, Slice, Thread, Value};
+use threadkeep::store::{Part, Whole};
+
+/// The content of an answer besides the stamp.
+#[derive(Debug)]
+pub(super) enum Shown {
+    /// The stamp alone, as a conditional read asks for it, or a refusal reports it.
+    Stamp,
+    State(Bytes),
+    Whole(Whole),
+    Thread(Box<Thread>),
+    Keys(Vec<Key>),
+    Values(Vec<Key>, Vec<Option<Bytes>>),
+    Part(Key, Option<Slice>, Option<Part>),
+}
+
+impl Shown {
+    /// The kinds that are compared with contents.
+    pub(super) const KINDS: [&str; 6] = ["state", "whole", "thread", "keys", "values", "part"];
+
+    /// Its kind.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Stamp => "stamp",
+            Self::State(_) => "state",
+            Self::Whole(_) => "whole",
+            Self::Thread(_) => "thread",
+            Self::Keys(_) => "keys",
+            Self::Values(..) => "values",
+            Self::Part(..) => "part",
+        }
+    }
+
+    /// The whole state, if it shows that.
+    pub(super) fn state(&self) -> Option<&Bytes> {
+        match self {
+            Self::State(state) => Some(state),
+            Self::Whole(whole) => Some(&whole.state),
+            _ => None,
+        }
+    }
+
+    /// The metadata, if it shows that.
+    pub(super) fn metadata(&self) -> Option<&Json> {
+        match self {
+            Self::Whole(whole) => Some(&whole.metadata),
+            Self::Thread(thread) => Some(&thread.metadata),
+            _ => None,
+        }
+    }
+
+    /// The metadata of the thread and more, if it shows that.
+    pub(super) fn thread(&self) -> Option<&Thread> {
+        match self {
+            Self::Thread(thread) => Some(thread),
+            _ => None,
+        }
+    }
+
+    /// Whether everything that it shows of a state is of this one, which is that text.
+    pub(super) fn is_of(&self, document: &Document, json: &[u8]) -> bool {
+        match self {
+            Self::Stamp => true,
+            Self::State(state) => state == json,
+            Self::Whole(whole) => whole.state == json,
+            Self::Thread(thread) => {
+                (thread.size_bytes, thread.keys) == (document.size_bytes(), document.len())
+            }
+            Self::Keys(keys) => keys.iter().eq(document.iter().map(|(key, _)| key)),
+            Self::Values(keys, values) => {
+                let wanted = keys.iter().map(|key| document.get(key).map(Value::to_json));
+                let shown = values
+                    .iter()
+                    .map(|value| value.as_ref().map(|json| json.to_vec()));
+                shown.eq(wanted)
+            }
+            Self::Part(key, slice, part) => {
+                *part == document.get(key).map(|value| cut(value, *slice))
+            }
+        }
+    }
+}
+
+/// The part of a value, worked out from its elements.
+fn cut(value: &Value, slice: Option<Slice>) -> Part {
+    let (Value::Array(array), Some(slice)) = (value, slice) else {
+        return Part {
+            json: value.to_json().into(),
+            total: None,
+        };
+    };
+    let all: Vec<_> = array.elements().collect();
+    let part = match slice {
+        Slice::Tail(count) => &all[all.len().saturating_sub(count as usize)..],
+        Slice::Range { offset, limit } => {
+            let from = all.len().min(offset as usize);
+            let count = limit.map_or(usize::MAX, |limit| limit as usize);
+            &all[from..all.len().min(from.saturating_add(count))]
+        }
+    };
+    Part {
+        json: format!("[{}]", part.join(",")).into(),
+        total: Some(all.len() as u64),
+    }
+}
