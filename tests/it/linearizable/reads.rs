@@ -1,10 +1,14 @@
 //! Reads of every kind.
 
+use std::io::Read as _;
 use std::time::Duration;
 
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::bufread::{GzDecoder, GzEncoder};
 use rand::RngExt as _;
 use threadkeep::domain::{Access, Key, Policy, Slice, Stamp, Thread, ThreadId};
-use threadkeep::store::{Backend, Clock, Found, WriteError};
+use threadkeep::store::{Backend, Clock, Found, StateBody, WriteError};
 
 use super::history::{History, Interval};
 use super::shown::Shown;
@@ -21,7 +25,7 @@ pub(super) async fn read(
     clock: &Clock,
     policy: &Policy,
 ) -> Result<(), WriteError> {
-    let choice = rand::rng().random_range(0..15);
+    let choice = rand::rng().random_range(0..17);
     let before_ms = clock.now_ms();
     let (at, found) = Interval::of(read_one(replica, id, choice)).await;
     let found = found?;
@@ -40,7 +44,11 @@ async fn read_one(
 ) -> Result<Option<(Stamp, Shown)>, WriteError> {
     let access = Access::All;
     Ok(match choice {
-        0..5 => shown(replica.get_state(id, access).await?, Shown::State),
+        0..3 => shown(replica.get_state(id, access).await?, Shown::State),
+        3..5 => {
+            let found = replica.get_state_body(id, access).await?;
+            shown(found, |body| Shown::State(text_of(replica, id, body)))
+        }
         5..7 => shown(replica.get_whole(id, access).await?, Shown::Whole),
         7..9 => {
             let stamp = replica.get_stamp(id, access).await?;
@@ -56,6 +64,11 @@ async fn read_one(
             let found = replica.get_values(id, access, &keys).await?;
             shown(found, |values| Shown::Values(keys.to_vec(), values))
         }
+        13..15 => {
+            let key = key();
+            let found = replica.find_key(id, access, &key).await?;
+            shown(found, |is_there| Shown::Key(key, is_there))
+        }
         _ => {
             let (key, slice) = part();
             let found = replica.get_value(id, access, &key, slice).await?;
@@ -66,6 +79,25 @@ async fn read_one(
 
 fn shown<T>(found: Option<Found<T>>, shown: impl FnOnce(T) -> Shown) -> Option<(Stamp, Shown)> {
     found.map(|found| (found.stamp, shown(found.content)))
+}
+
+/// The text of a state, whose compressed form the replica keeps if it wants that.
+fn text_of(replica: &dyn Backend, id: &ThreadId, body: StateBody) -> Bytes {
+    match body {
+        StateBody::Text(text) => text,
+        StateBody::Compressible(text) => {
+            let mut gzip = GzEncoder::new(&text[..], Compression::fast());
+            let mut compressed = Vec::new();
+            gzip.read_to_end(&mut compressed).unwrap();
+            replica.keep_compressed(id, &text, compressed.into());
+            text
+        }
+        StateBody::Gzip(gzip) => {
+            let mut text = Vec::new();
+            GzDecoder::new(&gzip[..]).read_to_end(&mut text).unwrap();
+            text.into()
+        }
+    }
 }
 
 /// A key that threads have now and then.

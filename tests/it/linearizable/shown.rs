@@ -15,11 +15,14 @@ pub(super) enum Shown {
     Keys(Vec<Key>),
     Values(Vec<Key>, Vec<Option<Bytes>>),
     Part(Key, Option<Slice>, Option<Part>),
+    /// Whether there is a value under a key.
+    Key(Key, bool),
 }
 
 impl Shown {
     /// The kinds that are compared with contents.
-    pub(super) const KINDS: [&str; 6] = ["state", "whole", "thread", "keys", "values", "part"];
+    pub(super) const KINDS: [&str; 7] =
+        ["state", "whole", "thread", "keys", "values", "part", "key"];
 
     /// Its kind.
     pub(super) fn kind(&self) -> &'static str {
@@ -31,6 +34,7 @@ impl Shown {
             Self::Keys(_) => "keys",
             Self::Values(..) => "values",
             Self::Part(..) => "part",
+            Self::Key(..) => "key",
         }
     }
 
@@ -80,6 +84,7 @@ impl Shown {
             Self::Part(key, slice, part) => {
                 *part == document.get(key).map(|value| cut(value, *slice))
             }
+            Self::Key(key, is_there) => *is_there == document.get(key).is_some(),
         }
     }
 }
