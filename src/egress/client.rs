@@ -9,7 +9,8 @@ use crate::tls::install_tls_provider;
 /// The `User-Agent` of this server.
 pub(crate) const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
 
-/// Builds a client that follows no redirect, uses no proxy and sends no `Referer`, with what `configure` adds.
+/// Builds a client that follows no redirect, uses no proxy, sends no `Referer` and decompresses nothing, with what `configure`
+/// adds.
 ///
 /// On a machine without certificate authorities, http still works, and the log says that `failing` does not.
 pub(crate) fn http_client(
@@ -22,7 +23,12 @@ pub(crate) fn http_client(
             Client::builder()
                 .redirect(redirect::Policy::none())
                 .no_proxy()
-                .referer(false),
+                .referer(false)
+                // nor if another crate of a build has that feature
+                .no_gzip()
+                .no_brotli()
+                .no_zstd()
+                .no_deflate(),
         )
     };
     builder().build().unwrap_or_else(|error| {

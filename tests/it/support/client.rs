@@ -72,6 +72,7 @@ impl Client {
         drop(ring::default_provider().install_default());
         let http = reqwest::Client::builder()
             .no_proxy()
+            .no_gzip()
             .redirect(reqwest::redirect::Policy::none())
             .tls_certs_only([])
             .build()
