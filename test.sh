@@ -186,11 +186,15 @@ tests() {
     RUST_TEST_THREADS=$threads timeout --kill-after=10 1500 cargo test --locked "$@"
 }
 
-# The program that the tests are run with: one built for itself would have many dependencies built again, with the
-# features that it alone asks for.
+# The program that the tests are run with, as it is shipped. The other crates would add features to its dependencies, such
+# as clients that decompress by themselves; they are built together, once, with their tests.
 export THREADKEEP_BIN="$PWD/target/debug/threadkeep"
 build() {
     check 'Build' cargo test --quiet --locked --no-run
+}
+other_crates() {
+    check 'The load test, by services that lie, and the double of a model provider' \
+        cargo test --locked -p threadkeep-load -p threadkeep-scripted-upstream "$@"
 }
 
 finish() {
@@ -221,6 +225,7 @@ suites() {
 
 if [ "$form" = suites ]; then
     build
+    other_crates --no-run
     suites
     finish
     exit
@@ -256,7 +261,7 @@ if [ "$form" = quick ]; then
     exit
 fi
 
-check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
+check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 
 # The library as apps use it, without the server, and on the embedded store alone.
 check 'Library with Redis' cargo clippy --locked --no-default-features --features redis -- -D warnings
@@ -275,12 +280,12 @@ check 'Tests' tests "$at_once" -- --skip faults:: --skip budgets:: --skip hostil
 # Every suite over one Redis, once more without copies in memory.
 without_copies() (
     export THREADKEEP_READ_CACHE_BYTES=0
-    tests "$at_once" --test it -- ::redis:: differential::after_any_list_memory
+    tests "$at_once" --test it -- ::redis:: differential::after_any_list_memory --skip library::
 )
 check 'Tests without the read cache' without_copies
-check 'Tests of faults, budgets and hostile requests' tests "$(nproc)" -- faults:: budgets:: hostile::
-check 'The load test, by services that lie' cargo test --locked -p threadkeep-load
-check 'The double of a model provider' cargo test --locked -p threadkeep-scripted-upstream
+check 'Tests of faults, budgets and hostile requests' \
+    tests "$(nproc)" --test it -- faults:: budgets:: hostile::
+other_crates
 
 # Most of its time goes to waiting, so the others run at the same time.
 tests/compose.sh >target/compose.log 2>&1 </dev/null &
@@ -299,8 +304,8 @@ if [ "$form" = long ]; then
     check 'More random lists' env THREADKEEP_TEST_ALL_LISTS=1 cargo test --locked --test it -- differential::
     check 'The Python package with every Python' tests/python.sh long
     check 'The oldest frameworks in Python' tests/python-adapters.sh long
-    check 'Tests without Redis' tests "$at_once" --no-default-features --features server \
-        --lib --bins --test it -- --skip budgets:: --skip hostile::
+    check 'Tests without Redis' env RUST_TEST_THREADS="$at_once" cargo test --locked --no-default-features \
+        --features server --lib --bins --test it -- --skip budgets:: --skip hostile::
 fi
 
 finish

@@ -25,7 +25,7 @@ grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
 cluster_up
 
 # A server on the same store that runs turns of a model which counts.
-cargo build --quiet --locked --package threadkeep-scripted-upstream
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 echo '[{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}]' \
     >"$dir/script.json"
 target/debug/scripted-upstream "$dir/script.json" >"$dir/upstream.txt" &

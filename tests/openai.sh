@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 store=${1:-memory}
 agents=0.24.0
 # a provider of a model that counts once for each turn, except in those that say hello or ask for the weather
-cargo build --quiet --locked --package threadkeep-scripted-upstream
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}'
 hello='{"text": "hello"}'
 weather='{"calls": [{"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}]}'

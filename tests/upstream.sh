@@ -18,7 +18,7 @@ venv=$PWD/target/openai-$version
 also_install_python openai "$version"
 openai=$venv
 install_python anthropic 2.14.0
-cargo build --quiet --locked --package threadkeep-scripted-upstream
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 for api in chat responses; do
     "$openai/bin/python" tests/upstream/check_$api.py target/debug/scripted-upstream
 done
