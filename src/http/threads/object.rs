@@ -28,6 +28,7 @@ pub(super) struct ThreadObject {
     #[schema(format = DateTime)]
     updated_at: Option<String>,
     #[schema(format = DateTime)]
+    /// When the thread ends if it is not used before. A use within a second after another one need not move it.
     expires_at: Option<String>,
     ttl_seconds: u64,
     /// The owner, if it has one.

@@ -27,7 +27,7 @@ use crate::web::ApiError;
         ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
     ),
     responses(
-        (status = 200, description = "The state, with keys in the order of their bytes.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String))),
+        (status = 200, description = "The state, with keys in the order of their bytes. For clients that send `Accept-Encoding: gzip`, it may be compressed.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String))),
         (status = 304, description = "The state still has that tag."),
         ReadProblems,
     ),
