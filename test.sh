@@ -304,8 +304,7 @@ if [ "$form" = long ]; then
     check 'More random lists' env THREADKEEP_TEST_ALL_LISTS=1 cargo test --locked --test it -- differential::
     check 'The Python package with every Python' tests/python.sh long
     check 'The oldest frameworks in Python' tests/python-adapters.sh long
-    check 'Tests without Redis' env RUST_TEST_THREADS="$at_once" cargo test --locked --no-default-features \
-        --features server --lib --bins --test it -- --skip budgets:: --skip hostile::
+    check 'Tests without Redis' tests "$at_once" --no-default-features --features server --lib --bins --test it -- --skip budgets:: --skip hostile::
 fi
 
 finish

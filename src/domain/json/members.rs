@@ -64,10 +64,10 @@ fn keyed_by(
         .collect()
 }
 
-/// Keys with their quotes, and values of a compact object, in order.
+/// Keys with their quotes, and values of a compact object, in order. Other values have none.
 pub(crate) fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut cursor = Cursor::new(object);
-    let mut more = cursor.enter();
+    let mut more = object.starts_with('{') && cursor.enter();
     std::iter::from_fn(move || {
         if !more {
             return None;
@@ -109,10 +109,10 @@ pub(crate) fn is_named(key: &str, name: &str) -> bool {
     serde_json::from_str::<String>(key).is_ok_and(|key| key == name)
 }
 
-/// The elements of a compact array, in order.
+/// The elements of a compact array, in order. Other values have none.
 pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
     let mut cursor = Cursor::new(array);
-    let mut more = cursor.enter();
+    let mut more = array.starts_with('[') && cursor.enter();
     std::iter::from_fn(move || {
         if !more {
             return None;
@@ -256,6 +256,13 @@ mod tests {
             ["1", "\"]\"", r#"[2,{"a":[]}]"#, "{}"]
         );
         assert_eq!(elements("[]").count(), 0);
+        for other in ["5", "true", "\"plain text\"", "\"ü\"", "null", ""] {
+            assert_eq!((members(other).count(), elements(other).count()), (0, 0));
+        }
+        assert_eq!(
+            (members("[1]").count(), elements(r#"{"a":1}"#).count()),
+            (0, 0)
+        );
     }
 
     #[test]

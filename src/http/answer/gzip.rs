@@ -38,5 +38,7 @@ pub(crate) fn gzip(bytes: &[u8], level: Compression) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), level);
     let written = encoder.write_all(bytes);
     let finished = written.and_then(|()| encoder.finish());
-    finished.expect("memory takes all that is written").into()
+    let compressed = finished.expect("memory takes all that is written");
+    // without the room that was left
+    compressed.into_boxed_slice().into()
 }

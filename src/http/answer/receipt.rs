@@ -32,7 +32,9 @@ pub(crate) fn content(
     Ok(Content { builder, body })
 }
 
-/// A read of a whole state, as the store has it.
+/// A read of a whole state, as the store has it. Both forms have the tag of the version, which writes are conditional on; strong
+/// tags should differ between forms ([RFC 9110, section 8.8.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3)), but
+/// no client can combine parts of answers here.
 ///
 /// # Errors
 /// As [`content`].

@@ -42,11 +42,6 @@ pub(crate) struct Listener {
 pub(crate) struct Listened(pub(crate) Target);
 
 impl Target {
-    /// The threads as the caller may use them.
-    pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
-        threads_for(&self.api, &self.behalf, self.reserves_keys)
-    }
-
     /// Compresses a state for later reads.
     pub(crate) fn compress(&self, text: Bytes) {
         let Api {
@@ -55,6 +50,11 @@ impl Target {
             ..
         } = &**self.api;
         compressor.compress(service, self.id, text);
+    }
+
+    /// The threads as the caller may use them.
+    pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
+        threads_for(&self.api, &self.behalf, self.reserves_keys)
     }
 
     /// The same; a new thread gets this TTL.

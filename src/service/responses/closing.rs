@@ -251,14 +251,14 @@ impl Ending<'_> {
             Duration::from_millis(duration_ms),
             steps,
         );
-        tracing::debug!(
-            response = %self.id,
-            door = door.as_str(),
-            end = outcome.status.as_str(),
-            steps,
-            duration_ms,
-            "a turn has ended"
-        );
+        let (response, door, end) = (self.id, door.as_str(), outcome.status.as_str());
+        match &outcome.status {
+            Status::Failed(failure) => {
+                let code = failure.code.as_str();
+                tracing::warn!(%response, door, code, steps, duration_ms, "a turn has failed");
+            }
+            _ => tracing::debug!(%response, door, end, steps, duration_ms, "a turn has ended"),
+        }
     }
 
     /// The items and messages of the turn, without the items of the input that have these ids.
@@ -325,9 +325,9 @@ impl Shared {
             if let Some(answer) = &view.answer {
                 let request = Arc::new(TurnRequest::read(&view.journal.request)?);
                 let outcome = read_outcome(answer)?;
-                return Ok(Some(EndedTurn::new(
-                    *id, request, view.scope, outcome, true,
-                )));
+                let ended = EndedTurn::new(*id, request, view.scope, outcome, true);
+                self.running.note_ended(&ended);
+                return Ok(Some(ended));
             }
             let run = Run::resumed(self, *id, &view.journal).await?;
             let failure = run.course.failure.clone();

@@ -219,6 +219,9 @@ fn check_include(body: &ObjectBody) -> Result<(), Fault> {
 /// The form of answers: an unknown one would be left out upstream.
 fn check_text(text: &str) -> Result<(), Fault> {
     let name = "text.format";
+    if !text.starts_with('{') {
+        return Err(Fault::wrong_type("text", "an object"));
+    }
     let Some(format) = given(text, "format") else {
         return Ok(());
     };

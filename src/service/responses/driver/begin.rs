@@ -78,7 +78,7 @@ impl Driver<'_> {
                 // it was deleted while this waited for it, and must not run a second time
                 Ok(Begun::New) if was_running => {
                     drop(self.withdraw().await);
-                    return Err(TurnError::NoResponse);
+                    return self.end_before_deletion().map(Opened::Ended);
                 }
                 Ok(Begun::New) => {
                     let run = Run::new(self.shared, self.id, Arc::clone(&new.request));
@@ -172,15 +172,19 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// The end of a turn that is gone: a caller of this process that deletes one ends it first.
+    fn end_before_deletion(&self) -> Result<EndedTurn, TurnError> {
+        let ended = self.place.ended.get().cloned();
+        Ok(ended.ok_or(TurnError::NoResponse)?.replayed_if(false))
+    }
+
     /// Waits for the end of a turn that another driver has. It never begins again: the turn may have ended and be forgotten,
     /// and would run a second time.
     pub(super) async fn follow(&self) -> Result<EndedTurn, TurnError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
             let Some(view) = view? else {
-                // the caller that deleted it has ended it first
-                let ended = self.place.ended.get().cloned();
-                return ended.ok_or(TurnError::NoResponse);
+                return self.end_before_deletion();
             };
             if view.answer.is_some() {
                 let ended = self.shared.close(&self.id, Closing::Abandoned).await?;

@@ -102,7 +102,7 @@ impl Driver<'_> {
         let worked = tokio::select! {
             worked = self.prepare_and_work(run, is_new) => worked,
             stop = self.until_lost(new.request.context) => Err(stop),
-            ended = self.place.ended.wait() => Ok(ended.clone()),
+            ended = self.place.ended.wait() => Ok(ended.clone().replayed_if(false)),
         };
         match worked {
             Ok(ended) => Ok(ended),
@@ -122,7 +122,7 @@ impl Driver<'_> {
             Err(Stop::Upstream(error)) => {
                 let failure = error.failure();
                 let code = failure.code.as_str();
-                tracing::warn!(response = %self.id, code, "a turn has failed");
+                tracing::warn!(response = %self.id, code, "a turn has failed, and may go on");
                 Err(TurnError::Failed(failure))
             }
             Err(Stop::Error(error)) => Err(error),

@@ -106,6 +106,15 @@ impl ThreadCopy {
         }
     }
 
+    /// A copy of a thread that has nothing yet, to follow the write that makes it.
+    pub(super) fn empty(mark: Mark) -> Self {
+        let nothing = Whole {
+            state: Bytes::from_static(b"{}"),
+            metadata: Json::empty_object(),
+        };
+        Self::new(mark, nothing, None, None)
+    }
+
     pub(super) fn mark(&self) -> &Mark {
         &self.mark
     }
@@ -188,13 +197,11 @@ impl ThreadCopy {
         body.is_some_and(|body| std::ptr::eq(&body[..], &text[..]))
     }
 
-    /// Keeps the compressed form of its rendered state, if that is shorter by a tenth.
-    pub(super) fn keep_compressed(&mut self, gzip: Bytes) {
+    /// Keeps the compressed form of its rendered state, if that is shorter by a tenth; without one, none is asked for again.
+    pub(super) fn keep_compressed(&mut self, gzip: Option<Bytes>) {
         let text_bytes = self.body.as_ref().map_or(0, Bytes::len);
-        self.compressed = match gzip.len() <= text_bytes / 10 * 9 {
-            true => Compressed::Gzip(gzip),
-            false => Compressed::Useless,
-        };
+        let shorter = gzip.filter(|gzip| gzip.len() <= text_bytes / 10 * 9);
+        self.compressed = shorter.map_or(Compressed::Useless, Compressed::Gzip);
     }
 
     /// State and metadata.

@@ -172,10 +172,15 @@ impl ReadCache {
             .fetch_add(evicted.len() as u64, Ordering::Relaxed);
     }
 
-    /// Follows a write of this process, which led to that mark, given when the thread was last written to before.
+    /// Follows a write of this process, which led to that mark, given when the thread was last written to before: 0 if it is
+    /// new.
     pub(crate) fn follow(&self, id: &ThreadId, write: &Write<'_>, mark: Mark, written_ms: u64) {
         let mut shard = self.shard(id);
         let Some(copy) = shard.copies.peek(id) else {
+            drop(shard);
+            if written_ms == 0 && mark.meta.owner.is_none() {
+                self.begin(*id, write, mark);
+            }
             return;
         };
         if *copy.mark() == mark {
@@ -191,6 +196,16 @@ impl ReadCache {
         }
     }
 
+    /// Keeps a copy of a thread that a write of this process has made, as the least recently used one: threads that clients make
+    /// without end take no room of those that are read. The life is that of this write alone, so the mark names its content.
+    fn begin(&self, id: ThreadId, write: &Write<'_>, mark: Mark) {
+        let mut copy = ThreadCopy::empty(mark);
+        if copy.follow(write, mark) {
+            self.keep(id, copy);
+            self.shard(&id).copies.demote(&id);
+        }
+    }
+
     /// Keeps the compressed form of a rendered state, if the copy still has that.
     pub(crate) fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
         let mut shard = self.shard(id);
@@ -202,7 +217,10 @@ impl ReadCache {
             return;
         };
         drop(shard);
-        copy.keep_compressed(gzip);
+        copy.keep_compressed(Some(gzip));
+        if bytes_of(&copy) > self.share {
+            copy.keep_compressed(None);
+        }
         self.keep(*id, copy);
     }
 

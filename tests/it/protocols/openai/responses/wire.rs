@@ -376,6 +376,9 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
             "input[0].content[0].file_data",
         ),
         (json!({"include": "all"}), 400, "invalid_type", "include"),
+        (json!({"text": "plain"}), 400, "invalid_type", "text"),
+        (json!({"text": 5}), 400, "invalid_type", "text"),
+        (json!({"text": [1]}), 400, "invalid_type", "text"),
         (
             json!({"text": {"format": {"type": "poem"}}}),
             400,
