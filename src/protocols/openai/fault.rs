@@ -33,6 +33,13 @@ impl Fault {
         Self::new("invalid_type", param, message)
     }
 
+    /// A value that this server does not take, though others do.
+    pub(super) fn unsupported(code: &'static str, param: impl Into<String>, wanted: &str) -> Self {
+        let param = param.into();
+        let message = format!("Unsupported value for '{param}': expected {wanted}.");
+        Self::new(code, param, message)
+    }
+
     /// A value that is not allowed.
     pub(super) fn wrong_value(param: impl Into<String>, wanted: &str) -> Self {
         let param = param.into();

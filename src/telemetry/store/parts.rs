@@ -89,9 +89,9 @@ measured! {
         get_value(id: &ThreadId, access: Access, key: &Key, slice: Option<Slice>)
             -> Result<Option<Found<Option<Part>>>, WriteError>,
             value(id);
-        get_stamp(id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>, stamp(id);
-        find_key(id: &ThreadId, access: Access, key: &Key) -> Result<Option<Found<bool>>, WriteError>, key(id);
-        get_keys(id: &ThreadId, access: Access) -> Result<Option<Found<Vec<Key>>>, WriteError>, keys(id);
+        get_stamp(id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>, without_values(id);
+        find_key(id: &ThreadId, access: Access, key: &Key) -> Result<Option<Found<bool>>, WriteError>, without_values(id);
+        get_keys(id: &ThreadId, access: Access) -> Result<Option<Found<Vec<Key>>>, WriteError>, without_values(id);
         get_thread(id: &ThreadId, access: Access) -> Result<Option<Thread>, WriteError>, thread(id);
         admit(id: &ThreadId) -> Result<(), WriteError>;
         write(id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> => written, written(id, write);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::domain::scope::{KvOperation, ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Key, Operation, Stamp, Thread, ThreadId, Write, Written};
+use crate::domain::{Operation, Thread, ThreadId, Write, Written};
 use crate::stats::Use;
 use crate::store::{
     Destroyed, Found, HistoryPage, Imported, ItemPlace, Part, Rotated, ScopeView, StateBody, Whole,
@@ -95,20 +95,8 @@ pub(super) fn value<'a>(
     Some(read(id, part.map_or(0, |part| part.json.len()), None))
 }
 
-pub(super) fn stamp<'a>(id: &'a ThreadId, answer: &Answer<Option<Stamp>>) -> Option<Use<'a>> {
-    answer.as_ref().ok()?;
-    Some(read(id, 0, None))
-}
-
-pub(super) fn key<'a>(id: &'a ThreadId, answer: &Answer<Option<Found<bool>>>) -> Option<Use<'a>> {
-    answer.as_ref().ok()?;
-    Some(read(id, 0, None))
-}
-
-pub(super) fn keys<'a>(
-    id: &'a ThreadId,
-    answer: &Answer<Option<Found<Vec<Key>>>>,
-) -> Option<Use<'a>> {
+/// A read of a stamp or of keys, which have no values.
+pub(super) fn without_values<'a, T>(id: &'a ThreadId, answer: &Answer<T>) -> Option<Use<'a>> {
     answer.as_ref().ok()?;
     Some(read(id, 0, None))
 }
@@ -204,7 +192,7 @@ pub(super) fn scope_written<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Json, Policy, Value};
+    use crate::domain::{Json, Key, Policy, Stamp, Value};
 
     fn sent(replayed: bool) -> Answer<Written> {
         Ok(Written {

@@ -219,9 +219,6 @@ fn check_include(body: &ObjectBody) -> Result<(), Fault> {
 /// The form of answers: an unknown one would be left out upstream.
 fn check_text(text: &str) -> Result<(), Fault> {
     let name = "text.format";
-    if !text.starts_with('{') {
-        return Err(Fault::wrong_type("text", "an object"));
-    }
     let Some(format) = given(text, "format") else {
         return Ok(());
     };
@@ -238,15 +235,11 @@ fn check_text(text: &str) -> Result<(), Fault> {
                 None => Err(Fault::missing("text.format.schema")),
             }
         }
-        _ => {
-            let message = "Unsupported value for 'text.format.type': \
-                expected 'text', 'json_object' or 'json_schema'.";
-            Err(Fault::new(
-                "unsupported_value",
-                "text.format.type",
-                message.into(),
-            ))
-        }
+        _ => Err(Fault::unsupported(
+            "unsupported_value",
+            "text.format.type",
+            "'text', 'json_object' or 'json_schema'",
+        )),
     }
 }
 

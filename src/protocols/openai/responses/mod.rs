@@ -144,8 +144,7 @@ fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
 fn refused_media(MediaAt { item, member, part }: MediaAt) -> Fault {
     let at = format!("input[{item}].{member}[{part}]");
     let wanted = "an image or a file in a place and a form that the server of this model takes";
-    let message = format!("Unsupported value for '{at}': expected {wanted}.");
-    Fault::new("unsupported_value", at, message)
+    Fault::unsupported("unsupported_value", at, wanted)
 }
 
 /// Checks that the state of a thread has an array, or nothing, where a turn is to leave messages.

@@ -47,32 +47,31 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
     /// [`OpenAiError`].
     pub(super) async fn find(&self, context: Context) -> Result<Place, OpenAiError> {
         let request = self.request;
-        let place = |thread, missing, is_found_again, repeated| {
+        let place = async |thread, missing, is_found_again| {
             Ok(Place {
                 scope: ScopeId::Thread(thread),
                 missing,
                 after: None,
                 lent: request.turn()?,
                 is_found_again,
-                repeated,
+                repeated: match is_found_again {
+                    true => self.repeated(&thread).await?,
+                    false => None,
+                },
             })
         };
         match context {
-            Context::Thread(id) => {
-                let repeated = self.repeated(&id).await?;
-                place(id, MissingThread::Create(None), true, repeated)
-            }
+            Context::Thread(id) => place(id, MissingThread::Create(None), true).await,
             Context::Conversation(name) => {
                 let id = thread_of(&name).ok_or(OpenAiError::NoSuchConversation)?;
-                let repeated = self.repeated(&id).await?;
-                place(id, MissingThread::Refuse, true, repeated)
+                place(id, MissingThread::Refuse, true).await
             }
             Context::Previous(previous) => self.after(previous).await,
             Context::New => {
                 let digest = request.repeat_digest("threadkeep conversation of a response")?;
                 let id = digest.map_or_else(ThreadId::random, ThreadId::from_entropy);
                 let ttl = request.turns()?.limits().response_ttl;
-                place(id, MissingThread::Create(Some(ttl)), false, None)
+                place(id, MissingThread::Create(Some(ttl)), false).await
             }
             Context::Nothing => {
                 let entropy = self.digest.unwrap_or_else(rand::random);
@@ -164,10 +163,8 @@ async fn fork(
         None => None,
     };
     let Some(place) = place.filter(|place| !place.is_removed) else {
-        let name = "previous_response_id";
         let wanted = "a response whose items are still in its conversation";
-        let message = format!("Unsupported value for '{name}': expected {wanted}.");
-        return Err(Fault::new("unsupported_value", name, message).into());
+        return Err(Fault::unsupported("unsupported_value", "previous_response_id", wanted).into());
     };
     let draft = ForkDraft {
         included: Included {

@@ -195,8 +195,7 @@ impl Tools {
 }
 
 fn unsupported(param: &str, wanted: &str) -> Fault {
-    let message = format!("Unsupported value for '{param}': expected {wanted}.");
-    Fault::new("unsupported_tool", param, message)
+    Fault::unsupported("unsupported_tool", param, wanted)
 }
 
 fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {

@@ -88,6 +88,23 @@ impl RedisStore {
         }))
     }
 
+    /// A read of the whole thread, from its copy or from Redis.
+    pub(super) async fn text<T>(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        copied: impl FnOnce(&mut ThreadCopy) -> Option<T>,
+        fetched: impl FnOnce(Whole) -> T,
+    ) -> Result<Option<Found<T>>, WriteError> {
+        match self.copied(id, access, Form::Text, copied).await? {
+            Copied::Known(found) => Ok(found),
+            Copied::Unknown => {
+                let found = self.fetch(id, access).await?;
+                Ok(found.map(|found| found.map(fetched)))
+            }
+        }
+    }
+
     /// Version and life; the end is moved unless it was moved a moment ago.
     pub(super) async fn stamp(
         &self,

@@ -29,12 +29,8 @@ impl Store for RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
-        let copied = self.copied(id, access, Form::Text, ThreadCopy::state);
-        if let Copied::Known(found) = copied.await? {
-            return Ok(found);
-        }
-        let found = self.fetch(id, access).await?;
-        Ok(found.map(|found| found.map(|whole| whole.state)))
+        self.text(id, access, ThreadCopy::state, |whole| whole.state)
+            .await
     }
 
     async fn get_state_body(
@@ -42,14 +38,8 @@ impl Store for RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<StateBody>>, WriteError> {
-        let copied = self.copied(id, access, Form::Text, ThreadCopy::state_body);
-        match copied.await? {
-            Copied::Known(found) => Ok(found),
-            Copied::Unknown => {
-                let found = self.fetch(id, access).await?;
-                Ok(found.map(|found| found.map(|whole| StateBody::Text(whole.state))))
-            }
-        }
+        let fetched = |whole: Whole| StateBody::Text(whole.state);
+        self.text(id, access, ThreadCopy::state_body, fetched).await
     }
 
     fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
@@ -63,11 +53,8 @@ impl Store for RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        let copied = self.copied(id, access, Form::Text, ThreadCopy::whole);
-        match copied.await? {
-            Copied::Known(found) => Ok(found),
-            Copied::Unknown => self.fetch(id, access).await,
-        }
+        self.text(id, access, ThreadCopy::whole, |whole| whole)
+            .await
     }
 
     async fn get_values(
