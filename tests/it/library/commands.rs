@@ -1,44 +1,35 @@
 //! The cost of the library by Redis' own count.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use actix_web::http::StatusCode;
-use actix_web::test::{TestRequest, call_service, init_service};
-use actix_web::{App, web};
 use threadkeep::domain::ThreadId;
-use threadkeep::identity::THREAD_ID;
-use threadkeep::store::Clock;
 
 use super::Bench;
 use super::cost::{idle, read, write};
-use crate::conformance::room::redis_on;
-use crate::support::redis::RedisServer;
+use crate::conformance::room::redis_at;
+use crate::support::redis::{RedisServer, unique_prefix};
 
 #[tokio::test]
 async fn a_read_is_one_pipeline_and_a_write_one_script() {
-    let server = Arc::new(RedisServer::start());
-    let bench = Bench::new(redis_on(Arc::clone(&server), Clock::system()).await);
+    let server = RedisServer::start();
+    let prefix = unique_prefix();
+    let replica = async || Bench::new(redis_at(&server.url(), &prefix).await);
+    let (writer, reader) = (replica().await, replica().await);
     let id = ThreadId::random();
-    let app = App::new()
-        .wrap(bench.threads.clone())
-        .route("/idle", web::post().to(idle))
-        .route("/read", web::post().to(read))
-        .route("/write", web::post().to(write));
-    let app = init_service(app).await;
-    let call = async |path: &str| {
-        let request = TestRequest::post()
-            .uri(path)
-            .insert_header((THREAD_ID, bench.identity.signed_id(&id)));
-        let response = call_service(&app, request.to_request()).await;
-        assert_eq!(response.status(), StatusCode::OK);
-    };
-    // the worker's connection is made at its first use
-    call("/write").await;
+    // a worker's connection is made at its first use
+    request(&writer, "/write", &id).await;
+    request(&reader, "/read", &ThreadId::random()).await;
 
-    for (path, scripts, reads) in [("/idle", 0, 0), ("/read", 1, 1), ("/write", 1, 0)] {
+    for (replica, path, scripts, reads) in [
+        (&writer, "/idle", 0, 0),
+        (&reader, "/read", 1, 1),
+        // it has a copy of the thread that it made
+        (&writer, "/read", 1, 0),
+        (&writer, "/write", 1, 0),
+    ] {
         let before = counts(&server);
-        call(path).await;
+        request(replica, path, &id).await;
         let after = counts(&server);
 
         let delta = |name: &str| after.get(name).unwrap_or(&0) - before.get(name).unwrap_or(&0);
@@ -46,6 +37,15 @@ async fn a_read_is_one_pipeline_and_a_write_one_script() {
         assert_eq!(delta("hgetall"), reads, "{path}");
         assert_eq!(delta("ping") + delta("hello"), 0, "{path}");
     }
+}
+
+async fn request(bench: &Bench, path: &str, id: &ThreadId) {
+    let response = match path {
+        "/idle" => bench.call_as(id, idle).await,
+        "/read" => bench.call_as(id, read).await,
+        _ => bench.call_as(id, write).await,
+    };
+    assert_eq!(response.status(), StatusCode::OK);
 }
 
 /// How often each command was called, by clients and by scripts.
