@@ -23,7 +23,7 @@ use threadkeep::store::{
 };
 
 use crate::conformance::room::{
-    Room, Subject, cluster_on, delete, increment, json, key, numbered_once, push, push_window,
+    Room, Subject, cluster_within, delete, increment, json, key, numbered_once, push, push_window,
     redis_on, set, still_no_object,
 };
 use crate::conformance::space::seconds;
@@ -81,7 +81,8 @@ async fn a_script_touches_only_its_declared_keys_and_these_share_a_hash_tag() {
 #[tokio::test]
 async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     let cluster = Arc::new(RedisCluster::start());
-    let room = cluster_on(Arc::clone(&cluster)).await;
+    // while slots move, some of the calls below wait as long as they may
+    let room = cluster_within(Duration::from_secs(5), Arc::clone(&cluster)).await;
     let thread = room.subject();
     // all that its scripts look at is there, so that they are not refused before they begin
     thread.merge(&[set("a", "1")]).await;

@@ -49,6 +49,10 @@ pub(crate) struct Room {
     redis: Option<Deployment>,
 }
 
+/// How long a call may take: longer than any test has to wait.
+#[cfg(feature = "redis")]
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Where a store is, held for as long as it is there.
 #[cfg(feature = "redis")]
 #[derive(Debug, Clone)]
@@ -56,6 +60,8 @@ struct Deployment {
     url: String,
     /// Replicas that each write waits for.
     wait_replicas: u16,
+    /// How long a call may take.
+    timeout: Duration,
     _servers: Arc<dyn fmt::Debug + Send + Sync>,
 }
 
@@ -87,6 +93,7 @@ pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     let deployment = Deployment {
         url: server.url(),
         wait_replicas: 0,
+        timeout: PATIENCE,
         _servers: server,
     };
     redis_keeping(deployment, clock, Retention::DEFAULT).await
@@ -118,9 +125,16 @@ pub(crate) async fn cluster() -> Room {
 /// The Redis store on that cluster, under a prefix of its own.
 #[cfg(feature = "redis")]
 pub(crate) async fn cluster_on(cluster: Arc<RedisCluster>) -> Room {
+    cluster_within(PATIENCE, cluster).await
+}
+
+/// The same, where calls may take so long.
+#[cfg(feature = "redis")]
+pub(crate) async fn cluster_within(timeout: Duration, cluster: Arc<RedisCluster>) -> Room {
     let deployment = Deployment {
         url: cluster.url(),
         wait_replicas: 0,
+        timeout,
         _servers: cluster,
     };
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
@@ -139,6 +153,7 @@ pub(crate) async fn confirmed_on(servers: Arc<Replicated>) -> Room {
     let deployment = Deployment {
         url: servers.master.url(),
         wait_replicas: 1,
+        timeout: PATIENCE,
         _servers: servers,
     };
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
@@ -151,6 +166,7 @@ pub(crate) async fn confirmed_cluster() -> Room {
     let deployment = Deployment {
         url: cluster.url(),
         wait_replicas: 1,
+        timeout: PATIENCE,
         _servers: cluster,
     };
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
@@ -169,7 +185,7 @@ fn read_cache_bytes() -> u64 {
 async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retention) -> Room {
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
-        timeout: Duration::from_secs(30),
+        timeout: deployment.timeout,
         // some promises are about more calls at once than a connection has room for
         bounds: Bounds {
             waiting: usize::MAX,

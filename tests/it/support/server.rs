@@ -257,6 +257,15 @@ impl Builder {
             .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
     }
 
+    /// Keeps threads apart from those of the server that these settings are of.
+    pub(crate) fn apart(self) -> Self {
+        #[cfg(feature = "redis")]
+        if self.is_set("THREADKEEP_REDIS_URL") {
+            return self.set("THREADKEEP_KEY_PREFIX", redis::unique_prefix());
+        }
+        self
+    }
+
     /// Bounds the address space of the server, whose allocations fail beyond.
     pub(crate) fn address_space(mut self, bytes: u64) -> Self {
         self.address_space_bytes = Some(bytes);

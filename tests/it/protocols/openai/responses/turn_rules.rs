@@ -20,7 +20,7 @@ async fn all_threads(server: &Server) -> usize {
 
 async fn a_response_that_is_not_stored_leaves_nothing(server: &Server) {
     let upstream = Upstream::start().await;
-    let server = with_models(server, &upstream).start();
+    let server = with_models(server, &upstream).apart().start();
     let program = Program::of(&server);
     let before = all_threads(&server).await;
     let body = json!({"model": "m", "input": "Mine.", "store": false, "tools": state_tools()});
@@ -153,7 +153,7 @@ async fn an_id_of_a_client_stays_that_of_its_item(server: &Server) {
 
 async fn what_no_prompt_would_have_is_refused(server: &Server) {
     let upstream = Upstream::start().await;
-    let server = with_models(server, &upstream).start();
+    let server = with_models(server, &upstream).apart().start();
     let program = Program::of(&server);
     let id = new_id();
     upstream.script([Reply::calls([("look", "{}")])]);
