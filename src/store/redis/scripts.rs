@@ -43,7 +43,8 @@ macro_rules! scripts {
                         concat!($(include_str!(concat!("lua/", $parts)),)*),
                     ),)*
                 };
-                fold(&prune(&[PRELUDE, &shared.concat(), &weave(code, parts)].concat()))
+                let all = [PRELUDE, &shared.concat(), &weave(code, parts)].concat();
+                fold(&prune(&without_comments(&all)))
             }
         }
     };
@@ -180,6 +181,14 @@ fn weave(code: &str, parts: &str) -> String {
     woven
 }
 
+/// Leaves out lines that are comments: each connection sends all scripts.
+fn without_comments(code: &str) -> String {
+    let lines = code.split_inclusive('\n');
+    lines
+        .filter(|line| !line.trim_start().starts_with("--"))
+        .collect()
+}
+
 /// A function on the top level of a script with its name, or the lines up to the next one.
 struct Piece<'a> {
     name: Option<&'a str>,
@@ -187,13 +196,9 @@ struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// The words of the code, without those of comments.
     fn words(&self) -> impl Iterator<Item = &'a str> {
-        let code = self
-            .lines
-            .iter()
-            .filter(|line| !line.trim_start().starts_with("--"));
-        code.flat_map(|line| line.split(|c| !is_of_word(c)))
+        let lines = self.lines.iter();
+        lines.flat_map(|line| line.split(|c| !is_of_word(c)))
     }
 }
 
@@ -248,6 +253,8 @@ fn fold(code: &str) -> String {
     for line in code.lines() {
         if let Some(defined) = definition(line) {
             constants.extend(defined);
+        } else if !line.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            folded.push_str(line);
         } else {
             // a word, and the character behind it
             for part in line.split_inclusive(|c| !is_of_word(c)) {
@@ -314,10 +321,10 @@ mod tests {
 
     #[test]
     fn functions_that_nothing_uses_are_left_out() {
-        let code = "-- see c\nlocal function a() return 1 end\nlocal function b(x)\n  if x then\n  end\n  return a()\nend\n\
+        let code = "local function a() return 1 end\nlocal function b(x)\n  if x then\n  end\n  return a()\nend\n\
             local function c()\n  return b(1) + c()\nend\nlocal d = 1\n";
 
-        assert_eq!(prune(code), "-- see c\nlocal d = 1\n");
+        assert_eq!(prune(code), "local d = 1\n");
         assert_eq!(
             prune(&format!("{code}return c()\n")),
             format!("{code}return c()\n")
@@ -327,6 +334,14 @@ mod tests {
         assert_eq!(
             prune(&format!("{code}return b()\n")),
             format!("{used}{d}return b()\n")
+        );
+    }
+
+    #[test]
+    fn comments_are_left_out() {
+        assert_eq!(
+            without_comments("-- a\nb -- c\n  -- d\n\n--+ e\nf"),
+            "b -- c\n\nf"
         );
     }
 
