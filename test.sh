@@ -18,8 +18,8 @@ cd "$(dirname "$0")"
 # where Debian keeps haproxy and dnsmasq
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 started=$(date +%s)
-passed=0
-skipped=0
+# a line for each check that did not fail
+outcomes=$(mktemp)
 
 fail() {
     printf '\ntest.sh: %s\n' "$*" >&2
@@ -36,11 +36,11 @@ check() {
     "$@" </dev/null || status=$?
     case $status in
     0)
-        passed=$((passed + 1))
+        echo passed >>"$outcomes"
         printf '    passed in %s s\n' "$(($(date +%s) - before))"
         ;;
     77)
-        skipped=$((skipped + 1))
+        echo skipped >>"$outcomes"
         printf '    SKIPPED\n'
         ;;
     *) fail "$name FAILED: $*" ;;
@@ -200,27 +200,40 @@ other_crates() {
 finish() {
     seconds=$(($(date +%s) - started))
     printf '\nNo check failed in %s min %s s.\nchecks: %s passed, 0 failed, %s skipped\n' \
-        "$((seconds / 60))" "$((seconds % 60))" "$passed" "$skipped"
+        "$((seconds / 60))" "$((seconds % 60))" "$(grep -c passed "$outcomes")" "$(grep -c skipped "$outcomes")"
+    rm -f "$outcomes"
 }
 
-# The suites of clients, frameworks and browsers.
+# The suites of clients, frameworks and browsers, two at a time: each of them waits half of its time.
 suites() {
-    check 'The console in a browser' tests/console.sh
-    check 'Shell and Python of the documents' over_each_store tests/documents.sh
+    log=target/suites.log
+    suites_of_clients >"$log" 2>&1 &
+    clients=$!
+    status=0
+    (suites_of_pages) || status=1
+    outcome_of "$clients" "$log" || status=1
+    [ "$status" = 0 ] || fail 'Suites FAILED: see above'
+}
+suites_of_pages() {
+    # its pages hardly depend on the store: the other one is for the long form
+    check 'The console in a browser' env STORES=redis tests/console.sh
     check 'Page of the API in a browser' tests/docs-page.sh
-    check 'Streams of events by a library' over_each_store tests/event-stream.sh
-    check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
-    check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
-    check 'MCP, by its official clients' over_each_store tests/mcp.sh
-    check 'Conversations by the clients of OpenAI' over_each_store tests/openai.sh
-    check 'The double of a model provider, by the clients of OpenAI and Anthropic' tests/upstream.sh
-    check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
-    check 'Apps of the runtime of Agentuity' tests/agentuity.sh
-    check 'Odd requests' over_each_store tests/schemathesis.sh
     check 'The TypeScript package' tests/typescript.sh
     check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
+    check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
+    check 'MCP, by its official clients' over_each_store tests/mcp.sh
+    check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
+}
+suites_of_clients() {
+    check 'Shell and Python of the documents' over_each_store tests/documents.sh
+    check 'Conversations by the clients of OpenAI' over_each_store tests/openai.sh
+    check 'The double of a model provider, by the clients of OpenAI and Anthropic' tests/upstream.sh
+    check 'Apps of the runtime of Agentuity' tests/agentuity.sh
+    check 'Odd requests' over_each_store tests/schemathesis.sh
     check 'The Python package' tests/python.sh
     check 'Stores of frameworks in Python' tests/python-adapters.sh
+    check 'Streams of events by a library' over_each_store tests/event-stream.sh
+    check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
 }
 
 if [ "$form" = suites ]; then
@@ -267,9 +280,8 @@ check 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --locked --worksp
 check 'Library with Redis' cargo clippy --locked --no-default-features --features redis -- -D warnings
 check 'Library alone' cargo clippy --locked --no-default-features -- -D warnings
 
-# Only a few lines are of this build alone, so the long form runs its tests.
-check 'Server without Redis' \
-    cargo clippy --locked --no-default-features --features server --all-targets -- -D warnings
+# Only a few lines are of this build alone, so the long form lints and runs its tests.
+check 'Server without Redis' cargo clippy --locked --no-default-features --features server -- -D warnings
 
 check 'Public API' cargo run --quiet --locked -p threadkeep-public-api
 
@@ -301,9 +313,12 @@ trap - EXIT
 if [ "$form" = long ]; then
     check 'Installation of cargo-deny' install_cargo_deny
     check 'Licences and sources of dependencies' dependencies
+    check 'The console over the embedded store' env STORES=memory tests/console.sh
     check 'More random lists' env THREADKEEP_TEST_ALL_LISTS=1 cargo test --locked --test it -- differential::
     check 'The Python package with every Python' tests/python.sh long
     check 'The oldest frameworks in Python' tests/python-adapters.sh long
+    check 'Lints of tests without Redis' \
+        cargo clippy --locked --no-default-features --features server --all-targets -- -D warnings
     check 'Tests without Redis' tests "$at_once" --no-default-features --features server --lib --bins --test it -- --skip budgets:: --skip hostile::
 fi
 
