@@ -204,36 +204,36 @@ finish() {
     rm -f "$outcomes"
 }
 
-# The suites of clients, frameworks and browsers, two at a time: each of them waits half of its time.
+# The suites of clients, frameworks and browsers. Those behind the first run two at a time, since each waits half of its time.
 suites() {
+    # its pages hardly depend on the store: the other one is for the long form
+    check 'The console in a browser' env STORES=redis tests/console.sh
     log=target/suites.log
-    suites_of_clients >"$log" 2>&1 &
-    clients=$!
+    other_suites >"$log" 2>&1 &
+    others=$!
     status=0
     (suites_of_pages) || status=1
-    outcome_of "$clients" "$log" || status=1
+    outcome_of "$others" "$log" || status=1
     [ "$status" = 0 ] || fail 'Suites FAILED: see above'
 }
 suites_of_pages() {
-    # its pages hardly depend on the store: the other one is for the long form
-    check 'The console in a browser' env STORES=redis tests/console.sh
     check 'Page of the API in a browser' tests/docs-page.sh
+    check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
     check 'The TypeScript package' tests/typescript.sh
     check 'Stores of frameworks in TypeScript' over_each_store tests/typescript-adapters.sh
-    check 'Threads of the hooks of use-agent' over_each_store tests/use-agent.sh
+    check 'Streams of events by a library' over_each_store tests/event-stream.sh
+    check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
+    check 'Apps of the runtime of Agentuity' tests/agentuity.sh
     check 'MCP, by its official clients' over_each_store tests/mcp.sh
     check 'Tools, by the libraries of model providers' tests/tool-definitions.sh
 }
-suites_of_clients() {
+other_suites() {
     check 'Shell and Python of the documents' over_each_store tests/documents.sh
     check 'Conversations by the clients of OpenAI' over_each_store tests/openai.sh
     check 'The double of a model provider, by the clients of OpenAI and Anthropic' tests/upstream.sh
-    check 'Apps of the runtime of Agentuity' tests/agentuity.sh
     check 'Odd requests' over_each_store tests/schemathesis.sh
     check 'The Python package' tests/python.sh
     check 'Stores of frameworks in Python' tests/python-adapters.sh
-    check 'Streams of events by a library' over_each_store tests/event-stream.sh
-    check 'Signatures of webhooks, by others' over_each_store tests/webhooks.sh
 }
 
 if [ "$form" = suites ]; then

@@ -319,9 +319,11 @@ test("an id that cannot be one is refused", async () => {
 });
 
 test("the time left follows the reads of other clients, and looking at it is no use", async () => {
-  const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: "5" });
-  const id = await newThread(brief, { state: { a: 1 } });
+  const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: "6" });
+  const id = await newThread(brief);
   const page = await openConsole(brief, pageOf(id, "state"));
+  // opening a page may take as long as the thread lives
+  await api(brief, "PUT", `/v1/threads/${id}/state/a`, "1");
   await line(page, '"a"').waitFor();
   const left = page.locator(".facts div", { hasText: "Time left" }).locator("dd");
 
@@ -364,9 +366,11 @@ test("a long owner is folded, and copied whole", async () => {
 });
 
 test("a thread that ends by itself is said to have ended", async () => {
-  const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: "3" });
-  const id = await newThread(brief, { state: { a: 1 } });
+  const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: "6" });
+  const id = await newThread(brief);
   const page = await openConsole(brief, pageOf(id, "state"));
+  // opening a page may take as long as the thread lives
+  await api(brief, "PUT", `/v1/threads/${id}/state/a`, "1");
   await line(page, '"a"').waitFor();
 
   await page.getByText("This thread has ended: expired.").waitFor();
