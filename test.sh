@@ -55,17 +55,25 @@ outcome_of() {
     return "$status"
 }
 
+# both LOG FIRST SECOND: runs two commands at once, and tells at the end what the first one printed. Fails if either fails.
+# shellcheck disable=SC2086 # they are words
+both() {
+    log=$1
+    $2 >"$log" 2>&1 &
+    first=$!
+    failed=0
+    ($3) || failed=1
+    outcome_of "$first" "$log" || failed=1
+    return "$failed"
+}
+
 # Runs a script over both stores at once: each of the two hardly keeps one core busy.
 over_each_store() {
-    log=target/${1##*/}.memory.log
-    "$1" memory >"$log" 2>&1 &
-    other=$!
-    status=0
-    "$1" redis || status=1
+    both "target/${1##*/}.memory.log" "over_the_embedded_store $1" "$1 redis"
+}
+over_the_embedded_store() {
     printf '    the embedded store:\n'
-    wait "$other" || status=1
-    cat "$log"
-    return "$status"
+    "$1" memory
 }
 
 # Builds cargo-deny, once: no package has it. It is not optimized, as it has little to do.
@@ -208,13 +216,7 @@ finish() {
 suites() {
     # its pages hardly depend on the store: the other one is for the long form
     check 'The console in a browser' env STORES=redis tests/console.sh
-    log=target/suites.log
-    other_suites >"$log" 2>&1 &
-    others=$!
-    status=0
-    (suites_of_pages) || status=1
-    outcome_of "$others" "$log" || status=1
-    [ "$status" = 0 ] || fail 'Suites FAILED: see above'
+    both target/suites.log other_suites suites_of_pages || fail 'Suites FAILED: see above'
 }
 suites_of_pages() {
     check 'Page of the API in a browser' tests/docs-page.sh
