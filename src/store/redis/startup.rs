@@ -64,7 +64,9 @@ fn replicas(info: &str) -> u16 {
 
 /// By the address of one server, the others of a cluster would never be asked.
 fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
-    if field(info, "redis_mode") == Some("sentinel") {
+    // Valkey has no `redis_mode`
+    let mode = field(info, "redis_mode").or_else(|| field(info, "server_mode"));
+    if mode == Some("sentinel") {
         return Err(refused(
             "this is a sentinel; its address must begin with redis+sentinel://".into(),
         ));
@@ -157,12 +159,17 @@ mod tests {
 
     #[test]
     fn a_sentinel_is_refused_as_a_server() {
-        let refused = check_mode("redis_mode:sentinel\r\n", false).unwrap_err();
+        for info in [
+            "redis_mode:sentinel\r\n",
+            "redis_version:7.2.4\r\nserver_mode:sentinel\r\n",
+        ] {
+            let refused = check_mode(info, false).unwrap_err();
 
-        let StoreError::Unavailable(why) = refused else {
-            panic!("{refused}");
-        };
-        assert!(why.to_string().contains("redis+sentinel://"), "{why}");
+            let StoreError::Unavailable(why) = refused else {
+                panic!("{refused}");
+            };
+            assert!(why.to_string().contains("redis+sentinel://"), "{why}");
+        }
     }
 
     #[test]

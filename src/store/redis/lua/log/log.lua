@@ -7,6 +7,14 @@ local NO_LIFE = '\0\0\0\0\0\0\0\0'
 -- The trace of the request that a script is called for, as `traceparent`, or nothing. Scripts that log for requests set it.
 local trace = ''
 
+-- The position of the next entry of a log by a clock that tests have put ahead. `XADD` has `MS-*` since Redis 7 only.
+local function next_position(log, ahead)
+  local last = call('EXISTS', log) == 1 and call('XINFO', 'STREAM', log)[8] or '0-0'
+  local ms, number = string.match(last, '^(%d+)-(%d+)$')
+  local at = math.max(now(ahead), tonumber(ms))
+  return fmt('%.0f-%.0f', at, at == tonumber(ms) and number + 1 or 0)
+end
+
 -- An entry: `e`, the type, flags, time, version, sequence, life and thread; `k`, names of keys, or other data of the
 -- type. The last is the text of the scope, if it has no thread. Of a fork `k` has id and version of the source.
 -- The name of the second field goes on with the trace of the request, if it has one. Versions that know no traces do not look
@@ -16,8 +24,7 @@ local trace = ''
 -- Returns the time of its place in the log, which does not go back when the clock does.
 local function log_event(log, kind, flags, time, version, sequence, life, id, more, ahead)
   local is_of_time = kind == DESTROYED and (flags == EXPIRED or flags == LOST)
-  local wanted = ahead == 0 and '*' or fmt('%.0f-*', now(ahead))
-  local position = call('XADD', log, wanted,
+  local position = call('XADD', log, ahead == 0 and '*' or next_position(log, ahead),
     'e', pack('>BBI6I6I4c8', kind, flags, time, version, sequence, life) .. id, is_of_time and 'k' or 'k' .. trace, more)
   return tonumber(string.match(position, '^%d+'))
 end
