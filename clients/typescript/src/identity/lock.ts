@@ -9,3 +9,9 @@ export function acquire(manager: LockManager, name: string, signal: AbortSignal)
     manager.request(name, { signal }, () => new Promise<void>((release) => resolve(release))).catch(reject);
   });
 }
+
+/** Runs `act` while no other tab moves its thread. The event of a rotation may overtake the response that sets the cookie. */
+export async function withRotationLock<T>(act: () => Promise<T>): Promise<T> {
+  const release = locks && (await acquire(locks, "threadkeep rotation", AbortSignal.timeout(10_000)).catch(() => {}));
+  return act().finally(release || undefined);
+}

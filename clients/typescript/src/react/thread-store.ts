@@ -1,4 +1,5 @@
 import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError } from "../http/errors.js";
+import { withRotationLock } from "../identity/lock.js";
 import { internalsOf } from "../internals.js";
 import { encode } from "../thread/encode.js";
 import { Queue } from "../thread/queue.js";
@@ -227,7 +228,7 @@ export class ThreadStore {
         return;
       case "thread.rotated":
         // another tab may have moved the thread that the cookie names
-        if (this.#thread.id === event.threadId) await this.#thread.info().catch(() => {});
+        if (this.#thread.id === event.threadId) await withRotationLock(() => this.#thread.info()).catch(() => {});
         if (this.#thread.id !== event.newThreadId) this.#end();
         return;
       case "thread.destroyed":

@@ -3,6 +3,7 @@ import { camel } from "../http/camel.js";
 import { NotFoundError } from "../http/errors.js";
 import { exactIntegers, integer } from "../http/integers.js";
 import type { Sending } from "../http/send.js";
+import { withRotationLock } from "../identity/lock.js";
 import type { Operation, OperationResult } from "../types/operation.js";
 import type { WriteOptions } from "../types/options.js";
 import type { Receipt, ThreadInfo } from "../types/receipt.js";
@@ -179,7 +180,8 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
     },
 
     async rotate(o) {
-      const info = camel<ThreadInfo>((await calls.write("POST", "/rotate", { names: "fresh" }, o)).body);
+      const rotated = await withRotationLock(() => calls.write("POST", "/rotate", { names: "fresh" }, o));
+      const info = camel<ThreadInfo>(rotated.body);
       if (info.signedId) identity.move(info.signedId);
       return info;
     },
