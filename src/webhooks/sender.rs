@@ -190,7 +190,8 @@ mod tests {
 
         assert_eq!(send(&sender, &url).await, Err(SendError::Timeout));
         let closed = "http://127.0.0.1:1/";
-        assert_eq!(send(&sender, closed).await, Err(SendError::Connect));
+        let patient = Sender::new(true);
+        assert_eq!(send(&patient, closed).await, Err(SendError::Connect));
     }
 
     #[tokio::test]

@@ -8,7 +8,9 @@ use threadkeep::domain::Access;
 use futures_util::future::join_all;
 use threadkeep::store::{Clock, Listing, ScopeEnd};
 
-use crate::conformance::room::{Room, Subject, confirmed_on, once, redis_on, set};
+use crate::conformance::room::{
+    Room, Subject, confirmed_on, confirmed_within, once, redis_on, set,
+};
 use crate::support::proxy::Mode;
 use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;
@@ -84,30 +86,23 @@ async fn what_changes_nothing_is_confirmed_by_something_that_is_written() {
 
 #[tokio::test]
 async fn without_it_nothing_is_written() {
-    let redis = Arc::new(RedisServer::start_with(&[
-        "--repl-ping-replica-period",
-        "3600",
-    ]));
-    let port = redis.port().to_string();
-    // or no stream is written for
-    let _replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
-    until(async || redis.call(&["INFO", "replication"]).contains("online")).await;
+    let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
-    let written = || redis.call(&["INFO", "replication"]);
-    let offset = || {
-        let written = written();
-        let line = written
+    // not the offset of the stream to replicas: Redis 6.2 sends them an empty transaction for a script that changes nothing
+    let changes = || {
+        let info = redis.call(&["INFO", "persistence"]);
+        let line = info
             .lines()
-            .find(|line| line.starts_with("master_repl_offset"));
+            .find(|line| line.starts_with("rdb_changes_since_last_save"));
         line.unwrap().to_owned()
     };
     let before = std::cell::RefCell::new(String::new());
 
     change_nothing(&room, &thread, |what| {
-        let offset = offset();
-        let before = before.replace(offset.clone());
-        assert!(what == "nothing yet" || before == offset, "{what}");
+        let changes = changes();
+        let before = before.replace(changes.clone());
+        assert!(what == "nothing yet" || before == changes, "{what}");
     })
     .await;
 }
@@ -146,12 +141,15 @@ async fn what_is_written_for_it_leaves_no_trace() {
 
 /// As many writes as there are permits, each in a WAIT that no replica ends.
 const WAITING: usize = 15;
-const SOON: Duration = Duration::from_secs(10);
+/// How long those may take.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// A small part of that, and far more than a busy machine needs to end connections and to write once.
+const SOON: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn callers_that_leave_delay_no_other() {
     let servers = Arc::new(Replicated::start());
-    let room = confirmed_on(Arc::clone(&servers)).await;
+    let room = confirmed_within(PATIENCE, Arc::clone(&servers)).await;
     let threads: Vec<_> = (0..WAITING).map(|_| room.subject()).collect();
     let last = room.subject();
     let sets = [set("k", "1")];
@@ -173,7 +171,7 @@ async fn callers_that_leave_delay_no_other() {
         () = async { until(is_written).await; until(|| is_blocked(1)).await } => {}
     }
 
-    // and not after the 26 s of the WAITs of those that left
+    // and not after the 210 s of the WAITs of those that left
     assert!(left.elapsed() < SOON, "{:?}", left.elapsed());
 }
 

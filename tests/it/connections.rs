@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use threadkeep::store::{Backend as _, Clock, RedisSettings, RedisStore, StoreError};
@@ -16,8 +16,18 @@ use crate::support::server::{Backend, Server};
 const PASSWORD: &str = "p@ss:w/rd%";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
 
-/// The rights that docs/redis.md gives a user.
-const RIGHTS: [&str; 6] = ["~it-*", "+@all", "-@admin", "-@dangerous", "+info", "+role"];
+/// The rights that docs/redis.md gives a user, under the prefixes of tests.
+static RIGHTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let page = include_str!("../../docs/redis.md");
+    let line = page.lines().find(|line| line.starts_with("ACL SETUSER"));
+    let (_, rights) = line.unwrap().split_once(">PASSWORD ").unwrap();
+    let rights = rights.split(' ').map(|right| match right {
+        "~tk:*" => "~it-*",
+        "&tk:*" => "&it-*",
+        _ => right,
+    });
+    rights.collect()
+});
 
 async fn connect(url: &str, key_prefix: &str) -> Result<RedisStore, StoreError> {
     let settings = RedisSettings {

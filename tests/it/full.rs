@@ -42,9 +42,9 @@ async fn threads_are_ended_and_what_is_over_is_deleted() {
     }
     let start = vec![Position::default(); usize::from(room.backend.buckets())];
     room.backend.open_ledger(CONSUMER, &start).await.unwrap();
-    room.advance(used.policy.ttl - SECOND);
+    room.advance(used.policy.ttl - 60 * SECOND);
     assert!(used.exists().await);
-    room.advance(10 * SECOND);
+    room.advance(70 * SECOND);
     fill(&mut redis.connection());
     let refused = room.store.write(&used.id, &used.blank()).await;
     assert!(refused.is_err());

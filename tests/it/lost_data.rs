@@ -46,6 +46,7 @@ async fn a_copy_follows_no_write_to_another_content_of_its_version() {
     let key_prefix = unique_prefix();
     let settings = || RedisSettings {
         key_prefix: key_prefix.clone(),
+        timeout: Duration::from_secs(60),
         ..RedisSettings::new(redis.url())
     };
     let connect = || RedisStore::connect(settings(), Clock::system());

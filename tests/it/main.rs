@@ -45,4 +45,6 @@ mod slots;
 #[cfg(feature = "otel")]
 mod spans;
 mod support;
+#[cfg(feature = "redis")]
+mod versions;
 mod webhooks;

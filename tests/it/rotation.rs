@@ -198,7 +198,7 @@ async fn converse(fleet: &Fleet, keeps: Keeps, is_over: &AtomicBool, done: &Atom
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_documented_order_loses_no_conversation() {
-    let fleet = Fleet::start(1);
+    let fleet = Fleet::start(5);
     let load = Load::start(&fleet);
     load.go_on().await;
 
@@ -224,7 +224,7 @@ async fn the_documented_order_loses_no_conversation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_signs_before_all_replicas_have_it_loses_no_conversation() {
-    let fleet = Fleet::start(1);
+    let fleet = Fleet::start(5);
     let load = Load::start(&fleet);
     load.go_on().await;
 
@@ -280,7 +280,7 @@ async fn a_fleet_that_was_stopped_goes_on_with_the_key_that_was_in_use() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_says_nothing_of_its_keys_holds_a_new_one_back() {
-    let fleet = Fleet::start(1);
+    let fleet = Fleet::start(5);
     let replica = fleet.replicas[0].read().await;
     let settings = replica.as_ref().unwrap().settings();
     drop(replica);

@@ -597,13 +597,13 @@ async fn keep_entries(room: &Room, name: &str) {
     space.set_default(seconds(60)).await;
     for key in ["a", "b", "c", "d"] {
         space.put(key, "1").await;
-        space.put_for(key, "22", seconds(10)).await;
+        space.put_for(key, "22", seconds(100)).await;
     }
-    room.advance(Duration::from_secs(6));
+    room.advance(Duration::from_secs(60));
     assert!(space.read("a", Reading::Use).await.is_some());
     assert!(space.get("b").await.is_some());
     assert!(space.delete("b").await);
-    room.advance(Duration::from_secs(6));
+    room.advance(Duration::from_secs(60));
     assert_eq!(space.keys("", 10).await, ["a"]);
     assert_eq!(space.counts().await, (1, 2));
     space.put("c", "1").await;

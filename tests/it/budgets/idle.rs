@@ -18,7 +18,7 @@ const BODY_BYTES: usize = 900_000;
 /// Bytes that such a connection may keep.
 const CONNECTION_BYTES: u64 = 65_536;
 /// How long freed memory may take to go back: the allocator keeps it for 10 s, in case it is needed again.
-const WAIT_LIMIT: Duration = Duration::from_secs(60);
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
 /// The state of a thread. Values of many sizes lie in many blocks of the allocator.
 fn state(thread: usize) -> String {

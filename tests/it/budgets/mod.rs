@@ -23,7 +23,7 @@ use crate::support::server::{Backend, Builder, Server};
 
 /// The address space of a server under attack.
 const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
-/// How long another client may wait for `/healthz` meanwhile, on half a core and without optimization.
+/// CPU time that a server without optimization may spend while another client waits for `/healthz`.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MB: u64 = 1_000_000;
 
@@ -40,7 +40,7 @@ async fn await_resident(server: &Server, most_bytes: u64) {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    let is_given_back = timeout(Duration::from_secs(20), given_back).await.is_ok();
+    let is_given_back = timeout(Duration::from_secs(120), given_back).await.is_ok();
     assert!(
         is_given_back,
         "{} bytes are in use",

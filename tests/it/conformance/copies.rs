@@ -496,7 +496,8 @@ async fn many_elements_are_added_at_once(room: Room) {
 
     assert_eq!(saved, WITH_OTHERS);
     assert_eq!(state(&thread).await, format!(r#"{{"a":[0.0,7,{many}]}}"#));
-    assert!(taken < Duration::from_secs(5), "{taken:?}");
+    // by comparing each element with each other, it would be hours
+    assert!(taken < Duration::from_secs(100), "{taken:?}");
 }
 
 over_every_store! {

@@ -208,12 +208,13 @@ async fn a_large_thread_is_moved_whole(room: Room) {
 async fn an_export_is_no_use_and_shows_no_thread_of_others(room: Room) {
     let thread = filled(&room).await;
     let before = thread.thread().await.unwrap();
-    room.advance(SECOND);
+    room.advance(100 * SECOND);
 
     let image = export(&thread, &room).await.unwrap();
 
+    // Redis works an end out from two of its clocks, between which it may pause
     let moved_ms = image.thread.expires_ms.abs_diff(before.expires_ms);
-    assert!(moved_ms < 500, "{moved_ms}");
+    assert!(moved_ms < 50_000, "{moved_ms}");
     assert_eq!(without_end(image.thread), without_end(before));
     let other = Owner::new("another").unwrap();
     for (access, refusal) in [

@@ -31,7 +31,7 @@ use super::room::{Room, json};
 
 pub(super) const LEASE: Duration = Duration::from_secs(15);
 /// Longer than any answer takes here, also on half a core.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A model that counts: it calls `kv_increment` until its prompt has that many results, and then answers.
 #[derive(Debug, Default)]

@@ -51,7 +51,7 @@ pub(crate) struct Room {
 
 /// How long a call may take: longer than any test has to wait.
 #[cfg(feature = "redis")]
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a store is, held for as long as it is there.
 #[cfg(feature = "redis")]
@@ -104,6 +104,7 @@ pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
 pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
     let settings = RedisSettings {
         key_prefix: key_prefix.into(),
+        timeout: PATIENCE,
         ..RedisSettings::new(url)
     };
     let clock = Clock::system();
@@ -150,10 +151,16 @@ pub(crate) async fn confirmed() -> Room {
 /// The same on that server.
 #[cfg(feature = "redis")]
 pub(crate) async fn confirmed_on(servers: Arc<Replicated>) -> Room {
+    confirmed_within(PATIENCE, servers).await
+}
+
+/// The same, where calls may take so long.
+#[cfg(feature = "redis")]
+pub(crate) async fn confirmed_within(timeout: Duration, servers: Arc<Replicated>) -> Room {
     let deployment = Deployment {
         url: servers.master.url(),
         wait_replicas: 1,
-        timeout: PATIENCE,
+        timeout,
         _servers: servers,
     };
     redis_keeping(deployment, Clock::system(), Retention::DEFAULT).await
@@ -292,7 +299,7 @@ impl Room {
     /// Does something with each of these numbers, however slow the machine is in hardly any time by the
     /// room's clock, which has to be ahead.
     pub(crate) async fn for_each_at_one_time(&self, numbers: Range<u64>, act: impl AsyncFn(u64)) {
-        const AT_A_TIME: u64 = 2_048;
+        const AT_A_TIME: u64 = 256;
         for first in numbers.clone().step_by(AT_A_TIME as usize) {
             let start = Instant::now();
             stream::iter(first..numbers.end.min(first + AT_A_TIME))

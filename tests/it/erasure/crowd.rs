@@ -15,7 +15,7 @@ use crate::support::server::{API_SECRET, Backend, Server};
 const THREADS: usize = 1_000;
 const WRITERS: usize = 16;
 /// For up to a thousand threads each.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(600);
 
 fn threads() -> usize {
     let number = std::env::var("TEST_ERASED_THREADS").ok();

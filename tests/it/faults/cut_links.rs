@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::{OwnThread, address, distinct_numbers, servers, threads, url};
+use super::{OwnThread, PATIENCE, address, distinct_numbers, servers, threads, url};
 use crate::support::proxy::Proxy;
 use crate::support::redis;
 
@@ -49,12 +49,13 @@ async fn retried_pushes_are_all_there_once_though_links_are_cut() {
             push_until_done(&threads, writer, number, &seen).await;
         }
     }));
-    timeout(Duration::from_secs(120), all).await.unwrap();
+    timeout(Duration::from_secs(1_200), all).await.unwrap();
 
     // the others may still be without their Redis since the last cut
     let never_cut = servers[0]
         .settings()
         .set("THREADKEEP_REDIS_URL", url(address(&redis)))
+        .set("THREADKEEP_STORE_TIMEOUT_MS", PATIENCE.as_millis())
         .start();
     let direct = super::threads_of(&threads[0].id, &[never_cut.address()]);
     let found = distinct_numbers(&direct[0], "messages").await;

@@ -11,10 +11,11 @@ use tokio::time::sleep;
 use threadkeep::domain::{EventKind, Position, ThreadId};
 use threadkeep::store::{Archives, Clock, EventLog, RedisSettings, RedisStore};
 
+use super::{TIMEOUT, builder_within};
 use crate::support::client::{Client, new_id};
 use crate::support::receiver::Receiver;
 use crate::support::redis::{DURABLE, RedisServer};
-use crate::support::server::{API_SECRET, Backend, Builder, Server};
+use crate::support::server::{API_SECRET, Builder, Server};
 
 const THREADS: usize = 5_000;
 const WRITERS: usize = 20;
@@ -25,7 +26,7 @@ const TROUBLE: Duration = Duration::from_secs(20);
 const KILLS: usize = 10;
 const TTL_SECONDS: u64 = 2;
 /// How long the last ends may take after that, on a busy machine.
-const WAIT_LIMIT: Duration = Duration::from_secs(120);
+const WAIT_LIMIT: Duration = Duration::from_secs(600);
 const PREFIX: &str = "ends";
 const HOOK: &str = "/hook";
 
@@ -38,8 +39,7 @@ struct Replicas {
 
 impl Replicas {
     fn start(redis: &RedisServer) -> Arc<Self> {
-        let settings = Server::builder(Backend::Memory)
-            .redis(&redis.url())
+        let settings = builder_within(TIMEOUT, &redis.url())
             .set("THREADKEEP_KEY_PREFIX", PREFIX)
             .set("THREADKEEP_THREAD_TTL_SECONDS", TTL_SECONDS)
             .set("THREADKEEP_WEBHOOK_ALLOW_PRIVATE", true)

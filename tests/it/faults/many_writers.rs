@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::join_all;
 
-use super::{distinct_numbers, servers, threads};
+use super::{PATIENCE, distinct_numbers, servers_within, threads};
 use crate::support::redis;
 
 const MESSAGES: u64 = 10_000;
@@ -13,7 +13,8 @@ const WRITERS: usize = 64;
 #[tokio::test]
 async fn ten_thousand_pushes_by_64_writers_over_3_servers_are_all_there() {
     let redis = redis::shared();
-    let servers = servers(&[redis.url(), redis.url(), redis.url()]);
+    let urls = [redis.url(), redis.url(), redis.url()];
+    let servers = servers_within(PATIENCE, &urls, 0);
     let addresses: Vec<_> = servers.iter().map(super::Server::address).collect();
     let threads = threads(&addresses);
     let next = AtomicU64::new(0);

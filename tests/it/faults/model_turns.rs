@@ -6,9 +6,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
+use super::{TIMEOUT, builder_within};
 use crate::support::client::new_id;
 use crate::support::redis::{DURABLE, RedisServer};
-use crate::support::server::{API_SECRET, Backend, Server};
+use crate::support::server::API_SECRET;
 use crate::support::until;
 use crate::support::upstream::{Reply, Upstream};
 
@@ -19,8 +20,7 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
     for is_killed in [false, true] {
         let redis = Arc::new(RedisServer::start_with(&DURABLE));
         let upstream = Upstream::start().await;
-        let server = Server::builder(Backend::Memory)
-            .redis(&redis.url())
+        let server = builder_within(TIMEOUT, &redis.url())
             .set(
                 "THREADKEEP_UPSTREAMS",
                 format!("main openai-chat {}", upstream.url()),
@@ -77,10 +77,9 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
             "/v1/conversations/{}/items?limit=100",
             id.replace("thrd_", "conv_")
         );
-        let items = ask(Method::GET, &format!("/openai{path}"))
-            .ok()
-            .await
-            .json();
+        let items = || ask(Method::GET, &format!("/openai{path}")).send();
+        until(async || items().await.status == 200).await;
+        let items = items().await.json();
         assert_eq!(items["data"].as_array().unwrap().len(), STEPS + 2);
         assert_eq!(upstream.faults(), [""; 0]);
     }

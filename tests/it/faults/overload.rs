@@ -15,6 +15,7 @@ use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store, StoreEr
 
 use super::{address, url};
 use crate::support::redis::RedisServer;
+use crate::support::unless_paused;
 
 /// The delay of each reply. With the maximum of calls in flight, that makes at most 200 calls a second.
 const LATENESS: Duration = Duration::from_millis(20);
@@ -63,6 +64,10 @@ async fn hand_on(client: TcpStream, server: SocketAddr) {
 
 #[tokio::test]
 async fn a_redis_that_gets_too_much_does_what_it_can_and_keeps_its_connection() {
+    unless_paused(Duration::from_millis(100), overload).await;
+}
+
+async fn overload() {
     let redis = RedisServer::start();
     let (link, connections) = late_link(address(&redis)).await;
     let settings = RedisSettings {

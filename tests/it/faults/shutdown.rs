@@ -32,7 +32,7 @@ async fn a_request_that_runs_at_sigterm_is_finished() {
     let proxy = Proxy::start(address(&redis));
     let server = Server::builder(Backend::Memory)
         .redis(&url(proxy.address()))
-        .set("THREADKEEP_STORE_TIMEOUT_MS", 20_000)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 60_000)
         .start();
     let address = server.address();
     let thread = server.client().thread();

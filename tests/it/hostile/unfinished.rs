@@ -12,7 +12,7 @@ use super::verdict::shortened;
 
 /// The time that a head (5 s), a stalled body (10 s) or an idle connection (20 s) may take, with 5 s until the
 /// client has gone, and what a busy machine may add.
-const WAIT_LIMIT: Duration = Duration::from_secs(50);
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
 /// The bytes sent before the client falls silent, and the statuses allowed in the answer; none of them: the server
 /// may just close the connection.

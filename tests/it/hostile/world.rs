@@ -86,7 +86,7 @@ impl Made {
             };
             let endpoint = json!({"url": LOOPBACK_URL, "events": ["thread.destroyed"]});
             let scope = json!({"scope": format!("session:by-url-{place}")});
-            let ttl = json!({"ttl_seconds": 60});
+            let ttl = json!({"ttl_seconds": 3_600});
             made.webhooks
                 .push(make("/v1/webhooks", endpoint, "id").await?);
             made.handles

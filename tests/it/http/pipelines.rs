@@ -125,14 +125,17 @@ async fn put_of(server: &Server, space: &str) -> Duration {
 }
 
 async fn blank_lines_in_a_body_cost_as_much_as_other_bytes(server: &Server) {
-    let spaces = put_of(server, " ").await;
-    let mut newlines = Duration::MAX;
-    // the best of several: the machine may be busy
-    for _ in 0..3 {
-        newlines = newlines.min(put_of(server, "\n").await);
+    // a machine that pauses, or does other work, spoils some of these, and blank lines that cost more spoil all
+    let mut all = Vec::new();
+    for _ in 0..20 {
+        let spaces = put_of(server, " ").await;
+        let newlines = put_of(server, "\n").await;
+        if newlines < 5 * spaces + Duration::from_millis(300) {
+            return;
+        }
+        all.push((newlines, spaces));
     }
-    let most = 5 * spaces + Duration::from_millis(300);
-    assert!(newlines < most, "{newlines:?} of {most:?}");
+    panic!("{all:?}");
 }
 
 async fn a_request_to_upgrade_that_is_not_granted_gets_a_body_that_ends(server: &Server) {

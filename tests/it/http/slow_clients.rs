@@ -10,9 +10,12 @@ use tokio::time::{sleep, timeout};
 use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// The time limit of a head, with the slack of a busy machine.
+/// The time limit of a head.
 const HEAD: Duration = Duration::from_secs(5);
-const SLACK: Duration = Duration::from_secs(4);
+/// Maximum time, on a busy machine, of an action that the server takes after a few seconds.
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
+/// How long a body may stand still.
+const SILENCE: Duration = Duration::from_secs(10);
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 
 fn start() -> Server {
@@ -25,10 +28,10 @@ async fn connect(server: &Server) -> TcpStream {
     TcpStream::connect(server.address()).await.unwrap()
 }
 
-/// Expects the connection to be closed after that time, and gives what came before.
-async fn closed_after(stream: &mut TcpStream, least: Duration, most: Duration) -> String {
-    let (start, mut rest) = (Instant::now(), Vec::new());
-    let read = timeout(most + SLACK, stream.read_to_end(&mut rest)).await;
+/// Expects the connection to be closed after that time at least since `start`, and gives what came before.
+async fn closed_after(stream: &mut TcpStream, start: Instant, least: Duration) -> String {
+    let mut rest = Vec::new();
+    let read = timeout(WAIT_LIMIT, stream.read_to_end(&mut rest)).await;
     // an end by a reset is an end
     drop(read.expect("the server should close the connection"));
     let took = start.elapsed();
@@ -39,13 +42,14 @@ async fn closed_after(stream: &mut TcpStream, least: Duration, most: Duration) -
 #[tokio::test]
 async fn a_first_head_that_does_not_end_is_given_up() {
     let server = start();
+    let start = Instant::now();
     let mut stream = connect(&server).await;
     stream
         .write_all(b"GET /healthz HTTP/1.1\r\nhost:")
         .await
         .unwrap();
 
-    let answer = closed_after(&mut stream, HEAD / 2, HEAD).await;
+    let answer = closed_after(&mut stream, start, HEAD / 2).await;
 
     assert_eq!(raw::status(&answer), 408, "{answer}");
 }
@@ -53,12 +57,12 @@ async fn a_first_head_that_does_not_end_is_given_up() {
 #[tokio::test]
 async fn a_later_head_that_comes_byte_by_byte_is_given_up() {
     let server = start();
+    let start = Instant::now();
     let mut stream = connect(&server).await;
     stream.write_all(GET.as_bytes()).await.unwrap();
     let answer = raw::read_response(&mut stream).await;
     assert_eq!(raw::status(&answer), 200);
     let (mut reader, mut writer) = stream.into_split();
-    let start = Instant::now();
     let dripping = async {
         let head = "GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: ".bytes();
         for byte in head.chain(std::iter::repeat(b'x')) {
@@ -73,7 +77,7 @@ async fn a_later_head_that_comes_byte_by_byte_is_given_up() {
     tokio::select! {
         () = dripping => {}
         read = reader.read_to_end(&mut rest) => drop(read),
-        () = sleep(HEAD + SLACK) => panic!("it waits for more"),
+        () = sleep(WAIT_LIMIT) => panic!("it waits for more"),
     }
 
     assert!(start.elapsed() >= HEAD / 2, "{:?}", start.elapsed());
@@ -92,17 +96,18 @@ async fn a_part_of_a_head_behind_a_request_is_given_up() {
     assert_eq!(raw::status(&answer), 200);
 
     // and then the server waits as long for the client to go
-    closed_after(&mut stream, Duration::ZERO, 2 * HEAD).await;
+    closed_after(&mut stream, Instant::now(), Duration::ZERO).await;
 }
 
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
     let server = start();
     let mut stream = connect(&server).await;
+    let start = Instant::now();
     stream.write_all(GET.as_bytes()).await.unwrap();
     raw::read_response(&mut stream).await;
 
-    let rest = closed_after(&mut stream, Duration::from_millis(500), 2 * HEAD).await;
+    let rest = closed_after(&mut stream, start, Duration::from_millis(500)).await;
 
     assert_eq!(rest, "");
 }
@@ -119,24 +124,32 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
         .write_all(format!("{}12345", put("state/k")).as_bytes())
         .await
         .unwrap();
-    let mut slow = connect(&server).await;
-    // a reused connection
-    slow.write_all(GET.as_bytes()).await.unwrap();
-    raw::read_response(&mut slow).await;
-    slow.write_all(put("state/k").as_bytes()).await.unwrap();
-
-    let start = Instant::now();
+    // longer than a head may take, and at each byte shorter than a body may stand still; again, if the machine paused
     for _ in 0..10 {
-        slow.write_all(b"1").await.unwrap();
-        sleep(Duration::from_millis(700)).await;
+        let mut slow = connect(&server).await;
+        // a reused connection
+        slow.write_all(GET.as_bytes()).await.unwrap();
+        raw::read_response(&mut slow).await;
+        let (begun, mut longest) = (Instant::now(), Duration::ZERO);
+        let mut last = begun;
+        slow.write_all(put("state/k").as_bytes()).await.unwrap();
+        for _ in 0..10 {
+            sleep(Duration::from_millis(700)).await;
+            // one that has been given up is seen by its answer
+            drop(slow.write_all(b"1").await);
+            longest = longest.max(last.elapsed());
+            last = Instant::now();
+        }
+        let done = raw::read_response(&mut slow).await;
+        if longest.max(last.elapsed()) > SILENCE / 2 || begun.elapsed() > 2 * SILENCE {
+            continue;
+        }
+        assert_eq!(raw::status(&done), 200, "{done}");
+        let refused = raw::read_response(&mut still).await;
+        assert_eq!(raw::status(&refused), 400, "{refused}");
+        return;
     }
-    let done = raw::read_response(&mut slow).await;
-    let refused = raw::read_response(&mut still).await;
-
-    assert_eq!(raw::status(&done), 200, "{done}");
-    assert_eq!(raw::status(&refused), 400, "{refused}");
-    let took = start.elapsed();
-    assert!(took < Duration::from_secs(10) + SLACK, "{took:?}");
+    panic!("the machine paused each time");
 }
 
 #[tokio::test]
@@ -150,7 +163,7 @@ async fn a_connection_whose_chunked_body_does_not_end_is_closed_after_the_answer
         let answer = raw::read_response(&mut stream).await;
         assert_eq!(raw::status(&answer), status, "{answer}");
 
-        closed_after(&mut stream, Duration::ZERO, 2 * HEAD).await;
+        closed_after(&mut stream, Instant::now(), Duration::ZERO).await;
     }
 }
 
@@ -196,7 +209,7 @@ async fn a_connection_is_watched_again_when_its_stream_has_ended() {
 
     stream.write_all(b"GET /hea").await.unwrap();
 
-    closed_after(&mut stream, Duration::ZERO, 2 * HEAD).await;
+    closed_after(&mut stream, Instant::now(), Duration::ZERO).await;
 }
 
 #[tokio::test]
@@ -226,7 +239,7 @@ async fn a_stream_of_events_may_be_silent_for_as_long_as_it_likes() {
             seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
         }
     };
-    timeout(2 * HEAD, told).await.expect("an event");
+    timeout(WAIT_LIMIT, told).await.expect("an event");
 }
 
 #[tokio::test]
@@ -241,6 +254,7 @@ async fn connections_past_the_most_wait_for_their_turn() {
     let mut second = connect(&server).await;
     second.write_all(GET.as_bytes()).await.unwrap();
     let mut byte = [0];
+    // a server that serves it at once most likely does so within that time
     let early = timeout(Duration::from_secs(1), second.peek(&mut byte)).await;
     assert!(early.is_err(), "{early:?}");
 

@@ -1,6 +1,6 @@
 //! The thread itself: making, changing and destroying it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -70,16 +70,23 @@ async fn a_peek_is_no_use(server: &Server) {
     let before = end("peek=true").await;
     // a read moves the end unless another one did within the last second
     until(async || end("peek=false").await > before).await;
-    let moved = end("peek=true").await;
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
-    assert!((end("peek=true").await - moved).abs() < Duration::from_millis(10));
+    // by then, a peek that is a use would move it again; an end that is worked out on a busy machine may be off, but
+    // not each time
+    until(async || {
+        let moved = end("peek=true").await;
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        (end("peek=true").await - moved).abs() < Duration::from_millis(10)
+    })
+    .await;
     assert_eq!(peek("peek=1").await.status, 400);
     assert_eq!(peek("peek=false&peek=true").await.status, 400);
 
-    let by_itself = client.get("/v1/threads/current?peek=true");
-    let by_itself = by_itself.header("x-thread-id", &thread.signed);
-    let by_itself = by_itself.ok().await.json();
-    assert_eq!(by_itself, peek("peek=true").await.json());
+    until(async || {
+        let by_itself = client.get("/v1/threads/current?peek=true");
+        let by_itself = by_itself.header("x-thread-id", &thread.signed);
+        by_itself.ok().await.json() == peek("peek=true").await.json()
+    })
+    .await;
 }
 
 async fn times_are_utc_and_in_order(server: &Server) {
@@ -538,13 +545,19 @@ async fn an_id_lives_again_when_its_tombstone_is_gone(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_TOMBSTONE_SECONDS", 1)
         .start();
-    let thread = server.client().thread();
-    let first = thread.put("state/k", "1").ok().await;
-    thread.delete("").ok().await;
-    thread
-        .put("state/k", "2")
-        .refused(410, "thread_destroyed")
-        .await;
+    // again, if the machine was so slow that the tombstone may be gone at the first write after it
+    let (thread, first) = loop {
+        let thread = server.client().thread();
+        let first = thread.put("state/k", "1").ok().await;
+        let start = Instant::now();
+        thread.delete("").ok().await;
+        let late = thread.put("state/k", "2").send().await;
+        if late.status == 200 && start.elapsed() >= Duration::from_secs(1) {
+            continue;
+        }
+        late.problem(410, "thread_destroyed");
+        break (thread, first);
+    };
 
     until(|| async { thread.put("state/k", "3").send().await.status == 200 }).await;
 

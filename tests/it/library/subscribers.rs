@@ -1,7 +1,7 @@
 //! Subscribers of an app, which get the events of all threads and all replicas.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -106,14 +106,20 @@ async fn replicas_of_a_group_handle_each_event_once(room: Room) {
         Replica::start(&room, life()).await,
         Replica::start(&room, life()).await,
     ];
-    // until both have their share
+    // until both have their share; events in flight before that may come again
+    let lives = AtomicUsize::new(0);
     until(async || {
         live_and_end(&room.subject()).await;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        lives.fetch_add(1, Ordering::Relaxed);
         replicas.iter().all(|replica| !replica.taken().is_empty())
     })
     .await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    until(async || {
+        let all = replicas.iter().flat_map(Replica::taken);
+        let distinct: HashSet<_> = all.map(|notice| notice.event.id).collect();
+        distinct.len() == 2 * lives.load(Ordering::Relaxed)
+    })
+    .await;
 
     let threads: Vec<_> = (0..100).map(|_| room.subject()).collect();
     for thread in &threads {

@@ -14,6 +14,7 @@ mod writes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join;
 use threadkeep::domain::Policy;
 use threadkeep::store::{Backend, Clock, RedisSettings, RedisStore};
 
@@ -145,7 +146,12 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
             // the lives that are there then end one after the other, while they are read
             let until_then = max_age - Duration::from_millis(1_500);
             clients.between_calls(|| times.advance(until_then)).await;
-            times.ask_for(Duration::from_millis(1_800)).await;
+            // and enough of them are used that new lives begin on a busy machine too
+            join(
+                times.ask_for(Duration::from_millis(1_800)),
+                clients.await_more(2_000),
+            )
+            .await;
         }
     };
     clients.run_during(ends).await;

@@ -1,8 +1,19 @@
 //! How long a Redis serves nobody else.
 
-use std::sync::Arc;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::sync::{Mutex as Turn, watch};
+
+use super::cutting::{first_command, number};
 use super::redis::RedisServer;
 
 /// Attempts of which the cheapest counts: other load on the machine only adds to the others.
@@ -10,32 +21,69 @@ const ATTEMPTS: usize = 8;
 
 /// A Redis that counts the time it spends.
 #[derive(Debug, Clone)]
-pub(crate) struct Busy(Arc<RedisServer>);
+pub(crate) struct Busy {
+    redis: Arc<RedisServer>,
+    meter: Arc<Meter>,
+    address: SocketAddr,
+    _is_used: watch::Sender<()>,
+}
 
-/// CPU time that Redis spent on something.
+/// CPU time that Redis spent on something. No other process adds to it, unlike the time on the clock.
 #[derive(Debug, Clone, Copy)]
 struct Spent {
-    /// CPU time of all of it. No other process adds to it, unlike the time on the clock.
-    cpu: Duration,
-    /// The longest single command or script, by the clock.
+    /// On all of it.
+    all: Duration,
+    /// On a single command or script, at most.
     longest: Duration,
+}
+
+/// A proxy that can pass on one command at a time, and measure each. That costs Redis more than to get many at once.
+#[derive(Debug)]
+struct Meter {
+    redis: SocketAddr,
+    pid: u32,
+    measures_each: AtomicBool,
+    turn: Turn<()>,
+    longest: Mutex<Duration>,
 }
 
 impl Busy {
     /// Starts a Redis.
     pub(crate) fn start() -> Self {
-        let options = [
-            "--slowlog-log-slower-than",
-            "0",
-            "--slowlog-max-len",
-            "1024",
-        ];
-        Self(Arc::new(RedisServer::start_with(&options)))
+        let redis = Arc::new(RedisServer::start());
+        let meter = Arc::new(Meter {
+            redis: ([127, 0, 0, 1], redis.port()).into(),
+            pid: redis.pid(),
+            measures_each: AtomicBool::new(false),
+            turn: Turn::new(()),
+            longest: Mutex::default(),
+        });
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (is_used, mut end) = watch::channel(());
+        let shared = Arc::clone(&meter);
+        // of its own: a test may block while it waits for a server to start
+        thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                tokio::select! {
+                    () = shared.accept(listener) => {}
+                    _ = end.changed() => {}
+                }
+            });
+        });
+        Self {
+            redis,
+            meter,
+            address,
+            _is_used: is_used,
+        }
     }
 
     /// Its URL.
     pub(crate) fn url(&self) -> String {
-        self.0.url()
+        format!("redis://{}", self.address)
     }
 
     /// Asserts that all commands of a request together take less. Each attempt prepares what it is
@@ -46,7 +94,7 @@ impl Busy {
         prepare: impl AsyncFn() -> P,
         request: impl AsyncFn(&P),
     ) {
-        self.assert(most, |spent| spent.cpu, prepare, request).await;
+        self.assert(most, |spent| spent.all, prepare, request).await;
     }
 
     /// The same for a request of many steps, between which others have their turn: each of its commands
@@ -57,8 +105,10 @@ impl Busy {
         prepare: impl AsyncFn() -> P,
         request: impl AsyncFn(&P),
     ) {
+        self.meter.measures_each.store(true, Ordering::Relaxed);
         self.assert(most, |spent| spent.longest, prepare, request)
             .await;
+        self.meter.measures_each.store(false, Ordering::Relaxed);
     }
 
     async fn assert<P>(
@@ -71,12 +121,12 @@ impl Busy {
         let mut all = Vec::new();
         for _ in 0..ATTEMPTS {
             let prepared = prepare().await;
-            self.0.call(&["SLOWLOG", "RESET"]);
+            *self.meter.longest.lock().unwrap() = Duration::ZERO;
             let before = self.cpu();
             request(&prepared).await;
             let spent = Spent {
-                cpu: self.cpu() - before,
-                longest: self.longest(),
+                all: self.cpu() - before,
+                longest: *self.meter.longest.lock().unwrap(),
             };
             if measure(spent) < most {
                 return;
@@ -88,25 +138,125 @@ impl Busy {
 
     /// CPU time of the thread that runs commands.
     fn cpu(&self) -> Duration {
-        let info = self.0.call(&["INFO", "cpu"]);
+        let info = self.redis.call(&["INFO", "cpu"]);
         let seconds = ["used_cpu_user_main_thread:", "used_cpu_sys_main_thread:"].map(|name| {
             let line = info.lines().find_map(|line| line.strip_prefix(name));
             line.unwrap().trim().parse::<f64>().unwrap()
         });
         Duration::from_secs_f64(seconds.iter().sum())
     }
+}
 
-    fn longest(&self) -> Duration {
-        let mut connection = self.0.connection();
-        let entries: Vec<Vec<redis::Value>> = redis::cmd("SLOWLOG")
-            .arg("GET")
-            .arg(1024)
-            .query(&mut connection)
-            .unwrap();
-        let micros = entries.iter().map(|entry| match entry[2] {
-            redis::Value::Int(micros) => micros as u64,
-            ref other => panic!("{other:?}"),
-        });
-        Duration::from_micros(micros.max().unwrap_or_default())
+impl Meter {
+    async fn accept(self: Arc<Self>, listener: std::net::TcpListener) {
+        let listener = TcpListener::from_std(listener).unwrap();
+        while let Ok((client, _)) = listener.accept().await {
+            let shared = Arc::clone(&self);
+            // an end of either side is the end of both
+            tokio::spawn(async move { drop(shared.serve(client).await) });
+        }
+    }
+
+    async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
+        let mut redis = TcpStream::connect(self.redis).await?;
+        client.set_nodelay(true)?;
+        redis.set_nodelay(true)?;
+        let (mut sent, mut replied) = (Vec::new(), Vec::new());
+        loop {
+            let measures_each = self.measures_each.load(Ordering::Relaxed);
+            let (mut end, mut count) = (0, 0);
+            while let Some((length, name)) = first_command(&sent[end..]) {
+                let has_many = has_many_replies(&name, &sent[end..end + length]);
+                if has_many && count == 0 {
+                    redis.write_all(&sent).await?;
+                    copy_bidirectional(&mut client, &mut redis).await?;
+                    return Ok(());
+                }
+                if has_many || measures_each && count == 1 {
+                    break;
+                }
+                (end, count) = (end + length, count + 1);
+            }
+            if measures_each && count == 1 {
+                let reply = {
+                    let _turn = self.turn.lock().await;
+                    let before = self.cpu_at_rest();
+                    redis.write_all(&sent[..end]).await?;
+                    let reply = read_reply(&mut redis, &mut replied).await?;
+                    let spent = self.cpu_at_rest() - before;
+                    let mut longest = self.longest.lock().unwrap();
+                    *longest = spent.max(*longest);
+                    reply
+                };
+                client.write_all(&reply).await?;
+            } else if count > 0 {
+                redis.write_all(&sent[..end]).await?;
+                for _ in 0..count {
+                    let reply = read_reply(&mut redis, &mut replied).await?;
+                    client.write_all(&reply).await?;
+                }
+            } else if client.read_buf(&mut sent).await? == 0 {
+                return Ok(());
+            }
+            sent.drain(..end);
+        }
+    }
+
+    /// CPU time of the thread that runs commands, once it runs none: until then the system does not count all of it.
+    fn cpu_at_rest(&self) -> Duration {
+        let of_thread = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid));
+        while of_thread("stat").is_ok_and(|stat| stat.contains(") R ")) {
+            thread::sleep(Duration::from_micros(50));
+        }
+        let spent = of_thread("schedstat").unwrap_or_default();
+        let nanos = spent.split(' ').next().and_then(|nanos| nanos.parse().ok());
+        Duration::from_nanos(nanos.unwrap_or_default())
+    }
+}
+
+/// Whether the replies to a command come at any time from then on, or one comes much later.
+fn has_many_replies(name: &str, command: &[u8]) -> bool {
+    let has = |word: &[u8]| memchr::memmem::find(command, word).is_some();
+    name.ends_with("SUBSCRIBE") || name == "XREAD" && has(b"BLOCK")
+}
+
+/// The next reply, after the pushes that precede it.
+async fn read_reply(redis: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Vec<u8>> {
+    let mut at = 0;
+    loop {
+        match reply_end(bytes, at) {
+            Some(end) if bytes[at] == b'>' => at = end,
+            Some(end) => return Ok(bytes.drain(..end).collect()),
+            None => {
+                if redis.read_buf(bytes).await? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+        }
+    }
+}
+
+/// Where the reply ends that begins there, if all of it has come.
+fn reply_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let kind = *bytes.get(at)?;
+    let line_end = || Some(at + memchr::memchr(b'\n', &bytes[at..])? + 1);
+    match kind {
+        b'$' | b'=' | b'!' | b'*' | b'~' | b'>' | b'%' if bytes.get(at + 1) == Some(&b'-') => {
+            line_end()
+        }
+        b'$' | b'=' | b'!' => {
+            let (start, length) = number(bytes, at)?;
+            let end = start + length + 2;
+            (bytes.len() >= end).then_some(end)
+        }
+        b'*' | b'~' | b'>' | b'%' => {
+            let (mut end, count) = number(bytes, at)?;
+            let replies = if kind == b'%' { 2 * count } else { count };
+            for _ in 0..replies {
+                end = reply_end(bytes, end)?;
+            }
+            Some(end)
+        }
+        _ => line_end(),
     }
 }

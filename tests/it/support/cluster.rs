@@ -1,5 +1,7 @@
 //! A real Redis Cluster on loopback.
 
+use std::iter;
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -40,21 +42,25 @@ impl RedisCluster {
 
     /// Starts one with options as on the command lines of its nodes.
     pub(crate) fn start_with(options: &[&str]) -> Self {
-        Self::start_listening(options, |_| None)
+        Self::start_listening(options, false)
     }
 
     /// Starts one whose nodes speak TLS among themselves, and with any client.
     pub(crate) fn start_encrypted(key: &str, certificate: &str) -> Self {
         let options = ["--tls-cluster", "yes", "--tls-replication", "yes"];
         let options = [&options[..], &RedisServer::encrypted(key, certificate)].concat();
-        Self::start_listening(&options, |_| Some(free_port()))
+        Self::start_listening(&options, true)
     }
 
-    fn start_listening(options: &[&str], encrypted: impl Fn(usize) -> Option<u16>) -> Self {
-        let try_start = |place| {
-            // by itself it would be the port and 10,000, which not every port has
-            let bus = free_port().to_string();
-            let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+    fn start_listening(options: &[&str], is_encrypted: bool) -> Self {
+        let try_start = || {
+            let port = free_port_below_another();
+            let announced = port.to_string();
+            let tls = ["--tls-port", &announced];
+            let (plain, tls) = match is_encrypted {
+                true => (free_port(), &tls[..]),
+                false => (port, &[][..]),
+            };
             // long enough for a busy machine, short enough for a test of a failover
             let timing = [
                 "--cluster-node-timeout",
@@ -62,18 +68,15 @@ impl RedisCluster {
                 "--repl-diskless-sync-delay",
                 "0",
             ];
-            let tls = encrypted(place).map(|port| port.to_string());
-            let listening = tls.iter().flat_map(|port| ["--tls-port", port]);
-            let own: Vec<_> = own.into_iter().chain(listening).collect();
-            let node = RedisServer::try_start_with(&[&own[..], &timing, options].concat())?;
-            let port = tls.unwrap_or_else(|| node.port().to_string());
-            Some(([port, bus], node))
+            let own = ["--cluster-enabled", "yes"];
+            let options = [&own, tls, &timing, options].concat();
+            let node = RedisServer::try_start_on(plain, &options)?;
+            Some((announced, node))
         };
-        let start = |place| with_free_ports(|| try_start(place));
+        let start = |_| with_free_ports(try_start);
         let (ports, nodes): (Vec<_>, Vec<_>) = (0..2 * MASTERS).map(start).unzip();
-        let [one, two] = [0, 1].map(|place: usize| &ports[place][0]);
         let cluster = Self {
-            hosts: format!("127.0.0.1:{one},127.0.0.1:{two}"),
+            hosts: format!("127.0.0.1:{},127.0.0.1:{}", ports[0], ports[1]),
             nodes,
         };
         for (place, node) in cluster.nodes.iter().enumerate() {
@@ -81,12 +84,15 @@ impl RedisCluster {
             node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
             if place < MASTERS {
                 let [first, end] = [place, place + 1].map(|n| n * SLOTS / MASTERS);
-                let [first, last] = [first, end - 1].map(|slot| slot.to_string());
-                node.call(&["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
+                // Redis 6.2 takes no ranges
+                let slots: Vec<_> = (first..end).map(|slot| slot.to_string()).collect();
+                let slots = slots.iter().map(String::as_str);
+                let words: Vec<_> = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots).collect();
+                node.call(&words);
             }
         }
-        for [port, bus] in &ports[1..] {
-            cluster.nodes[0].call(&["CLUSTER", "MEET", "127.0.0.1", port, bus]);
+        for port in &ports[1..] {
+            cluster.nodes[0].call(&["CLUSTER", "MEET", "127.0.0.1", port]);
         }
         cluster.await_info("cluster_known_nodes", &(2 * MASTERS).to_string());
         for place in 0..MASTERS {
@@ -244,6 +250,16 @@ impl RedisCluster {
         let says = |node: &RedisServer| node.call(&["CLUSTER", "INFO"]).contains(&line);
         until(|| self.nodes.iter().all(says));
     }
+}
+
+/// A free port of a node. Its bus has the port 10,000 above, and Redis 6.2 has no option for another one.
+fn free_port_below_another() -> u16 {
+    let is_above_free = |port: &u16| {
+        let bus = port.checked_add(10_000);
+        bus.is_some_and(|bus| TcpListener::bind(("127.0.0.1", bus)).is_ok())
+    };
+    let mut ports = iter::repeat_with(free_port);
+    ports.find(is_above_free).unwrap()
 }
 
 /// Which of the masters a slot is given to at first.

@@ -193,7 +193,7 @@ impl Plan {
 }
 
 /// The end of the first command in these bytes, and its name, if all of it is there: an array of bulk strings.
-fn first_command(bytes: &[u8]) -> Option<(usize, String)> {
+pub(super) fn first_command(bytes: &[u8]) -> Option<(usize, String)> {
     let (mut at, count) = number(bytes, 0)?;
     let mut name = None;
     for _ in 0..count {
@@ -206,7 +206,7 @@ fn first_command(bytes: &[u8]) -> Option<(usize, String)> {
 }
 
 /// The number of a line such as `$12`, and where the line ends.
-fn number(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+pub(super) fn number(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let line = bytes.get(at..)?;
     let end = memchr::memchr(b'\n', line)?;
     let digits = str::from_utf8(&line[1..end - 1]).unwrap();

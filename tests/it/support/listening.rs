@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::client::Request;
 
-const WAIT_LIMIT: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
 /// A stream of events that a server sends.
 #[derive(Debug)]

@@ -28,21 +28,56 @@ pub(crate) mod scopes;
 pub(crate) mod sentinel;
 pub(crate) mod server;
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+
 pub(crate) use threadkeep_scripted_upstream as upstream;
 
 /// The setting that a run of the tests may have of its own, in the environment: memory for copies.
 pub(crate) const READ_CACHE_BYTES: &str = "THREADKEEP_READ_CACHE_BYTES";
 
-/// Waits until a condition holds; a test whose condition never does fails.
+/// Makes an attempt that a pause of the machine can spoil, and another one if it fails after a pause of `spoils_it`.
+pub(crate) async fn unless_paused(spoils_it: Duration, attempt: impl AsyncFn()) {
+    for number in 1.. {
+        let longest = longest_pause();
+        let Err(panic) = AssertUnwindSafe(attempt()).catch_unwind().await else {
+            return;
+        };
+        if longest() < spoils_it || number == 10 {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Watches for pauses of this process, and gives the longest one so far.
+fn longest_pause() -> impl Fn() -> Duration {
+    const STEP: Duration = Duration::from_millis(10);
+    let longest = Arc::new(Mutex::new(Duration::ZERO));
+    let watched = Arc::downgrade(&longest);
+    thread::spawn(move || {
+        while let Some(longest) = watched.upgrade() {
+            let start = Instant::now();
+            thread::sleep(STEP);
+            let mut longest = longest.lock().unwrap();
+            *longest = start.elapsed().saturating_sub(STEP).max(*longest);
+        }
+    });
+    move || *longest.lock().unwrap()
+}
+
+/// Waits until a condition holds. A test whose condition never does fails, after longer than a busy machine needs.
 pub(crate) async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
-    use std::time::Duration;
     use tokio::time::{sleep, timeout};
     let holds = async {
         while !condition().await {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(Duration::from_secs(30), holds)
+    timeout(Duration::from_secs(120), holds)
         .await
         .expect("the condition should come to hold");
 }

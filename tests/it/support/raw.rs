@@ -7,6 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+/// How long a server may take for an answer, on a busy machine.
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
+
 /// Sends these bytes on a new connection and gives all that comes back until the server closes
 /// it. A request should therefore say `connection: close`.
 pub(crate) async fn exchange(address: SocketAddr, request: impl AsRef<[u8]>) -> String {
@@ -18,7 +21,7 @@ pub(crate) async fn exchange(address: SocketAddr, request: impl AsRef<[u8]>) -> 
 /// All that comes until the server closes the connection.
 pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    timeout(Duration::from_secs(30), stream.read_to_end(&mut answer))
+    timeout(WAIT_LIMIT, stream.read_to_end(&mut answer))
         .await
         .expect("the server should close the connection")
         .unwrap();
@@ -43,7 +46,7 @@ pub(crate) async fn read_response(stream: &mut TcpStream) -> String {
         .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
         .map_or(0, |(_, length)| length.trim().parse().unwrap());
     let mut body = vec![0; length];
-    timeout(Duration::from_secs(30), stream.read_exact(&mut body))
+    timeout(WAIT_LIMIT, stream.read_exact(&mut body))
         .await
         .expect("the body should come")
         .unwrap();
@@ -58,7 +61,7 @@ pub(crate) async fn read_head(stream: &mut TcpStream) -> String {
             head.push(stream.read_u8().await.unwrap());
         }
     };
-    timeout(Duration::from_secs(30), whole)
+    timeout(WAIT_LIMIT, whole)
         .await
         .expect("the response should come");
     String::from_utf8(head).unwrap()

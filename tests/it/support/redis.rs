@@ -56,13 +56,13 @@ impl RedisServer {
 
     /// Starts one with options as on its command line.
     pub(crate) fn start_with(options: &[&str]) -> Self {
-        with_free_ports(|| Self::try_start_with(options))
+        with_free_ports(|| Self::try_start_on(free_port(), options))
     }
 
-    /// The same; none when another process has taken a port of it in between.
-    pub(crate) fn try_start_with(options: &[&str]) -> Option<Self> {
+    /// The same on that port; none when another process has taken a port of it in between.
+    pub(crate) fn try_start_on(port: u16, options: &[&str]) -> Option<Self> {
         let options: Vec<_> = options.iter().map(ToString::to_string).collect();
-        Self::start_in(Directory::create(), free_port(), &options)
+        Self::start_in(Directory::create(), port, &options)
     }
 
     /// Options of a server that identifies itself by that certificate, and asks no client for one.

@@ -235,7 +235,7 @@ impl Listings for Hanging {
 
 /// Handles and sessions over lists that hang, for as long as a call may take.
 fn hanging(add: bool) -> (StateHandleService, SessionService) {
-    const TIMEOUT: Duration = Duration::from_secs(1);
+    const TIMEOUT: Duration = Duration::from_secs(4);
     let clock = Clock::system();
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let listings = Arc::clone(&store) as _;
@@ -250,7 +250,7 @@ fn hanging(add: bool) -> (StateHandleService, SessionService) {
 
 #[tokio::test]
 async fn several_calls_together_take_no_longer_than_one_may() {
-    let is_late = |error: &ServiceError| matches!(error, ServiceError::Store(StoreError::Timeout(ms)) if *ms == 1_000);
+    let is_late = |error: &ServiceError| matches!(error, ServiceError::Store(StoreError::Timeout(ms)) if *ms == 4_000);
     let (handles, sessions) = hanging(true);
     let making = Making::new();
 

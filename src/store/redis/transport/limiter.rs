@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    const TIMEOUT: Duration = Duration::from_secs(2);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     fn limiter(in_flight: usize, waiting: usize) -> CallLimiter {
         CallLimiter::new(Bounds { in_flight, waiting })

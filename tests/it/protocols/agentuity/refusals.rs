@@ -161,7 +161,7 @@ async fn a_store_that_is_away_is_told_and_logged() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
-        .set("THREADKEEP_STORE_TIMEOUT_MS", 500)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         // a request that is rejected while Redis is known to be unavailable logs no line
         .set("THREADKEEP_LOG", "threadkeep=debug")
         .start();
@@ -200,7 +200,7 @@ async fn an_answer_that_cannot_be_finished_is_cut_off() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
-        .set("THREADKEEP_STORE_TIMEOUT_MS", 500)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let kv = Kv::new(&server);
     // more than lies on the way to a client that does not read

@@ -11,7 +11,7 @@ async fn a_store_that_is_away_is_an_internal_error_without_internals() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
-        .set("THREADKEEP_STORE_TIMEOUT_MS", 500)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let mcp = Mcp::own(&server.client());
     redis.kill();

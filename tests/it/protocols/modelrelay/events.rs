@@ -16,7 +16,7 @@ use crate::support::server::{Backend, Server};
 #[cfg(feature = "redis")]
 use crate::support::until;
 
-const WAIT_LIMIT: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
 fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines().filter(|line| !line.is_empty());
@@ -326,7 +326,7 @@ async fn a_reader_hears_of_the_end_after_the_store_was_away() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
-        .set("THREADKEEP_STORE_TIMEOUT_MS", 1_000)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let id = new_run(&server, "{}").await;
     let runs = client_of(&server).runs();

@@ -190,7 +190,7 @@ async fn a_store_that_is_away_is_told_and_comes_back() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
-        .set("THREADKEEP_STORE_TIMEOUT_MS", 500)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let handles = client_with(&server, RELAY_SECRET).state_handles();
     let kept = handles

@@ -13,7 +13,7 @@ use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, Reply, Upstream};
 
 /// Longer than any line takes here, also on half a core.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// As the published clients write it.
 const ACCEPT: &str = r#"application/x-ndjson; profile="responses-stream/v2""#;
 

@@ -8,13 +8,14 @@ use tokio::net::TcpStream;
 use super::{Program, ids, message, refusal};
 use crate::support::redis::RedisServer;
 use crate::support::server::{API_SECRET, Backend, Server};
+use crate::support::until;
 
 #[tokio::test]
 async fn a_store_that_hangs_says_whether_to_retry() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
-        .set("THREADKEEP_STORE_TIMEOUT_MS", "500")
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let conversation = Program::of(&server).create(&json!({})).await;
     redis.suspend();
@@ -32,6 +33,7 @@ async fn a_store_that_hangs_says_whether_to_retry() {
         assert_eq!(answer.header("x-should-retry"), Some(expected));
         assert!(answer.header("retry-after").is_some());
     }
+    until(async || conversation.ask(Method::GET, "/items").send().await.status == 200).await;
     let page = conversation.list("").await;
     assert_eq!(ids(&page), ["a"], "both writes were done, and are one");
 }

@@ -13,7 +13,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::support::server::{API_SECRET, Server};
 
-const WAIT_LIMIT: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
 /// The last frame of a message, and of which kind it is (RFC 6455, section 5.2).
 pub(super) const FIN: u8 = 0x80;
 pub(super) const TEXT: u8 = 1;

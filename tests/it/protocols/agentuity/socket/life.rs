@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::Message;
 use super::client::{FIN, Socket, TEXT, about, frame, request};
 use crate::conformance::room::{Room, memory};
 use crate::support::client::new_id;
-use crate::support::until;
+use crate::support::{unless_paused, until};
 
 const POLICY: u16 = 1008;
 const SECRET: &str = "secret";
@@ -97,40 +97,46 @@ async fn who_does_not_authenticate_in_time_is_closed_without_a_word() {
 
 #[tokio::test]
 async fn a_silent_client_is_asked_and_stays_while_it_answers() {
-    let local = Local::start(SocketTiming {
-        ping: SHORT,
-        silence: 20 * SHORT,
-        ..TIMING
-    });
-    let mut socket = Socket::open_at(local.address, SECRET).await;
+    unless_paused(5 * SHORT, async || {
+        let local = Local::start(SocketTiming {
+            ping: SHORT,
+            silence: 20 * SHORT,
+            ..TIMING
+        });
+        let mut socket = Socket::open_at(local.address, SECRET).await;
 
-    for _ in 0..25 {
-        // answered by the library
-        let message = socket.next().await;
-        assert!(matches!(message, Some(Message::Ping(_))), "{message:?}");
-    }
+        for _ in 0..25 {
+            // answered by the library
+            let message = socket.next().await;
+            assert!(matches!(message, Some(Message::Ping(_))), "{message:?}");
+        }
 
-    assert_eq!(socket.restore(&new_id()).await, None);
+        assert_eq!(socket.restore(&new_id()).await, None);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_client_that_answers_nothing_has_gone() {
-    let local = Local::start(SocketTiming {
-        ping: SHORT,
-        silence: 10 * SHORT,
-        ..TIMING
-    });
-    let socket = Socket::open_at(local.address, SECRET).await;
-    assert_eq!(local.counters.open.get(), 1);
+    unless_paused(2 * SHORT, async || {
+        let local = Local::start(SocketTiming {
+            ping: SHORT,
+            silence: 10 * SHORT,
+            ..TIMING
+        });
+        let socket = Socket::open_at(local.address, SECRET).await;
+        assert_eq!(local.counters.open.get(), 1);
 
-    let told = socket.bytes().await;
+        let told = socket.bytes().await;
 
-    let reason = b"the client was silent for too long";
-    assert!(told.starts_with(&[FIN | 9, 8]), "a ping: {told:?}");
-    let code = POLICY.to_be_bytes();
-    let last = [&[FIN | 8, 36], &code[..], reason].concat();
-    assert!(told.ends_with(&last), "a close: {told:?}");
-    until(async || local.counters.open.get() == 0).await;
+        let reason = b"the client was silent for too long";
+        assert!(told.starts_with(&[FIN | 9, 8]), "a ping: {told:?}");
+        let code = POLICY.to_be_bytes();
+        let last = [&[FIN | 8, 36], &code[..], reason].concat();
+        assert!(told.ends_with(&last), "a close: {told:?}");
+        until(async || local.counters.open.get() == 0).await;
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -157,21 +163,24 @@ async fn a_client_that_does_not_read_is_given_up_and_what_it_sent_is_done() {
 
 #[tokio::test]
 async fn a_client_that_reads_slowly_is_not_given_up() {
-    let local = Local::start(SocketTiming {
-        stuck: 20 * SHORT,
-        ..TIMING
-    });
-    let (mut socket, id) = (Socket::open_at(local.address, SECRET).await, new_id());
-    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(1_000_000));
-    socket.save(&id, &large).await;
+    unless_paused(5 * SHORT, async || {
+        let local = Local::start(SocketTiming {
+            stuck: 20 * SHORT,
+            ..TIMING
+        });
+        let (mut socket, id) = (Socket::open_at(local.address, SECRET).await, new_id());
+        let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(1_000_000));
+        socket.save(&id, &large).await;
 
-    for _ in 0..20 {
-        socket.request("1", "restore", &about(&id, &[])).await;
-    }
-    for _ in 0..20 {
-        sleep(2 * SHORT).await;
-        assert_eq!(socket.answer().await["success"], true);
-    }
+        for _ in 0..20 {
+            socket.request("1", "restore", &about(&id, &[])).await;
+        }
+        for _ in 0..20 {
+            sleep(2 * SHORT).await;
+            assert_eq!(socket.answer().await["success"], true);
+        }
+    })
+    .await;
 }
 
 /// A thread that was saved, and its client while it answers no ping.
@@ -194,17 +203,20 @@ const IMPATIENT: SocketTiming = SocketTiming {
 
 #[tokio::test]
 async fn a_save_is_compared_with_what_its_client_has_for_sure() {
-    let local = Local::start(IMPATIENT);
-    let (mut socket, id) = saved(&local).await;
+    unless_paused(2 * SHORT, async || {
+        let local = Local::start(IMPATIENT);
+        let (mut socket, id) = saved(&local).await;
 
-    socket.restore(&id).await;
-    // by when it has answered that it has it
-    socket.restore(&new_id()).await;
-    sleep(2 * IMPATIENT.client_timeout).await;
-    socket.save(&id, r#"{"a":3}"#).await;
+        socket.restore(&id).await;
+        // by when it has answered that it has it
+        socket.restore(&new_id()).await;
+        sleep(2 * IMPATIENT.client_timeout).await;
+        socket.save(&id, r#"{"a":3}"#).await;
 
-    assert_eq!(local.counters.bases.latest.get(), 1);
-    assert_eq!(local.state(&id).await, r#"{"a":3}"#);
+        assert_eq!(local.counters.bases.latest.get(), 1);
+        assert_eq!(local.state(&id).await, r#"{"a":3}"#);
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ async fn a_store_that_is_away_is_told_and_no_internals() {
     let redis = RedisServer::start();
     let server = Server::builder(Backend::Memory)
         .redis(&redis.url())
-        .set("THREADKEEP_STORE_TIMEOUT_MS", 500)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", 5_000)
         .start();
     let (mut socket, id) = (Socket::open(&server).await, new_id());
     socket.save(&id, r#"{"k":"hidden"}"#).await;
@@ -210,6 +210,7 @@ async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
     assert!(!socket.bytes().await.is_empty());
     server.signal("TERM");
     server.await_log(|line| line.contains(r#""stopping""#));
+    // a server that did not wait for its output would end in this time
     sleep(Duration::from_millis(500)).await;
     proxy.set(Mode::Open);
 

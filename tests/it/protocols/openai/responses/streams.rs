@@ -14,7 +14,7 @@ use crate::support::server::Server;
 use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstream};
 
 /// Longer than any event takes here, also on half a core.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The events of an answer, as they arrive.
 pub(super) struct Events {

@@ -251,11 +251,20 @@ async fn a_turn_whose_time_is_up_is_incomplete(server: &Server) {
     });
     let body = json!({"model": "m", "input": "hi", "tools": state_tools()});
 
-    for _ in 0..5 {
+    let (mut with_a_call, mut without) = (0, 0);
+    while with_a_call < 5 {
         let answer = run(&program, &body).ok().await.json();
         assert_eq!(answer["status"], "incomplete", "{answer}");
         assert_eq!(answer["incomplete_details"]["reason"], "time_limit");
-        assert_eq!(kinds(&answer["output"]), ["mcp_call"]);
+        match &kinds(&answer["output"])[..] {
+            [] => without += 1,
+            kinds => {
+                assert_eq!(kinds, ["mcp_call"]);
+                with_a_call += 1;
+            }
+        }
+        // on a busy machine the time may be up before the call
+        assert!(without < 20, "{answer}");
     }
 }
 

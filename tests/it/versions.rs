@@ -1,0 +1,178 @@
+//! Claims of docs/redis.md about the version of Redis or Valkey that these tests run on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::iter;
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, stream};
+use threadkeep::store::{Clock, RedisSettings, RedisStore};
+
+use crate::conformance::room::{Subject, push, set};
+use crate::support::redis::RedisServer;
+use crate::support::server::{Backend, Server};
+use crate::support::until;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md");
+/// Begins the row of names in the table.
+const HEAD: &str = "| version |";
+const THREADS: u64 = 2_000;
+/// Room for allocations that do not grow with each thread, such as tables of keys.
+const TOLERANCE_PERCENT: u64 = 5;
+
+/// The settings that the page recommends, as on a command line.
+const RECOMMENDED: [&str; 10] = [
+    "--maxmemory",
+    "1gb",
+    "--maxmemory-policy",
+    "noeviction",
+    "--appendonly",
+    "yes",
+    "--lazyfree-lazy-expire",
+    "yes",
+    "--lazyfree-lazy-server-del",
+    "yes",
+];
+
+#[tokio::test]
+async fn the_row_of_this_version_is_as_measured() {
+    let redis = Arc::new(RedisServer::start());
+    let info = fields(&redis, "server");
+    let version = version_of(&info);
+    let names = columns_of(HEAD);
+    let row = columns_of(&format!("| {version} |"));
+    let stated: BTreeMap<_, _> = names.into_iter().zip(row).collect();
+
+    let small = bytes_per_thread(&redis, 0).await;
+    let with_messages = bytes_per_thread(&redis, 10).await;
+    let yes_or_no = |is: bool| if is { "yes" } else { "no" };
+    let lazily = ["lazyfree-lazy-expire", "lazyfree-lazy-server-del"];
+    let is_lazy = lazily.map(|name| redis.call(&["CONFIG", "GET", name]).contains("yes"));
+    let asks_for_ends = calls_pexpiretime(&redis).await;
+    let found = BTreeMap::from([
+        ("bytes of a small thread", small.to_string()),
+        ("bytes with 10 messages", with_messages.to_string()),
+        (
+            "lazy freeing by default",
+            yes_or_no(is_lazy == [true; 2]).into(),
+        ),
+        (
+            "`CLIENT LIST` shows `lib-name=threadkeep`",
+            yes_or_no(is_named(&redis).await).into(),
+        ),
+        (
+            "end of a key by `PEXPIRETIME`",
+            yes_or_no(asks_for_ends).into(),
+        ),
+    ]);
+
+    for (name, found_text) in &found {
+        let cell = stated.get(*name).unwrap_or_else(|| panic!("no {name}"));
+        let number = |text: &str| text.replace(',', "").parse::<u64>().ok();
+        let agrees = match (number(cell), number(found_text)) {
+            (Some(cell), Some(found)) => cell.abs_diff(found) * 100 <= found * TOLERANCE_PERCENT,
+            _ => cell == found_text,
+        };
+        assert!(
+            agrees,
+            "{version}: {name} is {cell} in {PAGE}, of {found:?}"
+        );
+    }
+    // the version itself is the only other column
+    assert_eq!(stated.len(), found.len() + 1);
+}
+
+#[tokio::test]
+async fn nothing_is_warned_of_under_the_recommended_settings() {
+    let redis = RedisServer::start_with(&RECOMMENDED);
+
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+
+    server.client().thread().put("state/k", "1").ok().await;
+    let log = server.log();
+    assert!(!log.contains("WARN"), "{log}");
+}
+
+/// The cells of the row of a table that begins so.
+fn columns_of(begin: &str) -> Vec<String> {
+    let page = fs::read_to_string(PAGE).unwrap();
+    let row = page.lines().find(|line| line.starts_with(begin));
+    let row = row.unwrap_or_else(|| panic!("{PAGE} has no row {begin}"));
+    let cells = row.trim_matches('|').split('|');
+    cells.map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// The family and the first two numbers of its version, as in the table.
+fn version_of(info: &BTreeMap<String, String>) -> String {
+    let (family, version) = match info.get("valkey_version") {
+        Some(version) => ("Valkey", version),
+        None => ("Redis", &info["redis_version"]),
+    };
+    let (major_and_minor, _) = version.rsplit_once('.').unwrap();
+    format!("{family} {major_and_minor}")
+}
+
+/// The memory that Redis needs for a thread with that number of messages of 100 bytes, or with a number alone.
+async fn bytes_per_thread(redis: &Arc<RedisServer>, messages: usize) -> u64 {
+    redis.call(&["FLUSHALL", "SYNC"]);
+    // scripts, layout and lists exist before the first measurement
+    write_threads(redis, 1, messages).await;
+    let before = used_memory(redis).await;
+    write_threads(redis, THREADS, messages).await;
+    (used_memory(redis).await - before) / THREADS
+}
+
+async fn write_threads(redis: &Arc<RedisServer>, count: u64, messages: usize) {
+    let store = connect(redis).await;
+    let message = format!(r#"{{"role":"user","content":"{}"}}"#, "x".repeat(72));
+    let message = push("messages", &message);
+    let operations: Vec<_> = match messages {
+        0 => vec![set("k", "1")],
+        _ => iter::repeat_n(message, messages).collect(),
+    };
+    stream::iter(0..count)
+        .for_each_concurrent(64, async |_| {
+            let thread = Subject::of(Arc::new(store.clone()));
+            thread.merge(&operations).await;
+        })
+        .await;
+}
+
+/// The memory in use when no client but the one that asks has buffers.
+async fn used_memory(redis: &RedisServer) -> u64 {
+    until(async || fields(redis, "clients")["connected_clients"] == "1").await;
+    fields(redis, "memory")["used_memory"].parse().unwrap()
+}
+
+async fn is_named(redis: &RedisServer) -> bool {
+    let _store = connect(redis).await;
+    redis
+        .call(&["CLIENT", "LIST"])
+        .contains("lib-name=threadkeep")
+}
+
+async fn calls_pexpiretime(redis: &RedisServer) -> bool {
+    let thread = Subject::of(Arc::new(connect(redis).await));
+    // the second one writes to a thread that exists
+    for value in ["1", "2"] {
+        thread.merge(&[set("k", value)]).await;
+    }
+    let commands = redis.call(&["INFO", "commandstats"]);
+    commands.contains("cmdstat_pexpiretime:")
+}
+
+async fn connect(redis: &RedisServer) -> RedisStore {
+    let settings = RedisSettings::new(redis.url());
+    RedisStore::connect(settings, Clock::system())
+        .await
+        .unwrap()
+}
+
+/// A section of INFO.
+fn fields(redis: &RedisServer, section: &str) -> BTreeMap<String, String> {
+    let info = redis.call(&["INFO", section]);
+    let fields = info.lines().filter_map(|line| line.split_once(':'));
+    fields
+        .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+        .collect()
+}
