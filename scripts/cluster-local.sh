@@ -7,10 +7,10 @@
 #   scripts/cluster-local.sh down [--dir DIR]               stops it, and leaves DIR as it is
 #
 # DIR, by default target/cluster of the project, has keys, data and logs. A threadkeep.toml in it is read by the
-# replicas. PORT is the balancer's, on the loopback address, by default 8080; 0 takes a free one. THREADKEEP_BIN names
+# replicas, and a haproxy.cfg in it takes the place of deploy/haproxy.cfg. PORT is the balancer's, on the loopback address, by default 8080; 0 takes a free one. THREADKEEP_BIN names
 # another program than target/release/threadkeep.
 #
-# Needs redis-server, haproxy, dnsmasq, curl and python3.
+# Needs redis-server, haproxy, dnsmasq, curl, flock and python3.
 set -eu
 umask 077
 
@@ -84,19 +84,19 @@ start() {
     name=$1
     shift
     [ ! -e "$dir/log/$name.log" ] || mv "$dir/log/$name.log" "$dir/log/$name.log.old"
-    (cd "$dir" && exec setsid "$@") >"$dir/log/$name.log" 2>&1 </dev/null &
+    (cd "$dir" && exec setsid "$@") >"$dir/log/$name.log" 2>&1 </dev/null 9>&- &
     started=$(process $!) || started=
     echo "$! ${started#* }" >"$dir/run/$name"
 }
 
-# until_it NAME COMMAND...: waits up to 30 s until the command succeeds; NAME has to run meanwhile.
+# until_it NAME COMMAND...: waits up to two minutes until the command succeeds; NAME has to run meanwhile.
 until_it() {
     name=$1
     shift
     tries=0
     until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        if [ "$tries" -gt 300 ] || ! is_running "$name"; then
+        if [ "$tries" -gt 1200 ] || ! is_running "$name"; then
             tail -n 20 "$dir/log/$name.log" >&2
             fail "$name did not start; the rest still runs: $0 down --dir $dir"
         fi
@@ -105,7 +105,7 @@ until_it() {
 }
 
 answers() {
-    curl --silent --fail --output /dev/null --max-time 5 "$1/readyz"
+    curl --silent --fail --output /dev/null --max-time 30 "$1/readyz"
 }
 
 # place_of REPLICA: the loopback address that it has for itself.
@@ -150,7 +150,7 @@ choose_ports() {
 }
 
 need() {
-    for program in redis-server redis-cli haproxy dnsmasq curl python3 setsid; do
+    for program in redis-server redis-cli haproxy dnsmasq curl flock python3 setsid; do
         command -v "$program" >/dev/null || missing="${missing:-}$program "
     done
     [ -z "${missing:-}" ] || fail "missing: $missing
@@ -168,6 +168,9 @@ up() {
         bin=$root/target/release/threadkeep
     fi
     cd "$root"
+    # until all of them listen, no other cluster chooses ports
+    exec 9>"${TMPDIR:-/tmp}/threadkeep-cluster-$(id -u).lock"
+    flock 9
     mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"
     choose_ports
     [ -n "${THREADKEEP_BIN:-}" ] || (umask 022 && cargo build --release --locked)
@@ -209,8 +212,10 @@ up() {
     done
 
     if ! is_running balancer; then
+        config=$root/deploy/haproxy.cfg
+        [ ! -e "$dir/haproxy.cfg" ] || config=$dir/haproxy.cfg
         start balancer env LISTEN="127.0.0.1:$listen" DNS="127.0.0.1:$dns_port" \
-            REPLICAS="threadkeep:$replica_port" haproxy -db -f "$root/deploy/haproxy.cfg"
+            REPLICAS="threadkeep:$replica_port" haproxy -db -f "$config"
         for number in 1 2 3; do
             until_it balancer grep -q "Server ready/replica$number\>.*UP" "$dir/log/balancer.log"
         done

@@ -5,7 +5,7 @@
 #   tests/agentuity.sh            checks everything
 #   tests/agentuity.sh windows    only what has that in its line
 #
-# Needs redis-server, node (18 or later) and npm; the runtime and bun are installed below target/.
+# Needs redis-server, node (18 or later) and npm; the runtime and bun are installed by tests/packages.sh.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 install_npm bun 1.4.5
 bun=$npm/node_modules/bun/bin/bun.exe
 # until this has run, it is a text that says to run it
-[ "$("$bun" --version 2>&1)" = 1.4.5 ] || node "$npm/node_modules/bun/install.js"
+[ "$("$bun" --version 2>&1)" = 1.4.5 ] || locked "$npm.lock" node "$npm/node_modules/bun/install.js"
 
 only=${1:-}
 start_redis
@@ -25,11 +25,14 @@ start_redis
 # most of it waits for others. Sets $driver.
 drive() {
     install_npm @agentuity/runtime "$1" --omit=peer
-    cp tests/agentuity/*.ts "$npm"
+    app=$dir/app-$1
+    mkdir "$app"
+    ln -s "$npm/node_modules" "$app/node_modules"
+    cp tests/agentuity/*.ts "$app"
     node tests/agentuity/drive.mjs "$(
         cat <<END
 {
-    "version": "$1", "entry": "$2", "only": "$only", "directory": "$npm", "bun": "$bun",
+    "version": "$1", "entry": "$2", "only": "$only", "directory": "$app", "bun": "$bun",
     "program": "$(realpath "$program")",
     "redis": "$dir/redis.sock", "logs": "$dir", "key": "$api_key", "prefix": "v$1"
 }

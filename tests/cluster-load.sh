@@ -15,9 +15,8 @@ cd "$(dirname "$0")/.."
 
 load=target/debug/threadkeep-load
 [ -x "$load" ] || cargo build --quiet --locked --package threadkeep-load
-install_python promql-parser 0.11.0
+install_python promql-parser==0.11.0
 dashboard=deploy/grafana/dashboards/threadkeep.json
-seconds=15
 
 grep -q '^    uid: prometheus$' deploy/grafana/provisioning/datasources/*.yml ||
     fail "the dashboard's data source is not provisioned"
@@ -49,29 +48,38 @@ cat >>"$dir/prometheus.yml" <<END
       - targets: [127.0.0.2:$replica_port, 127.0.0.3:$replica_port, 127.0.0.4:$replica_port, 127.0.0.5:$replica_port]
 END
 promtool check config "$dir/prometheus.yml" >"$dir/promtool.log" 2>&1 || fail "$(cat "$dir/promtool.log")"
-port=$(python3 -c 'import socket
-with socket.create_server(("127.0.0.1", 0)) as probe:
-    print(probe.getsockname()[1])')
-prometheus=http://127.0.0.1:$port
 prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/prometheus" \
-    --web.listen-address="127.0.0.1:$port" >"$dir/prometheus.log" 2>&1 &
+    --web.listen-address=127.0.0.1:0 >"$dir/prometheus.log" 2>&1 &
 pids="$pids $!"
+until_it grep -q 'Listening on' "$dir/prometheus.log"
+prometheus=http://$(sed -n 's/.*"Listening on" address=//p' "$dir/prometheus.log")
 until_it answers 200 "$prometheus/-/ready"
 
-"$load" --host "$base" --users 20 --seconds "$seconds" --tolerate-outages --report "$dir/report" \
+# ends by a signal, below
+"$load" --host "$base" --users 20 --pause-ms 20 --seconds 3600 --tolerate-outages --report "$dir/report" \
     --api-key-file "$cluster/keys/api" >"$dir/load.log" 2>&1 &
 load=$!
 pids="$pids $load"
-# the first of its lines
-until_it grep -q 'pushes acknowledged' "$dir/load.log"
+acknowledged() {
+    sed -n 's/.* \([0-9]*\) pushes acknowledged.*/\1/p' "$dir/load.log" | tail -n 1
+}
+has_advanced() {
+    [ "$(acknowledged)" -ge "$goal" ]
+}
+goal=100
+until_it has_advanced
 
 send KILL replica1
 until_it grep -q 'Server ready/.*DOWN' "$cluster/log/balancer.log"
 cluster_up
+goal=$(($(acknowledged) + 100))
+until_it has_advanced
 send TERM replica2
 ends replica2
 grep -q '"message":"stopped"' "$cluster/log/replica2.log" || fail "a replica did not stop by itself"
-kill -0 "$load" || fail "the load was over before the replicas were"
+goal=$(($(acknowledged) + 100))
+until_it has_advanced
+kill -INT "$load"
 
 wait "$load" || fail "the load test failed: $(cat "$dir/load.log")"
 sed -n '/^GOOD/,$p' "$dir/load.log"
@@ -103,18 +111,17 @@ to_models() {
     curl -s -o "$dir/answer.json" -H "Authorization: Bearer $secret" -H 'Content-Type: application/json' \
         "$models$path" "$@"
 }
-to_models "/v1/threads/$thread/turn" -d '{"ttl_seconds": 300}'
+to_models "/v1/threads/$thread/turn" -d '{"ttl_seconds": 600}'
 memory='[{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:state"}]'
 dashboard_answers() {
-    to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"tools\": $memory}"
-    grep -q '"completed"' "$dir/answer.json"
-    to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"conversation\": \"$thread\"}"
-    grep -q conversation_locked "$dir/answer.json"
-    "$venv/bin/python" tests/dashboard.py "$dashboard" "$@"
+    to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"tools\": $memory}" &&
+        grep -q '"completed"' "$dir/answer.json" || return 1
+    to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"conversation\": \"$thread\"}" &&
+        grep -q conversation_locked "$dir/answer.json" &&
+        "$venv/bin/python" tests/dashboard.py "$dashboard" "$@" >"$dir/dashboard.log" 2>&1
 }
 until_it dashboard_answers "$@"
-until_it "$venv/bin/python" tests/dashboard.py "$dashboard" "$@"
-"$venv/bin/python" tests/dashboard.py "$dashboard" "$@"
+cat "$dir/dashboard.log"
 misspelt() {
     sed "$1" "$dashboard" >"$dir/misspelt.json"
     ! cmp -s "$dashboard" "$dir/misspelt.json" || fail "nothing is misspelt by $1"

@@ -1,13 +1,27 @@
 #!/bin/sh
-# Builds the console again and compares it with the files in src/app/console/dist, then tests it in Debian's chromium over
-# both stores.
+# Builds the console again and compares it with the files in src/app/console/dist, then tests it in Debian's chromium.
 #
-# usage: tests/console.sh [NAME...]: only console/tests/NAME.test.ts
+#   tests/console.sh [redis]        over a redis-server
+#   tests/console.sh memory         over the embedded store
+#   tests/console.sh long           over both, with all pairs of a size and a theme
+#   tests/console.sh STORE NAME...  only console/tests/NAME.test.ts
 #
-# THREADKEEP_BIN names another program than target/debug/threadkeep, CHROMIUM another browser, and STORES one of the
-# stores. Screenshots of each page are in target/console/screenshots afterwards.
+# THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM another browser. Screenshots of each
+# page are in target/console/screenshots afterwards.
 set -eu
 cd "$(dirname "$0")/.."
+
+stores=${1:-redis}
+case $stores in
+memory | redis) ;;
+long) stores='memory redis' ;;
+*)
+    echo 'usage: tests/console.sh [memory | redis | long] [NAME...]' >&2
+    exit 2
+    ;;
+esac
+[ "${1:-}" != long ] || export LONG=1
+[ $# -eq 0 ] || shift
 
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
@@ -18,15 +32,7 @@ work=$PWD/target/console
 SCREENSHOTS=$work/screenshots
 export THREADKEEP_BIN SCREENSHOTS
 
-# the packages as the lock file names them, without their scripts
-install_console() {
-    if ! cmp -s console/package-lock.json console/node_modules/installed; then
-        npm ci --prefix console --no-audit --no-fund --loglevel=error --ignore-scripts
-        cp console/package-lock.json console/node_modules/installed
-    fi
-}
-
-locked install_console
+link_locked console
 mkdir -p "$work"
 (cd console && npm run --silent check && npm run --silent build -- --logLevel warn --outDir "$work/dist" --emptyOutDir)
 if ! diff -rq "$work/dist" src/app/console/dist; then
@@ -34,18 +40,27 @@ if ! diff -rq "$work/dist" src/app/console/dist; then
     exit 1
 fi
 
-names=${*:-$(for file in console/tests/*.test.ts; do basename "$file" .test.ts; done)}
+if [ $# -eq 0 ]; then
+    # the longest ones first, so that none of them is alone at the end
+    set -- hostile lifetimes looks thread
+    for file in console/tests/*.test.ts; do
+        name=$(basename "$file" .test.ts)
+        case $name in
+        hostile | lifetimes | looks | thread) ;;
+        *) set -- "$@" "$name" ;;
+        esac
+    done
+fi
 rm -rf "$work/tests"
 # shellcheck disable=SC2046 # words
-console/node_modules/.bin/esbuild $(for name in $names; do echo "console/tests/$name.test.ts"; done) \
+console/node_modules/.bin/esbuild $(printf 'console/tests/%s.test.ts ' "$@") console/tests/support/run.ts \
     --bundle --packages=external --platform=node --format=esm --target=es2022 --log-level=warning \
     --outdir="$work/tests" --outbase=console/tests
 ln -sfn "$PWD/console/node_modules" "$work/node_modules"
 echo '{"private":true,"type":"module"}' >"$work/package.json"
-for store in ${STORES:-memory redis}; do
-    echo "console: $(echo "$names" | tr '\n' ' ')on $store"
+for store in $stores; do
+    echo "console: $* on $store"
     mkdir -p "$SCREENSHOTS/$store"
     # shellcheck disable=SC2046 # words
-    (cd "$work" && STORE=$store nice node --test --test-concurrency=2 --test-timeout=600000 --test-reporter=spec \
-        $(for name in $names; do echo "tests/$name.test.js"; done))
+    (cd "$work" && STORE=$store nice node tests/support/run.js $(printf 'tests/%s.test.js ' "$@"))
 done

@@ -24,7 +24,7 @@ VARIABLES = {"$__rate_interval": "20s", "$__range": "60s", "$replica": ".*", "$p
 
 
 def get(url):
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=120) as answer:
         return answer.read().decode()
 
 

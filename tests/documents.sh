@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=tests/server.sh
 . tests/server.sh
 
-start_server "${1:-memory}"
+start_server "${1:-redis}"
 # shellcheck disable=SC2154 # set by start_server
 python3 tests/documents.py "http://$address" "$api_key"
 check_server

@@ -2,18 +2,18 @@
 # Reads the streams of events by a client library that is not ours, over a link that is cut again
 # and again in the middle of events: the library comes back by itself, and nothing may be missing.
 #
-#   tests/event-stream.sh          over the embedded store
-#   tests/event-stream.sh redis    over a redis-server that it starts
+#   tests/event-stream.sh [redis]  over a redis-server that it starts
+#   tests/event-stream.sh memory   over the embedded store
 #
-# Needs python3 with venv; the library is installed below target/.
+# Needs python3 with venv; the library is installed by tests/packages.sh.
 set -eu
 
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/server.sh
 . tests/server.sh
 
-install_python requests-sse 0.5.3
-start_server "${1:-memory}"
+install_python requests-sse==0.5.3
+start_server "${1:-redis}"
 
 "$venv/bin/python" tests/event_stream.py "$address" "$api_key"
 check_server

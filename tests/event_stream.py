@@ -19,7 +19,9 @@ from requests_sse import EventSource
 
 WRITES = 100
 CUTS = 3
-WAIT_LIMIT = 120
+# between writes, so that links are cut while there are more to come
+PAUSE = 0.03
+WAIT_LIMIT = 600
 
 
 class Link:
@@ -74,7 +76,7 @@ class Reader:
         self.source = EventSource(
             "http://%s%s" % (link.address, path),
             headers={"Authorization": "Bearer " + api_key},
-            timeout=60,
+            timeout=600,
         )
         self.source.connect()
         self.thread = threading.Thread(target=self.read, daemon=True)
@@ -106,7 +108,7 @@ def one_thread(server, api_key, session):
     )
     for number in range(WRITES):
         session.put(link_free(server, path + "/state/k"), json=number).raise_for_status()
-        time.sleep(0.1)
+        time.sleep(PAUSE)
     session.delete(link_free(server, path)).raise_for_status()
 
     events = reader.all()
@@ -136,7 +138,7 @@ def all_threads(server, api_key, session):
     for thread in threads:
         path = "/v1/threads/%s/state/k" % thread
         session.put(link_free(server, path), json=1).raise_for_status()
-        time.sleep(0.1)
+        time.sleep(PAUSE)
 
     events = reader.all()
     assert {kind for kind, _ in events} == {"thread.created"}

@@ -12,7 +12,7 @@ import urllib.request
 import yaml
 
 MANIFESTS = pathlib.Path("deploy/kubernetes")
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 def load(name):

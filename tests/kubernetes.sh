@@ -4,14 +4,14 @@
 #
 #   tests/kubernetes.sh
 #
-# Needs python3 with venv; the validator itself is installed below target/.
+# Needs python3 with venv; the validator itself is installed by tests/packages.sh.
 set -eu
 
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/server.sh
 . tests/server.sh
 
-install_python kubernetes-validate 1.37.0
+install_python kubernetes-validate==1.37.0
 # its oldest and newest release that has all that the manifests use
 for release in 1.31 1.37; do
     "$venv/bin/kubernetes-validate" --strict --kubernetes-version "$release" --quiet \

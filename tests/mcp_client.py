@@ -41,7 +41,7 @@ async def take_turns(request):
 @asynccontextmanager
 async def connected(mode, headers=None, path="/mcp"):
     hooks = {"request": [take_turns]}
-    async with httpx2.AsyncClient(headers=headers, event_hooks=hooks) as http:
+    async with httpx2.AsyncClient(headers=headers, event_hooks=hooks, timeout=120) as http:
         transport = streamable_http_client(SERVERS[0] + path, http_client=http)
         async with Client(transport, mode=mode, cache=None) as client:
             yield client

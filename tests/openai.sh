@@ -3,17 +3,18 @@
 # threadkeep: all routes, pages in both directions, errors, connections that are cut after a request, two processes that
 # add at once, turns of models, runs of agents, and the published tests of openai-agents. Prints each suite with the number of its checks.
 #
-#   tests/openai.sh          over the embedded store
-#   tests/openai.sh redis    over two replicas, on a redis-server that it starts
+#   tests/openai.sh [redis]  over two replicas, on a redis-server that it starts
+#   tests/openai.sh memory   over the embedded store
+#   tests/openai.sh STORE long   with both versions of the package by both of its clients
 #
-# Needs python3 with venv, node (20 or later) and npm; the packages are installed below target/.
+# Needs python3 with venv, node (20 or later) and npm; the packages are installed by tests/packages.sh.
 set -eu
 
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/server.sh
 . tests/server.sh
 
-store=${1:-memory}
+store=${1:-redis} is_long=${2:-}
 agents=0.24.0
 # a provider of a model that counts once for each turn, except in those that say hello or ask for the weather
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
@@ -39,7 +40,7 @@ redis-server --port 0 --unixsocket "$dir/away.sock" --save '' --dir "$dir" >"$di
 away=$!
 servers="$servers $away"
 until_it redis-cli -s "$dir/away.sock" ping
-run_server away THREADKEEP_REDIS_URL="unix://$dir/away.sock"
+run_server away THREADKEEP_REDIS_URL="unix://$dir/away.sock" THREADKEEP_STORE_TIMEOUT_MS=2000
 away_address=$listening
 kill "$away"
 run_server limited THREADKEEP_RATE_THREAD_WRITES=2/1h
@@ -51,47 +52,57 @@ drive() {
     "$venv/bin/python" tests/openai/client.py "$@"
 }
 
-# the version that the page of the protocol describes, and the newest one
-for version in 3.54.0 3.57.0; do
-    venv=$PWD/target/openai-$version
-    also_install_python openai-agents "$agents"
-    also_install_python openai "$version"
-    also_install_python httpx 0.28.1
-    for kind in sync async; do
-        drive "$kind" all "$address"
-        drive "$kind" unavailable "$away_address"
-        drive "$kind" limited "$limited_address"
-        conversation=$(drive "$kind" create "$address")
-        # two processes, each at its own replica if there are two
-        drive "$kind" add "$address" "$conversation" even &
-        even=$!
-        drive "$kind" add "$replica_address" "$conversation" odd &
-        odd=$!
-        wait "$even"
-        wait "$odd"
-        drive "$kind" added "$replica_address" "$conversation"
+# check_client KIND
+check_client() {
+    drive "$1" all "$address" "$away_address" "$limited_address"
+    conversation=$(drive "$1" create "$address")
+    # two processes, each at its own replica if there are two
+    drive "$1" add "$address" "$conversation" even &
+    even=$!
+    drive "$1" add "$replica_address" "$conversation" odd &
+    odd=$!
+    wait "$even"
+    wait "$odd"
+    drive "$1" added "$replica_address" "$conversation"
+}
+
+# check_version VERSION SYNC|ASYNC...
+check_version() {
+    install_python "openai==$1" "openai-agents==$agents" httpx==0.28.1 pytest==9.2.0 pytest-asyncio==1.5.0
+    shift
+    clients=
+    for kind; do
+        check_client "$kind" &
+        clients="$clients $!"
     done
-    "$venv/bin/python" tests/openai/agents_session.py "$address"
-    "$venv/bin/python" tests/openai/responses.py "$address"
-done
+    servers="$servers $clients"
+    if [ $# = 2 ]; then
+        "$venv/bin/python" tests/openai/agents_session.py "$address"
+        "$venv/bin/python" tests/openai/responses.py "$address"
+    fi
+    for client in $clients; do
+        wait "$client"
+    done
+}
+
+# the version that the page of the protocol describes, and the newest one
+if [ -n "$is_long" ]; then
+    check_version 3.54.0 sync async
+else
+    check_version 3.54.0 sync
+fi
+check_version 3.57.0 sync async
 
 # fill_tests: the tests of openai-agents, which are only in its source distribution.
 fill_tests() {
-    [ -e "$published/installed" ] && return
-    rm -rf "$published"
-    mkdir -p "$published"
-    "$venv/bin/pip" download --quiet --no-deps --no-binary openai-agents --dest "$published" "openai-agents==$agents"
-    tar -xzf "$published"/*.tar.gz -C "$published" --strip-components 1 --wildcards '*/tests' '*/pyproject.toml'
-    touch "$published/installed"
+    "$venv/bin/pip" download --quiet --no-deps --no-binary openai-agents --dest "$entry" "openai-agents==$agents"
+    tar -xzf "$entry"/*.tar.gz -C "$entry" --strip-components 1 --wildcards '*/tests' '*/pyproject.toml'
 }
 
-also_install_python pytest 9.2.0
-also_install_python pytest-asyncio 1.5.0
-published=$PWD/target/openai-agents-$agents-tests
-locked fill_tests
+cached "openai-agents-$agents-tests" fill_tests
 # Not these: they expect a function call without a status back without one, and a conversation adds it.
 (
-    cd "$published"
+    cd "$entry"
     tests=$OLDPWD/tests/openai
     THREADKEEP_URL="http://$address/openai/v1" PYTHONPATH="$tests" "$venv/bin/python" -m pytest -q -s \
         -p published -p no:cacheprovider tests/memory/test_openai_conversations_session.py \

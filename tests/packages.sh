@@ -1,49 +1,98 @@
-# Installs packages that scripts need. Other test scripts source this file from the directory of the project.
+# Installs packages that scripts need, once for all checkouts of a user: below $XDG_CACHE_HOME/threadkeep/packages, by
+# default in ~/.cache. Other test scripts source this file from the directory of the project.
 #
 # shellcheck shell=sh
 
-# locked COMMAND...: while no other script has one locked, since several may want the same package.
+packages=${XDG_CACHE_HOME:-$HOME/.cache}/threadkeep/packages
+
+# locked FILE COMMAND...: while no other script has that file locked.
 locked() {
-    mkdir -p target
+    lock_file=$1
+    shift
+    mkdir -p "$(dirname "$lock_file")"
     (
         flock 9
         "$@"
-    ) 9>target/packages.lock
+    ) 9>"$lock_file"
 }
 
-# install_python PACKAGE VERSION: into the virtual environment $venv, below target/.
+# cached NAME COMMAND...: sets $entry to the directory NAME of the cache. The command fills it, unless it is complete.
+cached() {
+    entry=$packages/$1
+    shift
+    [ -e "$entry/installed" ] || locked "$entry.lock" fill "$@"
+}
+
+# The file `installed` is written last: without it, the directory is what an interrupted run has left.
+fill() {
+    [ ! -e "$entry/installed" ] || return 0
+    rm -rf "$entry"
+    mkdir "$entry"
+    "$@"
+    touch "$entry/installed"
+}
+
+# name_of KIND PACKAGE TEXT...: a name in the cache, for a package and everything that its content depends on.
+name_of() {
+    kind=$1-$(printf %s "$2" | sed 's/[=<>].*//' | tr -c 'A-Za-z0-9.\n' _)
+    shift
+    echo "$kind-$(printf '%s\n' "$(uname -m)" "$@" | sha256sum | cut -c 1-16)"
+}
+
+# install_python REQUIREMENT...: into a virtual environment of $python, by default python3. Sets $venv.
 install_python() {
-    venv=$PWD/target/$1
-    also_install_python "$@"
-}
-
-# also_install_python PACKAGE VERSION: into the same virtual environment.
-also_install_python() {
-    locked fill_venv "$@"
+    python=${python:-python3}
+    interpreter=$("$python" -c 'import sys; print(sys.version, sys.executable)')
+    cached "$(name_of python "$@" "$interpreter")" fill_venv "$@"
+    # shellcheck disable=SC2034 # for the script that reads this in
+    venv=$entry
 }
 
 fill_venv() {
-    if ! "$venv/bin/pip" show "$1" 2>/dev/null | grep -qxF "Version: $2"; then
-        python3 -m venv "$venv"
-        "$venv/bin/pip" install --quiet "$1==$2"
-    fi
+    "$python" -m venv "$entry"
+    "$entry/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
 
-# install_npm PACKAGE VERSION [OPTION...]: into $npm, a directory of its own below target/. Programs of
-# packages that want to be run at the installation are not, whatever the npm of this machine thinks.
+# install_npm PACKAGE VERSION [OPTION...]: sets $npm to a directory with node_modules. Programs that packages want to have
+# run at their installation are not run, whatever the settings of npm on this machine.
 install_npm() {
-    npm=$PWD/target/npm/$1-$2
-    locked fill_npm "$@"
+    cached "$(name_of npm "$@")" fill_npm "$@"
+    npm=$entry
 }
 
 fill_npm() {
-    if ! [ -e "$npm/installed" ]; then
-        rm -rf "$npm"
-        mkdir -p "$npm"
-        package=$1@$2
-        shift 2
-        npm install --prefix "$npm" --no-save --no-audit --no-fund --loglevel=error --ignore-scripts \
-            "$@" "$package"
-        touch "$npm/installed"
-    fi
+    package=$1@$2
+    shift 2
+    npm install --prefix "$entry" --no-save --no-audit --no-fund --loglevel=error --ignore-scripts "$@" "$package"
+}
+
+# install_locked DIRECTORY: the packages of its package-lock.json, without their programs. Sets $npm.
+install_locked() {
+    manifest=$(node -p 'const { dependencies, devDependencies, name } = JSON.parse(fs.readFileSync(process.argv[1]));
+        JSON.stringify({ name, dependencies, devDependencies })' "$1/package.json")
+    cached "$(name_of npm "$(basename "$1")" "$manifest" "$(cat "$1/package-lock.json")")" fill_locked "$1"
+    npm=$entry
+}
+
+fill_locked() {
+    cp "$1/package.json" "$1/package-lock.json" "$entry"
+    npm ci --prefix "$entry" --no-audit --no-fund --loglevel=error --ignore-scripts
+}
+
+# link_locked DIRECTORY [TARGET]: the same, as TARGET/node_modules. Its files are hard links where the file system allows
+# it: an `npm ci` there leaves the cache as it is.
+link_locked() {
+    install_locked "$1"
+    locked target/packages.lock fill_modules "${2:-$1}/node_modules"
+}
+
+fill_modules() {
+    [ "$(cat "$1/installed" 2>/dev/null)" != "$npm" ] || return 0
+    rm -rf "$1"
+    mkdir -p "$(dirname "$1")"
+    cp -al "$npm/node_modules" "$1" 2>/dev/null || {
+        rm -rf "$1"
+        cp -a "$npm/node_modules" "$1"
+    }
+    echo "$npm" >"$1/installed"
 }

@@ -14,7 +14,6 @@ REPOSITORY=$PWD
 export THREADKEEP_BIN REPOSITORY
 package=$PWD/clients/python
 work=$PWD/target/python
-test_tools="pytest==9.2.0 pytest-asyncio==1.5.0"
 mkdir -p "$work"
 
 # python_of VERSION: the path of that Python, if it is here. The shims of pyenv are on the PATH whatever it has.
@@ -28,34 +27,39 @@ python_of() {
     done | tail -n 1
 }
 
-# make_venv NAME PYTHON PACKAGE...: once, below target/.
-make_venv() {
-    venv=$work/$1
-    python=$2
-    shift 2
-    if [ "$(cat "$venv/installed" 2>/dev/null)" != "$*" ]; then
-        rm -rf "$venv"
-        "$python" -m venv "$venv"
-        "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"
-        echo "$*" >"$venv/installed"
-    fi
+# build_wheel: builds sdist and wheel, unless the sources are those of the last time, and sets $wheel. The wheel is made of
+# the sdist, so that has everything that a build needs.
+build_wheel() {
+    python=$newest
+    install_python build==1.6.1 hatchling==1.33.0
+    locked "$work/wheel.lock" fill_wheel
+    wheel=$(echo "$work"/dist/*.whl)
 }
 
-# build_wheel DIRECTORY: builds sdist and wheel there, and sets $wheel. The wheel is made of the sdist, so that has
-# everything that a build needs.
-build_wheel() {
-    rm -rf "$1"
-    locked make_venv build "$newest" build==1.6.1
-    "$work/build/bin/python" -m build --outdir "$1" "$package" >"$work/build.log" 2>&1 || {
+fill_wheel() {
+    sources=$(find "$package" \( -name __pycache__ -o -name '.*_cache' \) -prune -o -type f -exec sha256sum {} + | sort | sha256sum)
+    [ "$(cat "$work/dist/built-from" 2>/dev/null)" != "$sources" ] || return 0
+    rm -rf "$work/dist"
+    "$venv/bin/python" -m build --no-isolation --outdir "$work/dist" "$package" >"$work/build.log" 2>&1 || {
         cat "$work/build.log" >&2
         exit 1
     }
-    wheel=$(echo "$1"/*.whl)
+    echo "$sources" >"$work/dist/built-from"
 }
 
-# install_wheel VENV
+# install_wheel NAME PYTHON REQUIREMENT...: the wheel into a virtual environment of this checkout, which has the packages of
+# the cached one as well. Sets $venv.
 install_wheel() {
-    "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheel"
+    own=$work/$1
+    python=$2
+    shift 2
+    install_python 'httpx>=0.27,<1' pytest==9.2.0 pytest-asyncio==1.5.0 "$@"
+    rm -rf "$own"
+    "$python" -m venv --without-pip "$own"
+    site='import sysconfig; print(sysconfig.get_path("purelib"))'
+    "$venv/bin/python" -c "$site" >"$("$own/bin/python" -c "$site")/cached.pth"
+    "$venv/bin/pip" --python "$own/bin/python" install --quiet --disable-pip-version-check --no-deps "$wheel"
+    venv=$own
 }
 
 newest=

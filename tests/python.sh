@@ -1,34 +1,36 @@
 #!/bin/sh
-# Tests the Python package of clients/python as it is installed: from its wheel, on both stores.
+# Tests the Python package of clients/python as it is installed, from its wheel.
 #
-# usage: tests/python.sh [long]
+#   tests/python.sh [redis]   the newest Python, over a redis-server
+#   tests/python.sh memory    the newest Python, over the embedded store
+#   tests/python.sh long      all supported Pythons, over both stores
 #
-# The oldest Python that the package supports runs the tests on one store, and the newest on both. `long` adds those
-# between. One that is missing is left out, but one must be there.
+# A Python that is missing is left out, but one must be there.
 set -eu
 cd "$(dirname "$0")/.."
+
+stores=${1:-redis}
+case $stores in
+memory | redis) ;;
+long) stores='memory redis' ;;
+*)
+    echo 'usage: tests/python.sh [memory | redis | long]' >&2
+    exit 2
+    ;;
+esac
 
 # shellcheck source=tests/python-package.sh
 . tests/python-package.sh
 
-# The adapters are checked where their frameworks are installed, by python-adapters.sh.
-tools="mypy==2.4.1 pyright==1.1.414 ruff==0.17.6"
-
-# run_tests VERSION PYTHON STORE...: installs the wheel and runs the tests, away from the sources, on all stores at the
-# same time.
+# run_tests VERSION PYTHON: installs the wheel and runs the tests, away from the sources, on all stores at the same time.
 run_tests() {
-    version=$1
-    # shellcheck disable=SC2086 # words
-    locked make_venv "tests-$version" "$2" 'httpx>=0.27,<1' $test_tools
-    venv=$work/tests-$version
-    shift 2
-    install_wheel "$venv"
+    install_wheel "tests-$1" "$2"
     status=0
-    for store; do
+    for store in $stores; do
         test_store "$store" >"$work/$store.log" 2>&1 &
         eval "${store}_tests=\$!"
     done
-    for store; do
+    for store in $stores; do
         eval "wait \"\$${store}_tests\"" || status=1
         cat "$work/$store.log"
     done
@@ -46,26 +48,34 @@ test_store() {
     STORE=$1 nice "$venv/bin/python" -m pytest -q -p no:cacheprovider --ignore tests/adapters
 }
 
-# shellcheck disable=SC2086 # words
-locked make_venv tools "$newest" $tools 'httpx>=0.27,<1' $test_tools
-tools=$work/tools/bin
+# The adapters are checked where their frameworks are installed, by python-adapters.sh.
+check_sources() {
+    "$tools/ruff" check "$package"
+    "$tools/ruff" format --check --quiet "$package"
+    cd "$package"
+    nice "$tools/mypy" --cache-dir "$work/mypy" src
+    nice "$tools/pyright" --pythonpath "$tools/python"
+}
 
-"$tools/ruff" check "$package"
-"$tools/ruff" format --check --quiet "$package"
-(cd "$package" && nice "$tools/mypy" --cache-dir "$work/mypy" src &&
-    nice "$tools/pyright" --pythonpath "$tools/python")
-build_wheel "$work/dist"
-
-oldest=$(python_of 3.10)
-if [ -n "$oldest" ] && [ "$newest_version" != 3.10 ]; then
-    run_tests 3.10 "$oldest" memory
-else
-    echo 'python: Python 3.10 is not here'
-fi
+python=$newest
+install_python mypy==2.4.1 pyright==1.1.414 ruff==0.17.6 'httpx>=0.27,<1' pytest==9.2.0 pytest-asyncio==1.5.0
+tools=$venv/bin
+# most of what the tests take is waiting
+check_sources >"$work/sources.log" 2>&1 &
+sources=$!
+build_wheel
+run_tests "$newest_version" "$newest"
 if [ "${1:-}" = long ]; then
-    for version in 3.11 3.12; do
-        between=$(python_of "$version")
-        [ -z "$between" ] || [ "$version" = "$newest_version" ] || run_tests "$version" "$between" redis
+    for version in 3.10 3.11 3.12; do
+        older=$(python_of "$version")
+        if [ -z "$older" ]; then
+            echo "python: Python $version is not here"
+        elif [ "$version" != "$newest_version" ]; then
+            run_tests "$version" "$older"
+        fi
     done
 fi
-run_tests "$newest_version" "$newest" memory redis
+status=0
+wait "$sources" || status=$?
+cat "$work/sources.log"
+exit "$status"

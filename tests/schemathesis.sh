@@ -2,10 +2,10 @@
 # Runs schemathesis against a server of its own: what the service answers to thousands of odd
 # requests has to be what openapi.json says, and never a server error.
 #
-#   tests/schemathesis.sh          over the embedded store
-#   tests/schemathesis.sh redis    over a redis-server that it starts
+#   tests/schemathesis.sh [redis]  over a redis-server that it starts
+#   tests/schemathesis.sh memory   over the embedded store
 #
-# Needs python3 with venv; the tool itself is installed below target/.
+# Needs python3 with venv; the tool itself is installed by tests/packages.sh.
 set -eu
 
 examples=${EXAMPLES:-50}
@@ -17,8 +17,8 @@ cd "$(dirname "$0")/.."
 # shellcheck source=tests/server.sh
 . tests/server.sh
 
-install_python schemathesis 4.32.5
-start_server "${1:-memory}"
+install_python schemathesis==4.32.5
+start_server "${1:-redis}"
 
 # A stream of events does not end by itself, and a request of this tool ends with its answer.
 streams='^get_(thread_)?events(_by_id)?$'
@@ -37,7 +37,7 @@ odd_requests() {
         --max-examples "$examples" \
         --seed 1 \
         --generation-database none \
-        --request-timeout 10 \
+        --request-timeout 120 \
         --continue-on-failure \
         --suppress-health-check all \
         "$@"

@@ -27,12 +27,12 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# Waits up to 30 s until a command succeeds.
+# Waits up to two minutes until a command succeeds.
 until_it() {
     tries=0
     until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        if [ "$tries" -gt 300 ]; then
+        if [ "$tries" -gt 1200 ]; then
             echo "gave up: $*" >&2
             cat "$dir"/*.log >&2
             exit 1
@@ -46,7 +46,8 @@ until_it() {
 run_server() {
     log=$dir/$1.log
     shift
-    env -i "$@" \
+    # a machine that is busy with others may keep a request waiting for the store
+    env -i THREADKEEP_STORE_TIMEOUT_MS=30000 "$@" \
         THREADKEEP_LISTEN=127.0.0.1:0 \
         THREADKEEP_WORKERS=2 \
         THREADKEEP_SIGNING_KEYS=main:an-hmac-secret-of-the-tests-that-is-long-enough \

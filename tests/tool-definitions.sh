@@ -5,7 +5,7 @@
 #
 #   tests/tool-definitions.sh
 #
-# Needs python3 with venv; the libraries themselves are installed below target/. Nothing leaves this
+# Needs python3 with venv; the libraries themselves are installed by tests/packages.sh. Nothing leaves this
 # machine.
 set -eu
 
@@ -13,9 +13,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=tests/server.sh
 . tests/server.sh
 
-install_python openai 3.51.0
-also_install_python anthropic 2.10.0
-also_install_python jsonschema 4.26.0
+install_python openai==3.51.0 anthropic==2.10.0 jsonschema==4.26.0
 start_server redis
 start_replica
 

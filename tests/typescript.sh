@@ -1,14 +1,26 @@
 #!/bin/sh
-# Tests the npm package of clients/typescript as it is installed: the output of `npm pack`, on both stores. The build
-# here leaves out the adapters: tests/typescript-adapters.sh tests them, and checks the exports of the whole package.
+# Tests the npm package of clients/typescript as it is installed: the output of `npm pack`. The build here leaves out the
+# adapters: tests/typescript-adapters.sh tests them, and checks the exports of the whole package.
 #
-# usage: tests/typescript.sh [long]
+#   tests/typescript.sh [redis]   over a redis-server
+#   tests/typescript.sh memory    over the embedded store
+#   tests/typescript.sh long      over both, with React 18, Node 22 and 24 for all tests of the client, and 200 first visits
+#                                 at once instead of 20
 #
-# `long` adds React 18, Node 22 and 24 for all tests of the client, and 200 first visits at once instead of 20.
 # THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM, FIREFOX and WEBKIT other browsers
 # than those of Debian. Those that are not installed are left out.
 set -eu
 cd "$(dirname "$0")/.."
+
+store=${1:-redis} is_long=
+case $store in
+memory | redis) ;;
+long) store=redis is_long=1 ;;
+*)
+    echo 'usage: tests/typescript.sh [memory | redis | long]' >&2
+    exit 2
+    ;;
+esac
 
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
@@ -17,35 +29,22 @@ cd "$(dirname "$0")/.."
 THREADKEEP_BIN=$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")
 PACKAGE=$PWD/clients/typescript
 REPOSITORY=$PWD
-RUNTIMES=$PWD/target/typescript/runtimes/node_modules
-export THREADKEEP_BIN PACKAGE REPOSITORY RUNTIMES
+# for examples/web-chat, whose test installs its packages as its command does for a user
+npm_config_prefer_offline=true
+export THREADKEEP_BIN PACKAGE REPOSITORY npm_config_prefer_offline
 work=$PWD/target/typescript
 
-# tests that need a server, and those that one store is enough for
-on_each_store="threads first-visit faults events kv-and-scopes admin react"
-once="browsers contract package runtimes ssr samples stream-parsing visits web-chat"
-
-# quiet_ci DIRECTORY: its packages as the lock file names them, without their scripts.
-quiet_ci() {
-    npm ci --prefix "$1" --no-audit --no-fund --loglevel=error --ignore-scripts
-}
-
-# ci_below_target NAME: the packages of clients/typescript/tests/NAME, in a directory of the same name below target/.
-ci_below_target() {
-    if ! cmp -s "$PACKAGE/tests/$1/package-lock.json" "$work/$1/installed"; then
-        mkdir -p "$work/$1"
-        cp "$PACKAGE/tests/$1/package.json" "$PACKAGE/tests/$1/package-lock.json" "$work/$1"
-        quiet_ci "$work/$1"
-        cp "$PACKAGE/tests/$1/package-lock.json" "$work/$1/installed"
-    fi
-}
+# tests that need a server, and those that one store is enough for; the longest first
+on_each_store="react threads first-visit faults events kv-and-scopes admin"
+once="web-chat visits browsers contract package runtimes ssr samples stream-parsing"
 
 # install_package DIRECTORY MODULES: the packed package and the tests. React is of MODULES.
 install_package() {
     rm -rf "$1"
-    mkdir -p "$1/node_modules"
+    mkdir -p "$1/node_modules/threadkeep"
     echo '{"private":true,"type":"module"}' >"$1/package.json"
-    npm install --prefix "$1" --no-audit --no-fund --loglevel=error --ignore-scripts --legacy-peer-deps "$archive"
+    # it depends on nothing and runs nothing, which a test checks
+    tar -xzf "$archive" -C "$1/node_modules/threadkeep" --strip-components 1
     for name in react react-dom; do
         ln -s "$2/$name" "$1/node_modules/$name"
     done
@@ -65,34 +64,38 @@ run_tests() {
     shift 3
     echo "typescript: $* on $store with Node $("$node" --version)"
     # shellcheck disable=SC2046 # words
-    (cd "$directory" && STORE=$store nice "$node" --test --test-concurrency=2 --test-timeout=600000 \
-        --test-reporter=spec $(printf 'tests/%s.test.js ' "$@"))
+    (cd "$directory" && STORE=$store nice "$node" tests/support/run.js $(printf 'tests/%s.test.js ' "$@"))
 }
 
-locked quiet_ci "$PACKAGE"
-(cd "$PACKAGE" && npm run --silent build)
+link_locked "$PACKAGE"
+install_locked "$PACKAGE/tests/runtimes"
+export RUNTIMES="$npm/node_modules"
 mkdir -p "$work"
-locked ci_below_target runtimes
+(cd "$PACKAGE" && npm run --silent build)
 archive=$work/$(cd "$PACKAGE" && npm pack --silent --pack-destination "$work")
 install_package "$work/installed" "$PACKAGE/node_modules"
 
-# its test installs them, as its command does for a user
+# most of what the tests take is waiting
+nice "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests" >"$work/types.log" 2>&1 &
+types=$!
 rm -rf examples/web-chat/node_modules
-
-"$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests"
-[ "${1:-}" != long ] || export VISITS=200
+[ -z "$is_long" ] || export VISITS=200
 # shellcheck disable=SC2086 # names
-run_tests node memory "$work/installed" $on_each_store $once
+run_tests node "$store" "$work/installed" $on_each_store $once
+wait "$types" || {
+    cat "$work/types.log" >&2
+    exit 1
+}
 "$PACKAGE/node_modules/.bin/tsc" -p examples/web-chat
-# shellcheck disable=SC2086 # names
-run_tests node redis "$work/installed" $on_each_store
 
-if [ "${1:-}" = long ]; then
+if [ -n "$is_long" ]; then
+    # shellcheck disable=SC2086 # names
+    run_tests node memory "$work/installed" $on_each_store
     for version in 22 24; do
         # shellcheck disable=SC2086 # names
         run_tests "$RUNTIMES/node-$version/bin/node" redis "$work/installed" $on_each_store stream-parsing
     done
-    locked ci_below_target react-18
-    install_package "$work/installed-react-18" "$work/react-18/node_modules"
+    install_locked "$PACKAGE/tests/react-18"
+    install_package "$work/installed-react-18" "$npm/node_modules"
     run_tests node memory "$work/installed-react-18" react ssr
 fi

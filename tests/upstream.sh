@@ -5,21 +5,17 @@
 #
 #   tests/upstream.sh
 #
-# Needs python3 with venv; the packages are installed below target/.
+# Needs python3 with venv; the packages are installed by tests/packages.sh.
 set -eu
 
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
 
-# the newest version of tests/openai.sh, and its place
-version=3.57.0
-venv=$PWD/target/openai-$version
-also_install_python openai "$version"
-openai=$venv
-install_python anthropic 2.14.0
+# openai in the newest version of tests/openai.sh
+install_python openai==3.57.0 anthropic==2.14.0
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 for api in chat responses; do
-    "$openai/bin/python" tests/upstream/check_$api.py target/debug/scripted-upstream
+    "$venv/bin/python" tests/upstream/check_$api.py target/debug/scripted-upstream
 done
 "$venv/bin/python" tests/upstream/check_messages.py target/debug/scripted-upstream

@@ -2,10 +2,10 @@
 # Has the unmodified transport and hook of @inngest/use-agent keep their threads in threadkeep: two processes create threads
 # at once, and lists, messages, titles and deletions are checked through the published package alone.
 #
-#   tests/use-agent.sh          over the embedded store
-#   tests/use-agent.sh redis    over two replicas, one of which is killed, on a redis-server that it starts
+#   tests/use-agent.sh [redis]  over two replicas, one of which is killed, on a redis-server that it starts
+#   tests/use-agent.sh memory   over the embedded store
 #
-# Needs node (20 or later) and npm; the packages are installed below target/.
+# Needs node (20 or later) and npm; the packages are installed by tests/packages.sh.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 install_npm @inngest/use-agent 0.4.0 react@19.3.1 react-dom@19.3.1 uuid@14.0.3 jsdom@26.1.0
 jwt_secret=a-shared-secret-of-at-least-32-bytes
 printf %s "$jwt_secret" >"$dir/jwt"
-set -- "${1:-memory}" THREADKEEP_OWNER=jwt THREADKEEP_IDENTITY_JWT_KEY_FILE="$dir/jwt"
+set -- "${1:-redis}" THREADKEEP_OWNER=jwt THREADKEEP_IDENTITY_JWT_KEY_FILE="$dir/jwt"
 start_server "$@"
 first=$server first_address=$address
 if [ "$1" = redis ]; then

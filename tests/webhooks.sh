@@ -2,18 +2,18 @@
 # Has webhooks verified by a Standard Webhooks library that is not ours, also when deliveries fail and
 # while the secret of an endpoint is replaced.
 #
-#   tests/webhooks.sh          over the embedded store
-#   tests/webhooks.sh redis    over a redis-server that it starts
+#   tests/webhooks.sh [redis]  over a redis-server that it starts
+#   tests/webhooks.sh memory   over the embedded store
 #
-# Needs python3 with venv; the library itself is installed below target/.
+# Needs python3 with venv; the library itself is installed by tests/packages.sh.
 set -eu
 
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/server.sh
 . tests/server.sh
 
-install_python standardwebhooks 1.0.1
-start_server "${1:-memory}" THREADKEEP_WEBHOOK_ALLOW_PRIVATE=true
+install_python standardwebhooks==1.0.1
+start_server "${1:-redis}" THREADKEEP_WEBHOOK_ALLOW_PRIVATE=true
 
 "$venv/bin/python" tests/webhooks.py "http://$address" "$api_key"
 check_server

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
+import type { Page } from "playwright-core";
 import { API_KEY, STORE, type Server, api, newContext, newThread, noErrors, openConsole, pageOf, startServer, until, visit } from "./support/console.js";
 
 let server: Server;
@@ -84,12 +85,27 @@ test("a state of 512 levels opens level by level", async () => {
   await page.getByRole("treeitem").first().waitFor();
 
   await page.keyboard.press("j");
-  for (let level = 1; level <= levels; level++) {
+  const open = async (level: number) => {
     await page.locator(`[role=treeitem][aria-level="${level}"]:focus`).waitFor();
     await page.keyboard.press("ArrowRight");
     await page.locator(`[role=treeitem][aria-level="${level + 1}"]`).waitFor();
     await page.keyboard.press("j");
-  }
+  };
+  for (let level = 1; level <= 10; level++) await open(level);
+  // a call of the browser for each key would take a minute
+  await page.evaluate(async (levels) => {
+    const press = (key: string) => document.activeElement!.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    const shown = async (selector: string) => {
+      while (!document.querySelector(selector)) await new Promise(requestAnimationFrame);
+    };
+    for (let level = 11; level <= levels; level++) {
+      await shown(`[role=treeitem][aria-level="${level}"]:focus`);
+      press("ArrowRight");
+      await shown(`[role=treeitem][aria-level="${level + 1}"]`);
+      press("j");
+    }
+  }, levels - 10);
+  for (let level = levels - 9; level <= levels; level++) await open(level);
 
   await page.getByRole("treeitem").filter({ hasText: '"end"' }).getByText('"here"').waitFor();
   const { width, scroll } = await page.locator("main").evaluate((main) => ({ width: main.clientWidth, scroll: main.scrollWidth }));
@@ -109,18 +125,24 @@ test("10,000 keys have the elements of a screen", async () => {
   await until("one is left", async () => (await page.getByRole("treeitem").count()) === 1);
 });
 
-/** The longest time for which the page did not answer while `act` ran. */
-async function longestStall(page: Awaited<ReturnType<typeof openConsole>>, act: () => Promise<unknown>): Promise<number> {
-  await page.evaluate(() => {
-    const own = window as unknown as { stalls: number[] };
-    own.stalls = [];
-    new PerformanceObserver((list) => own.stalls.push(...list.getEntries().map(({ duration }) => duration))).observe({ entryTypes: ["longtask"] });
-  });
+/**
+ * The longest time for which the page's own thread computed without a pause while `act` ran, in milliseconds. Time in which other
+ * programs had the machine does not count.
+ */
+async function longestStall(page: Page, act: () => Promise<unknown>): Promise<number> {
+  const browser = page.context().browser()!;
+  await browser.startTracing(page, { categories: ["devtools.timeline", "blink.user_timing"] });
+  await page.evaluate(() => performance.mark("the thread of the page"));
   await act();
-  return page.evaluate(() => Math.max(0, ...(window as unknown as { stalls: number[] }).stalls));
+  type Entry = { name: string; pid: number; tid: number; tdur?: number };
+  const { traceEvents } = JSON.parse(String(await browser.stopTracing())) as { traceEvents: Entry[] };
+  const { pid, tid } = traceEvents.find(({ name }) => name === "the thread of the page")!;
+  const own = traceEvents.filter((entry) => entry.pid === pid && entry.tid === tid && entry.tdur !== undefined);
+  assert.ok(own.length > 100, `${own.length} entries`);
+  return own.reduce((longest, { tdur }) => Math.max(longest, tdur! / 1_000), 0);
 }
 
-/** On a machine of its own it is less than half a second; tests share a machine of two cores with others. */
+/** It is less than half a second; a slow machine may take longer. */
 const STALL_MAX_MS = 3_000;
 
 test("a state of 1 MiB does not make the page stall", async () => {
@@ -146,11 +168,12 @@ test("a state of 1 MiB does not make the page stall", async () => {
     await page.locator(".facts div", { hasText: "Version" }).getByText("2").waitFor();
   });
 
+  console.log(`the longest stall took ${stall} ms`);
   assert.ok(stall < STALL_MAX_MS, `${stall} ms`);
   assert.ok((await page.locator("*").count()) < 3_000);
 });
 
-test("a list of 100,000 threads does not make the page stall", { skip: STORE !== "memory" && "the store makes no difference" }, async () => {
+test("a list of 100,000 threads does not make the page stall", { skip: STORE !== "redis" && "the store makes no difference" }, async () => {
   const context = await newContext();
   const page = await openConsole(server, "#/events", API_KEY, context);
   // As many threads would take the test minutes to create. The pages have the form and size that the service gives them.
@@ -184,7 +207,7 @@ test("a list of 100,000 threads does not make the page stall", { skip: STORE !==
         await page.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
         return (await page.getByText("100,000 threads").count()) > 0;
       },
-      240_000,
+      600_000,
     );
     // the last step may have come after the last scrolling
     await page.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
@@ -192,6 +215,7 @@ test("a list of 100,000 threads does not make the page stall", { skip: STORE !==
     await page.keyboard.press("k");
   });
 
+  console.log(`the longest stall took ${stall} ms`);
   assert.ok(stall < STALL_MAX_MS, `${stall} ms`);
   assert.ok((await page.locator("*").count()) < 3_000);
 });

@@ -55,7 +55,7 @@ test("an endpoint is created, hears of events, gets a new secret and is deleted"
   assert.deepEqual((await api(server, "GET", "/v1/webhooks")).webhooks, []);
 });
 
-test("an endpoint that fails is seen within seconds, and seen to recover", async () => {
+test("an endpoint that fails is seen, and seen to recover", async () => {
   let status = 500;
   const url = await receive((request, response) => {
     request.resume();
@@ -73,7 +73,7 @@ test("an endpoint that fails is seen within seconds, and seen to recover", async
   const thread = await newThread(server);
   await api(server, "DELETE", `/v1/threads/${thread}`);
 
-  await page.getByText("Failing: 2 pending.").waitFor({ timeout: 15_000 });
+  await page.getByText("Failing: 2 pending.").waitFor();
   const rows = page.getByRole("list", { name: "Pending deliveries" }).getByRole("listitem");
   const tried = rows.filter({ hasText: "thread.created" });
   await tried.getByText("it answered 500").waitFor();
@@ -181,7 +181,7 @@ test("the overview draws what happens", async () => {
   await until("a plot shows the route", async () => {
     await api(server, "POST", `/v1/threads/${id}/state/n/increment`, { by: 1 });
     return (await page.getByRole("img", { name: /Requests by route in \/s, now: all .*increment/ }).count()) > 0;
-  }, 30_000);
+  });
 
   for (const title of ["Latency", "Latency of the store"]) await page.getByRole("img", { name: new RegExp(`^${title} in ms, now: median \\d`) }).waitFor();
   await page.getByRole("row").filter({ hasText: "increment" }).first().waitFor();
@@ -261,8 +261,8 @@ test("themes are chosen and kept", async () => {
   const light = await background();
 
   await page.getByLabel("Theme").selectOption("dark");
+  await until("the page is dark", async () => (await background()) !== light);
   const dark = await background();
-  assert.notEqual(dark, light);
   await page.reload();
   await page.getByLabel("API key").waitFor();
   assert.equal(await background(), dark);
@@ -272,7 +272,7 @@ test("themes are chosen and kept", async () => {
 
   await enter(page, API_KEY);
   await page.getByLabel("Theme").selectOption("system");
-  assert.equal(await background(), light);
+  await until("the page is light", async () => (await background()) === light);
   await page.emulateMedia({ colorScheme: "dark" });
   await until("the page is dark", async () => (await background()) === dark);
 });

@@ -71,5 +71,5 @@ test("the picture in the README shows the console as it is, and no other page pa
     const share = await take(name);
     assert.ok(share > MOST_DIFFERENT, `${name} passes: ${share}`);
   }
-  noErrors();
+  await noErrors();
 });

@@ -87,6 +87,7 @@ export const outages = [
     const traffic = await Traffic.start(stage);
     await traffic.advance(40);
     stage.redis.cut();
+    // for longer than a request waits for the store
     await pause(5_000);
     stage.redis.mend();
     await traffic.advance(40);
@@ -103,14 +104,20 @@ export const outages = [
 
   ["a handler that read nothing while it was cut off wipes nothing", async (stage) => {
     const [a, b] = stage.apps;
-    const visitor = new Visitor(stage);
-    await visitor.do(b, ["set", "name", "Ada"], ["set", "log", [1]]);
-    const reconnected = cutAndMend(stage);
-    const request = visitor.run(a, ["get", "name"], ["hold", "blind"], ["set", "blind", true]);
-    await reconnected;
-    await release(a, "blind");
-    assert.equal((await request)[0], null, "it was not cut off");
-    await settled(a);
+    let visitor;
+    let name;
+    // an app that comes back before it reads, as on a busy machine, reads the name
+    for (let tries = 0; name !== null; tries++) {
+      assert.ok(tries < 50, "it is never cut off");
+      visitor = new Visitor(stage);
+      await visitor.do(b, ["set", "name", "Ada"], ["set", "log", [1]]);
+      const reconnected = cutAndMend(stage);
+      const request = visitor.run(a, ["get", "name"], ["hold", "blind"], ["set", "blind", true]);
+      await reconnected;
+      await release(a, "blind");
+      [name] = await request;
+      await settled(a);
+    }
     assert.equal(stage.wire.of(visitor.id).at(-1).action, "save");
     await visitor.has({ name: "Ada", log: [1], blind: true });
   }],

@@ -29,7 +29,7 @@ function start(log, line, env, program, ...args) {
     const fail = (why) => reject(new Error(`${program} ${args.join(" ")} ${why}: ${text}`));
     child.on("error", fail);
     child.exited.then((code) => fail(`ended with ${code}`));
-    setTimeout(fail, 30_000, "does not listen").unref();
+    setTimeout(fail, 120_000, "does not listen").unref();
   });
 }
 

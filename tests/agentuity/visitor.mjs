@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 300_000;
 
 export const range = (count) => Array.from({ length: count }, (_, n) => n);
 
@@ -23,7 +23,7 @@ export async function eventually(look) {
 // `fetch` with a body that is sent as JSON: a value, or its text.
 export function ask(url, { body, text = JSON.stringify(body), headers, ...init } = {}) {
   const type = text === undefined ? {} : { "content-type": "application/json" };
-  const signal = AbortSignal.timeout(2 * PATIENCE_MS);
+  const signal = AbortSignal.timeout(PATIENCE_MS);
   return fetch(url, { ...init, signal, body: text, headers: { ...type, ...headers } });
 }
 

@@ -129,7 +129,7 @@ def check_documents():
                 ("gpt-5.2-mini", "scripted"),
             ]:
                 block = block.replace(shown, real)
-            said = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, timeout=60)
+            said = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, timeout=600)
             assert said.stdout.strip() == "hello", (page, said.stdout, said.stderr)
             ran += 1
     assert ran == 3, ran

@@ -154,10 +154,13 @@ def check_failures():
         "hang": ("APITimeoutError", "APITimeoutError"),
     }
     for failure, errors in expected.items():
-        reasons = []
-        with upstream({**ANSWER, "failure": failure}) as settings:
-            timeout = 2 if failure == "hang" else 60
-            (_, whole), (text, streamed) = (read(settings, stream, timeout) for stream in (False, True))
+        # a machine that is stopped for a moment may give nothing in two seconds
+        for timeout in (2, 60) if failure == "hang" else (60,):
+            reasons = []
+            with upstream({**ANSWER, "failure": failure}) as settings:
+                (_, whole), (text, streamed) = (read(settings, stream, timeout) for stream in (False, True))
+            if text:
+                break
         assert (whole, streamed) == errors, (failure, whole, streamed)
         assert text and ANSWER["text"].startswith(text), (failure, text)
         assert set(reasons) == {None}, (failure, reasons)

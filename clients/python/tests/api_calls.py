@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
+
+from support.server import wait_until
 
 from threadkeep import EntryPut, Task, Thread, Threadkeep
 
@@ -17,8 +18,9 @@ def first(items: Iterable[Any]) -> None:
 
 
 def whole_turn(thread: Thread) -> None:
+    seen: set[str] = thread._runner.transport.seen  # type: ignore[attr-defined]
     with thread.turn(ttl_seconds=0.03):  # type: ignore[arg-type]
-        time.sleep(0.1)  # it renews itself
+        wait_until(lambda: any(request.startswith("PATCH") for request in seen))  # it renews itself
 
 
 def batch(thread: Thread) -> None:

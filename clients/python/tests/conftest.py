@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.portal import Portal
 from support.proxy import Proxy
-from support.server import API_KEY, Redis, Server
+from support.server import API_KEY, HOST, Redis, Server
 
 from threadkeep import AsyncThreadkeep, Threadkeep
 
@@ -20,7 +20,7 @@ Connect = Callable[..., Threadkeep]
 def environment() -> None:
     for name in ("THREADKEEP_URL", "THREADKEEP_API_KEY"):
         os.environ.pop(name, None)
-    os.environ["NO_PROXY"] = "127.0.0.1"
+    os.environ["NO_PROXY"] = f"127.0.0.1,{HOST}"
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +51,7 @@ def own_server(redis: Redis | None, tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def proxy(server: Server) -> Iterator[Proxy]:
-    proxy = Proxy(int(server.url.rpartition(":")[2]))
+    proxy = Proxy(server.url)
     yield proxy
     proxy.close()
 

@@ -50,15 +50,15 @@ def test_flows_run_together_as_if_each_were_alone(server: Server, is_async: bool
 
 
 async def test_the_other_half_has_the_settings_of_a_client(server: Server) -> None:
-    async with AsyncThreadkeep(server.url, api_key=API_KEY, timeout=3, max_retries=0) as client:
+    async with AsyncThreadkeep(server.url, api_key=API_KEY, timeout=60, max_retries=0) as client:
         connection = BothConnection(client, None, None)
-        assert connection._blocking.transport.limits == (3, 0)
+        assert connection._blocking.transport.limits == (60, 0)
         assert await asyncio.to_thread(connection.run, get(connection.namespace("none"), "key")) is None
         await connection.aclose()
         assert (await client.api_key()).name == "ops"
-    with Threadkeep(server.url, api_key=API_KEY, timeout=3) as blocking:
+    with Threadkeep(server.url, api_key=API_KEY, timeout=60) as blocking:
         connection = BothConnection(blocking, None, None)
-        assert connection._async.transport.limits == (3, 2)
+        assert connection._async.transport.limits == (60, 2)
         connection.close()
         assert blocking.api_key().name == "ops"
 

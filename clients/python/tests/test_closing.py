@@ -25,7 +25,7 @@ def test_a_connection_in_use_ends_after_its_response(connect: Any, proxy: Proxy)
     client.close()
     is_closed.set()
     call.join()
-    wait_until(lambda: not proxy.open_connections, 5)
+    wait_until(lambda: not proxy.open_connections)
 
 
 def test_a_loop_that_has_stopped_closes_its_connections_when_it_runs_again(proxy: Proxy) -> None:
@@ -34,7 +34,7 @@ def test_a_loop_that_has_stopped_closes_its_connections_when_it_runs_again(proxy
     loop.run_until_complete(connection.arun(keys.current(connection.root)))
     connection.close()
     assert proxy.open_connections == 1
-    loop.run_until_complete(asyncio.to_thread(wait_until, lambda: not proxy.open_connections, 5))
+    loop.run_until_complete(asyncio.to_thread(wait_until, lambda: not proxy.open_connections))
     loop.close()
 
 

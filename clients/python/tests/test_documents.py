@@ -22,5 +22,5 @@ def test_the_examples_run(server: Server, page: str) -> None:
     code = "\n".join(block for block in blocks if "from openai" not in block)
     code = code.replace("a-secret-of-32-characters-or-more", API_KEY)
     environment = {**os.environ, "THREADKEEP_URL": server.url, "THREADKEEP_API_KEY": API_KEY}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.proxy import Proxy
-from support.server import Server, wait_until
+from support.server import PATIENCE_SECONDS, Server, wait_until
 
 from threadkeep import Event, Threadkeep, Unauthorized
 
@@ -26,7 +26,7 @@ class Listener:
             self.events.append(event)
 
     def join(self) -> None:
-        self._thread.join(30)
+        self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive()
 
     def types(self) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import Callable
 
 import pytest
 from support.proxy import Proxy, header_of
-from support.server import API_KEY
+from support.server import API_KEY, wait_until
 
 from threadkeep import (
     APIError,
@@ -44,7 +43,7 @@ WRITES: dict[str, Callable[[Thread], object]] = {
 
 @pytest.fixture
 def harmed(connect: object, proxy: Proxy) -> Threadkeep:
-    return connect(proxy.url, timeout=2.0)  # type: ignore[operator]
+    return connect(proxy.url, timeout=60.0)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
@@ -139,16 +138,19 @@ def test_reads_are_repeated_at_most_max_retries_times(harmed: Threadkeep, proxy:
 def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy) -> None:
     client: Threadkeep = connect(proxy.url, timeout=0.3, max_retries=0)  # type: ignore[operator]
     proxy.fault = lambda request: "hang"
-    before = time.monotonic()
-    with pytest.raises(Timeout):
-        client.thread("thrd_" + "3" * 32).state()
-    assert time.monotonic() - before < 5
+
+    def seconds() -> float:
+        before = time.monotonic()
+        with pytest.raises(Timeout):
+            client.thread("thrd_" + "3" * 32).state()
+        return time.monotonic() - before
+
+    # the default is 10 s, each time; a machine that stops for as long does so once
+    assert any(seconds() < 8 for _ in range(5))
 
 
 def test_a_server_that_is_not_there_is_a_transport_error(connect: object) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    client: Threadkeep = connect(url)  # type: ignore[operator]
+    client: Threadkeep = connect("http://127.0.0.1:1")  # type: ignore[operator]
     with pytest.raises(TransportError) as raised:
         client.thread("thrd_" + "3" * 32).push("a", 1)
     assert raised.value.sent is False
@@ -197,7 +199,7 @@ async def test_cancelling_a_call_closes_only_its_connection(proxy: Proxy) -> Non
         thread = await client.threads.create(state={"a": 1})
         proxy.fault = lambda request: "hang" if b"/keys" in request else None
         hanging = asyncio.create_task(thread.keys())
-        await asyncio.sleep(0.2)
+        await asyncio.to_thread(wait_until, lambda: b"/keys" in proxy.requests[-1])
         others = asyncio.gather(*(thread.get("a") for _ in range(10)))
         hanging.cancel()
         with pytest.raises(asyncio.CancelledError):

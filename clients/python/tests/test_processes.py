@@ -34,7 +34,7 @@ def test_two_processes_lose_and_double_nothing(server: Server, proxy: Proxy) -> 
         subprocess.Popen([sys.executable, str(WRITER), proxy.url, thread.id, name], stdin=subprocess.DEVNULL)
         for name in "ab"
     ]
-    assert [process.wait(120) for process in processes] == [0, 0]
+    assert [process.wait(1_200) for process in processes] == [0, 0]
 
     expected = sorted(f"{name}{n}" for name in "ab" for n in range(WRITES))
     assert sorted(thread.get("pushed")) == expected

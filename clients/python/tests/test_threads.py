@@ -9,10 +9,11 @@ from threadkeep import Conflict, Destroyed, InvalidRequest, NotFound, Threadkeep
 
 
 def test_a_thread_has_metadata_a_ttl_and_a_state(tk: Threadkeep) -> None:
+    before = datetime.now(timezone.utc)
     thread = tk.threads.create(metadata={"topic": "tea"}, ttl_seconds=600, state={"a": 1}, owner="ada")
     info = thread.info()
     assert (info.id, info.version, info.metadata, info.owner) == (thread.id, 1, {"topic": "tea"}, "ada")
-    assert info.expires_at and timedelta(seconds=590) < info.expires_at - datetime.now(timezone.utc)
+    assert info.expires_at and timedelta(seconds=590) < info.expires_at - before
 
     info = thread.update(metadata={"topic": None, "lang": "en"}, ttl_seconds=900)
     assert (info.metadata, info.ttl_seconds, info.version) == ({"lang": "en"}, 900, 2)

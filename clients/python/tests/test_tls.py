@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.server import Server
+from support.server import HOST, Server
 
 from threadkeep import Threadkeep, TransportError
 
@@ -60,7 +60,7 @@ def url(server: Server, certificate: tuple[Path, Path]) -> Iterator[str]:
                 client = context.wrap_socket(raw, server_side=True)
             except OSError:
                 continue
-            upstream = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
+            upstream = socket.create_connection((HOST, int(server.url.rpartition(":")[2])))
             for pair in ((client, upstream), (upstream, client)):
                 threading.Thread(target=pipe, args=pair, daemon=True).start()
 

@@ -108,7 +108,7 @@ describe("events", () => {
     again.stop();
   });
 
-  test("no event is missed or repeated when the connection is cut again and again", { timeout: 60_000 }, async () => {
+  test("no event is missed or repeated when the connection is cut again and again", async () => {
     const thread = createClient({ baseUrl: proxy.url }).current();
     await thread.set("ü", 0);
     proxy.fault = ({ path }) => (path.endsWith("/events") ? { cutInCharacter: true } : undefined);
@@ -124,33 +124,33 @@ describe("events", () => {
     await until("it was cut", () => stream.opened() >= 2);
     proxy.fault = () => undefined;
     proxy.cut();
-    await until("all events are there", () => stream.versions().at(-1) === 40, 30_000);
+    await until("all events are there", () => stream.versions().at(-1) === 40);
     assert.deepEqual(stream.versions(), Array.from({ length: 39 }, (_, index) => index + 2));
     stream.stop();
   });
 
-  test("a stream survives a restart of the server", { timeout: 60_000 }, async () => {
+  test("a stream survives a restart of the server", async () => {
     const own = await startServer();
     const thread = createClient({ baseUrl: own.url, attempts: 10 }).current();
     await thread.set("a", 1);
     const stream = collect(thread);
     await until("it is open", stream.isOpen);
     await own.restart();
-    await until("it is open again", () => stream.opened() === 2, 30_000);
+    await until("it is open again", () => stream.opened() >= 2);
     await thread.set("a", 2);
-    await until("there is an event", () => stream.events.length, 30_000);
+    await until("there is an event", () => stream.events.length);
     if (STORE === "redis") assert.deepEqual(stream.versions(), [2]);
     stream.stop();
   });
 
-  test("refusals end a stream, and other answers are tried again", { timeout: 60_000 }, async () => {
+  test("refusals end a stream, and other answers are tried again", async () => {
     const thread = createClient({ baseUrl: proxy.url }).current();
     proxy.fault = () => undefined;
     await thread.set("a", 1);
     const answers = [{ status: 503 }, { status: 408 }, { status: 200, body: "<html>", headers: { "content-type": "text/html" } }];
     proxy.fault = ({ path }) => (path.endsWith("/events") ? answers.shift() : undefined);
     const stream = collect(thread);
-    await until("it is open", stream.isOpen, 45_000);
+    await until("it is open", stream.isOpen);
     stream.stop();
     proxy.fault = ({ path }) => (path.endsWith("/events") ? { status: 403 } : undefined);
     await assert.rejects(thread.events().next(), { name: "ForbiddenError" });

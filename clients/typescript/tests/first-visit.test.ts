@@ -4,6 +4,7 @@ import { createClient, ThreadkeepError } from "threadkeep";
 import { jar } from "./support/jar.js";
 import { type Proxy, startProxy } from "./support/proxy.js";
 import { startServer } from "./support/server.js";
+import { gate, until } from "./support/until.js";
 
 let baseUrl: string;
 let proxy: Proxy;
@@ -60,17 +61,15 @@ for (const [name, clientOf] of Object.entries(identities)) {
     });
 
     test("an aborted caller leaves at once, and the others go on", async () => {
-      let isHeld = true;
-      proxy.fault = () => (isHeld ? { delayMs: 300 } : undefined);
+      const held = gate();
+      proxy.fault = () => ({ after: held.opened });
       const client = clientOf();
       const controller = new AbortController();
       const first = client.current().push("list", 1);
       const second = client.current().push("list", 2, { signal: controller.signal });
-      const start = Date.now();
       setTimeout(() => controller.abort(), 20);
       await assert.rejects(second, { name: "AbortError" });
-      assert.ok(Date.now() - start < 200);
-      isHeld = false;
+      held.open();
       await first;
       assert.deepEqual(await client.current().get("list"), [1]);
     });
@@ -83,11 +82,14 @@ describe("by header", () => {
     const thread = identities.header().current();
     await thread.push("list", 1);
     const old = thread.id;
-    proxy.fault = ({ method }) => (method === "GET" ? { delayResponseMs: 200 } : undefined);
+    const held = gate();
+    proxy.answered.length = 0;
+    proxy.fault = ({ method }) => (method === "GET" ? { answerAfter: held.opened } : undefined);
     const late = thread.read();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until("the server has answered", () => proxy.answered.length);
     await thread.destroy();
     const next = thread.id;
+    held.open();
     assert.deepEqual((await late).state, { list: [1] });
     assert.equal(thread.id, next);
     assert.notEqual(next, old);
@@ -136,11 +138,14 @@ describe("by cookie", () => {
     const thread = identities.cookie().current();
     proxy.fault = () => undefined;
     await thread.push("list", 1);
-    proxy.fault = ({ path }) => (path.endsWith("/keys") ? { delayResponseMs: 200 } : undefined);
+    const held = gate();
+    proxy.answered.length = 0;
+    proxy.fault = ({ path }) => (path.endsWith("/keys") ? { answerAfter: held.opened } : undefined);
     const late = thread.keys();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until("the server has answered", () => proxy.answered.length);
     await thread.destroy();
     const { id } = thread;
+    held.open();
     assert.deepEqual(await late, ["list"]);
     assert.equal(thread.id, id);
   });

@@ -17,13 +17,13 @@ for (const [name, program, ...options] of [
   ["Node 22", "node-22/bin/node"],
   ["Node 24", "node-24/bin/node"],
   ["Bun", "@oven/bun-linux-x64/bin/bun"],
-  ["Deno", "@deno/linux-x64-glibc/deno", "run", "--allow-net=127.0.0.1", "--allow-env=BASE_URL"],
+  ["Deno", "@deno/linux-x64-glibc/deno", "run", "--allow-net", "--allow-env=BASE_URL"],
 ] as const) {
   test(`the package works in ${name}`, async () => {
     const path = join(modules, program);
     assert.ok(existsSync(path), path);
     const env = { BASE_URL: baseUrl, PATH: process.env["PATH"]! };
-    const { stdout } = await promisify(execFile)(path, [...options, script], { env, timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(path, [...options, script], { env, timeout: 600_000 });
     assert.equal(stdout, "the client works\n");
   });
 }

@@ -24,7 +24,14 @@ const conversation = [
   program("A conversation"),
   'const answer = async (_: { signal: AbortSignal }) => ({ role: "assistant" as const, content: "Hi" });',
   program("Turns"),
-  "setTimeout(() => void thread.increment('turns').then(() => thread.destroy()), 300);",
+  `void (async () => {
+    for (let isOpen = false; !isOpen; ) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      isOpen = /^threadkeep_event_streams\\S* 1$/m.test(await (await fetch("http://127.0.0.1:8080/metrics")).text());
+    }
+    await thread.increment("turns");
+    await thread.destroy();
+  })();`,
   program("Events"),
 ].join("\n");
 const twoTabs = program("Two tabs, with the hook");
@@ -50,8 +57,8 @@ test("the conversation, its turn and its events run in Node", async () => {
   const { url } = await startServer();
   const { code } = transformSync(conversation, { loader: "ts", target: "es2022" });
   const file = join(samples, "conversation.js");
-  writeFileSync(file, code.replace("http://127.0.0.1:8080", url));
-  const output = execFileSync(process.execPath, [file], { encoding: "utf8", timeout: 60_000 });
+  writeFileSync(file, code.replaceAll("http://127.0.0.1:8080", url));
+  const output = execFileSync(process.execPath, [file], { encoding: "utf8", timeout: 600_000 });
   assert.equal(output, "[ { role: 'user', content: 'Hello' } ]\n[ 'turns' ]\n");
 });
 

@@ -4,6 +4,7 @@ import { type Client, ConflictError, createClient, InvalidStateError, NotFoundEr
 import { z } from "zod";
 import { API_KEY, startServer } from "./support/server.js";
 import { serverHas } from "./support/server-has.js";
+import { pause, withLongerTtls } from "./support/until.js";
 
 let baseUrl: string;
 let backEnd: Client;
@@ -299,29 +300,31 @@ describe("threads", () => {
 
 describe("turns", () => {
   test("a turn fences others off, renews itself, and is given back", async () => {
-    const thread = await backEnd.create();
-    const turn = await thread.turn({ ttlSeconds: 1, exclusive: true });
-    await assert.rejects(thread.set("a", 1), (error) => error instanceof ConflictError && error.code === "turn_taken" && !!error.expiresAt);
-    await turn.thread.set("a", 2);
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
-    await turn.thread.set("a", 3);
-    assert.equal(turn.signal.aborted, false);
-    const { held, exclusive } = await thread.turnState();
-    assert.deepEqual([held, exclusive], [true, true]);
-    await turn.release();
-    assert.equal((await thread.turnState()).held, false);
-    await thread.set("a", 4);
-    const later = await thread.turn();
-    await assert.rejects(turn.thread.set("a", 5), { code: "turn_lost" });
-    await later.release();
-    await turn.release();
+    await withLongerTtls(async (ttlSeconds) => {
+      const thread = await backEnd.create();
+      const turn = await thread.turn({ ttlSeconds, exclusive: true });
+      await assert.rejects(thread.set("a", 1), (error) => error instanceof ConflictError && error.code === "turn_taken" && !!error.expiresAt);
+      await turn.thread.set("a", 2);
+      await pause(1_500 * ttlSeconds);
+      await turn.thread.set("a", 3);
+      assert.equal(turn.signal.aborted, false);
+      const { held, exclusive } = await thread.turnState();
+      assert.deepEqual([held, exclusive], [true, true]);
+      await turn.release();
+      assert.equal((await thread.turnState()).held, false);
+      await thread.set("a", 4);
+      const later = await thread.turn();
+      await assert.rejects(turn.thread.set("a", 5), { code: "turn_lost" });
+      await later.release();
+      await turn.release();
+    });
   });
 
   test("a waiting caller gets the turn when it is free", async () => {
     const thread = await backEnd.create();
     const turn = await thread.turn();
     await assert.rejects(thread.turn(), { code: "turn_taken" });
-    const waiting = thread.turn({ waitSeconds: 10 });
+    const waiting = thread.turn({ waitSeconds: 30 });
     await turn.release();
     await (await waiting).release();
   });

@@ -24,6 +24,8 @@ let url = "";
 let context: BrowserContext;
 let one: Page;
 let two: Page;
+/** The answers in the first conversation. */
+let count = 1;
 before(
   async () => {
     for await (const line of createInterface(example.stdout)) {
@@ -33,7 +35,7 @@ before(
     context = await (await startBrowser()).newContext();
     one = await openPage(context, url);
   },
-  { timeout: 300_000 },
+  { timeout: 1_200_000 },
 );
 
 const texts = (page: Page, selector: string): Promise<string[]> => page.locator(selector).allInnerTexts();
@@ -79,13 +81,14 @@ test("a user logs in, asks, and finds the answer in a second tab", async () => {
 });
 
 test("both tabs see an answer grow", async () => {
-  const seen = [await watch(one), await watch(two)];
-  await say(two, "And Basel?");
-  for (const page of [one, two]) await answers(page, 2);
-  for (const growing of seen) {
-    const drafts = (await growing()).filter((text) => text.includes("Basel"));
-    assert.ok(drafts.length > 3, `it was seen ${drafts.length} times`);
-    drafts.slice(1).forEach((text, index) => assert.ok(text.startsWith(drafts[index]!)));
+  // a page that is stopped while the model speaks sees few of its words: then the next answer has to grow
+  for (let most = 0; most <= 3; ) {
+    const seen = [await watch(one), await watch(two)];
+    await say(two, `And Basel ${++count}?`);
+    for (const page of [one, two]) await answers(page, count);
+    const drafts = await Promise.all(seen.map(async (growing) => (await growing()).filter((text) => text.includes(`Basel ${count}`))));
+    for (const texts of drafts) texts.slice(1).forEach((text, index) => assert.ok(text.startsWith(texts[index]!)));
+    most = Math.min(...drafts.map(({ length }) => length));
   }
 });
 
@@ -96,7 +99,7 @@ test("the sidebars of both tabs list the newest conversation first", async () =>
   await answers(one, 1);
   await say(two, "And Thun?");
   await lists(["Where is Bern?", "A second one"]);
-  await answers(two, 3);
+  await answers(two, ++count);
 });
 
 test("words that are written offline are answered later", async () => {
@@ -104,7 +107,7 @@ test("words that are written offline are answered later", async () => {
   await say(two, "And Chur?");
   await until("the page shows them", async () => (await texts(two, ".user")).includes("And Chur?"));
   await context.setOffline(false);
-  await answers(two, 4);
+  await answers(two, ++count);
 });
 
 test("a conversation is renamed", async () => {

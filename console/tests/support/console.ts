@@ -3,29 +3,24 @@ import { createHash } from "node:crypto";
 import { after } from "node:test";
 import { type Browser, type BrowserContext, type BrowserContextOptions, type Page, chromium } from "playwright-core";
 import { API_KEY, type Server } from "../../../clients/typescript/tests/support/server.js";
-import { until as wait } from "../../../clients/typescript/tests/support/until.js";
+import { PATIENCE_MS, until } from "../../../clients/typescript/tests/support/until.js";
 
 export { API_KEY, STORE, type Server, startServer } from "../../../clients/typescript/tests/support/server.js";
-
-/** A condition that holds within a second on a free machine may take long where other tests run. */
-const PATIENCE_MS = 60_000;
-
-export const until = (what: string, condition: () => unknown, ms = PATIENCE_MS) => wait(what, condition, ms);
+export { until, withLongerTtls } from "../../../clients/typescript/tests/support/until.js";
 
 let browser: Promise<Browser> | undefined;
 after(async () => (await browser)?.close());
 
+const contexts: BrowserContext[] = [];
 /** Errors of pages, which no test may have. */
 const errors: string[] = [];
 
-/** A new context of the one browser, as another person has it. */
+/** A new context of the browser that support/run.ts has started, as another person has it. */
 export async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  browser ??= chromium.launch({
-    executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-  });
+  browser ??= chromium.connect(process.env["BROWSER"]!);
   const context = await (await browser).newContext({ viewport: { width: 1280, height: 800 }, ...options });
   context.setDefaultTimeout(PATIENCE_MS);
+  contexts.push(context);
   return context;
 }
 
@@ -43,8 +38,22 @@ export async function openPage(server: Server, context: BrowserContext, fragment
   page.on("request", (request) => {
     if (!/^blob:|^data:/.test(request.url()) && new URL(request.url()).origin !== server.url) errors.push(`a request to ${request.url()}`);
   });
+  await page.addInitScript(noteWhatEnds);
   await page.goto(`${server.url}/console/${fragment}`);
   return page;
+}
+
+/** Notes what a page shows for some seconds only, since whoever looks may be late: announcements, and rows with a change. */
+function noteWhatEnds(): void {
+  const noted = ((globalThis as unknown as { noted: Set<string> }).noted = new Set());
+  const note = () => document.querySelectorAll(".announcement, .tree-row.changed").forEach(({ textContent }) => noted.add(textContent!));
+  new MutationObserver(note).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+}
+
+/** Waits until a page has announced something, or highlighted a row with that text. */
+export function noted(page: Page, text: string | RegExp): Promise<void> {
+  const all = () => page.evaluate(() => [...(globalThis as unknown as { noted: Set<string> }).noted]);
+  return until(`it has shown ${text}`, async () => (await all()).some((one) => (typeof text === "string" ? one === text : text.test(one))));
 }
 
 /** Opens the console with a key, at a page of it. */
@@ -60,8 +69,9 @@ export async function enter(page: Page, key: string): Promise<void> {
   await page.getByRole("button", { name: "Open" }).click();
 }
 
-/** Fails if a page had an error since the last call. */
-export function noErrors(): void {
+/** Closes all pages. Fails if one of them had an error. */
+export async function noErrors(): Promise<void> {
+  for (const context of contexts.splice(0)) await context.close();
   assert.deepEqual(errors.splice(0), []);
 }
 

@@ -58,7 +58,7 @@ def output_of_example(name: str, server: Server) -> str:
     """Runs an example, and returns what it printed."""
     example = REPOSITORY / "clients/python/examples" / name
     process = start(example, url=server.url)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=1_200)
     assert process.returncode == 0
     return output
 
@@ -66,6 +66,6 @@ def output_of_example(name: str, server: Server) -> str:
 def error_without(framework: str, adapter: str) -> str:
     """The error of the import of an adapter when its framework is not installed."""
     code = f"import sys; sys.modules[{framework!r}] = None; import {adapter}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 1
     return done.stderr.splitlines()[-1]

@@ -11,14 +11,15 @@ HEAD_END = b"\r\n\r\n"
 
 
 class Proxy:
-    """Passes requests on, one connection each, and asks `fault` what to do with each of them.
+    """Passes requests on to the server at this URL, one connection each, and asks `fault` what to do with each of them.
 
     `fault` gets the bytes of a request, and returns None to answer it, "cut" to end the connection after the server has
     performed it, "hang" to never answer, or bytes to answer with.
     """
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, server: str) -> None:
+        host, _, port = server.rpartition("/")[2].rpartition(":")
+        self._server = (host, int(port))
         self.fault: Callable[[bytes], bytes | str | None] = lambda request: None
         self.requests: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -77,7 +78,7 @@ class Proxy:
                 if isinstance(fault, bytes):
                     client.sendall(fault)
                     continue
-                with socket.create_connection(("127.0.0.1", self._port)) as server:
+                with socket.create_connection(self._server) as server:
                     server.sendall(request)
                     response = read_message(server)
                 if fault == "hang":

@@ -8,7 +8,9 @@ unpack_sdist() {
     if [ ! -e "$DOWNLOADS/$sdist.tar.gz" ]; then
         mkdir -p "$DOWNLOADS"
         "$PYTHON" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
-            --dest "$DOWNLOADS" "$1==$2"
+            --dest "$DOWNLOADS/$$" "$1==$2"
+        mv "$DOWNLOADS/$$/$sdist.tar.gz" "$DOWNLOADS"
+        rmdir "$DOWNLOADS/$$"
     fi
     tar -xzf "$DOWNLOADS/$sdist.tar.gz"
 }

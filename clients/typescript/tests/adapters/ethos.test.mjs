@@ -38,14 +38,21 @@ it("lists by a prefix in its own case", async () => {
 it("ends values in time, by their own TTL or that of the tool", async () => {
   const scope = `tool:${unique("ttl")}`;
   const store = factory("notes", scope, { ttlSecondsDefault: 1 });
-  await store.set("default", "1");
+  let start;
+  let found;
+  do {
+    start = performance.now();
+    await store.set("default", "1");
+    found = await store.get("default");
+    // a machine that is stopped for a second finds nothing
+  } while (performance.now() - start > 900);
+  expect(found).toBe("1");
   await store.set("longer", "1", { ttlSeconds: 100 });
   const plain = factory("notes", scope);
   await plain.set("cleared", "1", { ttlSeconds: 1 });
   await plain.set("cleared", "2");
-  expect(await store.get("default")).toBe("1");
 
-  await expect.poll(() => store.get("default"), { timeout: 5_000 }).toBeNull();
+  await expect.poll(() => store.get("default")).toBeNull();
 
   expect(await store.list("")).toEqual(["cleared", "longer"]);
 });

@@ -6,8 +6,9 @@ export default defineConfig({
     include: ["**/*.test.mjs"],
     pool: "forks",
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 120_000 } },
     reporters: [["default", { summary: false }], "./support/reporter.mjs"],
   },
 });

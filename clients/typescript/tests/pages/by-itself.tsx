@@ -27,7 +27,7 @@ async function check(): Promise<unknown> {
   const shown = async (messages: string[] | undefined, status: string) => {
     const expected = JSON.stringify({ messages, status });
     const isShown = () => tabs.every((tab) => textOf(tab) === expected);
-    for (const end = Date.now() + 20_000; !isShown(); await new Promise((resolve) => setTimeout(resolve, 20))) {
+    for (const end = Date.now() + 100_000; !isShown(); await new Promise((resolve) => setTimeout(resolve, 20))) {
       if (Date.now() > end) throw new Error(`${expected} is not shown, but ${tabs.map(textOf)}`);
     }
     steps.push(status);

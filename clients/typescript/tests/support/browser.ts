@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { type Proxy, startProxy } from "./proxy.js";
+import { PATIENCE_MS } from "./until.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const closing: (() => unknown)[] = [];
@@ -13,11 +14,9 @@ after(async () => {
   for (const close of closing.reverse()) await close();
 });
 
+/** The browser that run.ts has started. */
 export async function startBrowser(): Promise<Browser> {
-  const browser = await chromium.launch({
-    executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--renderer-process-limit=8", "--disable-site-isolation-trials"],
-  });
+  const browser = await chromium.connect(process.env["BROWSER"]!);
   closing.push(() => browser.close());
   return browser;
 }
@@ -70,6 +69,7 @@ export async function startSite(server: string, script: string, html = ""): Prom
 
 export async function openPage(context: BrowserContext, url: string): Promise<Page> {
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   page.on("pageerror", (error) => console.error("in the page:", error));
   await page.goto(url);
   return page;

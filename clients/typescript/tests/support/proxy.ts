@@ -20,8 +20,10 @@ export interface Fault {
   body?: string;
   /** Closes the connection after a byte of the body that begins a character of several bytes. */
   cutInCharacter?: boolean;
-  /** Answers late, with what the server said in time. */
+  /** Passes the answer on late. */
   delayResponseMs?: number;
+  /** Passes the answer on when this is resolved. */
+  answerAfter?: Promise<void>;
 }
 
 export interface Seen {
@@ -34,6 +36,8 @@ export interface Proxy {
   readonly url: string;
   /** The requests so far. */
   readonly seen: Seen[];
+  /** Those that the server has answered. */
+  readonly answered: Seen[];
   /** Chooses the fault for a request, if there is one. */
   fault: (request: Seen) => Fault | undefined;
   /** Treats a request that came to another server. */
@@ -55,6 +59,7 @@ after(() => {
 /** Starts a proxy in front of a server. */
 export async function startProxy(target: string): Promise<Proxy> {
   const seen: Seen[] = [];
+  const answered: Seen[] = [];
   let open = 0;
   const handle = (incoming: IncomingMessage, response: ServerResponse) => {
     const request = { method: incoming.method!, path: incoming.url!, headers: incoming.headers };
@@ -68,7 +73,7 @@ export async function startProxy(target: string): Promise<Proxy> {
       response.writeHead(fault.status, fault.headers);
       return void response.end(fault.body);
     }
-    const pass = () => forward(target, incoming, response, fault);
+    const pass = () => forward(target, incoming, response, fault, () => answered.push(request));
     if (fault.after) return void fault.after.then(pass);
     setTimeout(pass, fault.delayMs ?? 0);
   };
@@ -80,6 +85,7 @@ export async function startProxy(target: string): Promise<Proxy> {
   const proxy: Proxy = {
     url: `http://127.0.0.1:${port}`,
     seen,
+    answered,
     handle,
     fault: () => undefined,
     cut: () => server.closeAllConnections(),
@@ -90,15 +96,17 @@ export async function startProxy(target: string): Promise<Proxy> {
   return proxy;
 }
 
-function forward(target: string, incoming: IncomingMessage, response: ServerResponse, fault: Fault): void {
+function forward(target: string, incoming: IncomingMessage, response: ServerResponse, fault: Fault, onAnswer: () => void): void {
   const outgoing = send(target + incoming.url!, { method: incoming.method!, headers: incoming.headers, agent: false });
   outgoing.on("error", () => response.destroy());
-  response.on("close", () => outgoing.destroy());
+  if (!fault.hang) response.on("close", () => outgoing.destroy());
   incoming.pipe(outgoing);
   outgoing.on("response", async (answer) => {
     answer.on("error", () => response.destroy());
+    onAnswer();
     if (fault.loseResponse) return void incoming.socket.destroy();
     if (fault.hang) return;
+    await fault.answerAfter;
     if (fault.delayResponseMs) await new Promise((resolve) => setTimeout(resolve, fault.delayResponseMs));
     response.writeHead(answer.statusCode!, answer.headers);
     response.flushHeaders();

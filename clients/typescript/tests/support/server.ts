@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
@@ -16,14 +15,8 @@ after(async () => {
   for (const stop of [...started].reverse()) await stop();
 });
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
+/** A loopback address of this process, where nobody else takes the port of a server that is started again. */
+const HOST = [127, 128 + (process.pid >> 16), (process.pid >> 8) & 255, process.pid & 255].join(".");
 
 function stopper(child: ChildProcess): () => Promise<void> {
   const stop = async () => {
@@ -67,10 +60,10 @@ export interface Server {
 
 /** Starts a server of its own, on the store of this run. */
 export async function startServer(settings: { [name: string]: string } = {}): Promise<Server> {
-  const port = await freePort();
   const prefix = `ts${process.pid}x${servers++}`;
   const env: { [name: string]: string } = {
-    THREADKEEP_LISTEN: `127.0.0.1:${port}`,
+    THREADKEEP_LISTEN: `${HOST}:0`,
+    THREADKEEP_STORE_TIMEOUT_MS: "30000",
     THREADKEEP_WORKERS: "2",
     THREADKEEP_SIGNING_KEYS: "main:an-hmac-secret-of-the-tests-that-is-long-enough",
     THREADKEEP_API_KEYS: `ops:${API_KEY}`,
@@ -84,19 +77,19 @@ export async function startServer(settings: { [name: string]: string } = {}): Pr
     const child = spawn(program, [], { env, stdio: ["ignore", "ignore", "pipe"] });
     const stop = stopper(child);
     let log = "";
-    const isListening = new Promise<void>((resolve, reject) => {
+    env["THREADKEEP_LISTEN"] = await new Promise<string>((resolve, reject) => {
       child.stderr.on("data", (data) => {
         log += data;
-        if (log.includes('"listening"')) resolve();
+        const address = /"listening".*?"address":"(.*?)"/.exec(log)?.[1];
+        if (address) resolve(address);
       });
       child.on("exit", () => reject(new Error(`the server did not start:\n${log}`)));
     });
-    await isListening;
     return stop;
   };
   let stop = await run();
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${env["THREADKEEP_LISTEN"]}`,
     stop: () => stop(),
     async restart() {
       await stop();

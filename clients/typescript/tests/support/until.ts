@@ -1,10 +1,35 @@
+/** What takes a second on a free machine may take long where other tests run. */
+export const PATIENCE_MS = 300_000;
+
 /** Waits until a condition holds. */
-export async function until(what: string, condition: () => unknown, ms = 15_000): Promise<void> {
-  const end = Date.now() + ms;
+export async function until(what: string, condition: () => unknown, ms = PATIENCE_MS): Promise<void> {
+  const end = performance.now() + ms;
   while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`gave up waiting until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (performance.now() > end) throw new Error(`gave up waiting until ${what}`);
+    await pause(20);
   }
 }
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/**
+ * Tries with a TTL, then with longer ones. A machine that stops for longer than a TTL ends what was to be renewed;
+ * what is never renewed fails with each of them.
+ */
+export async function withLongerTtls(attempt: (ttlSeconds: number) => Promise<void>, ttls = [1, 5, 60]): Promise<void> {
+  for (const ttlSeconds of ttls.slice(0, -1)) {
+    try {
+      return await attempt(ttlSeconds);
+    } catch (error) {
+      console.log(`with a TTL of ${ttlSeconds} s:`, error);
+    }
+  }
+  await attempt(ttls.at(-1)!);
+}
+
+/** A promise, and what resolves it. */
+export function gate(): { opened: Promise<void>; open: () => void } {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}

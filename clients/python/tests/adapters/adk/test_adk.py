@@ -285,7 +285,7 @@ async def test_two_processes_lose_and_double_nothing(service: ThreadkeepSessionS
     proxy.fault = cut_some
     processes = [start(WRITER, "append", app, session.id, name, url=proxy.url) for name in "ab"]
     for process in processes:
-        process.communicate(timeout=120)
+        process.communicate(timeout=1_200)
     assert [process.returncode for process in processes] == [0, 0]
 
     found = await stored(service, session)

@@ -174,7 +174,7 @@ async def test_two_processes_lose_double_and_mix_nothing(client: AsyncThreadkeep
     proxy.fault = cut_some
     processes = [start(WRITER, "save", session, name, url=proxy.url) for name in "xy"]
     for process in processes:
-        process.communicate(timeout=120)
+        process.communicate(timeout=1_200)
     assert [process.returncode for process in processes] == [0, 0]
     found = await texts(ThreadkeepHistoryProvider(client=client), session)
     for name in "xy":

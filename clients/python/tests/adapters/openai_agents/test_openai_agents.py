@@ -182,7 +182,7 @@ async def test_two_processes_lose_double_and_mix_nothing(open: Open, proxy: Prox
         assert process.stdin
         process.stdin.write("\n")
         process.stdin.flush()
-    popped = [process.communicate(timeout=120)[0].splitlines() for process in processes]
+    popped = [process.communicate(timeout=1_200)[0].splitlines() for process in processes]
     assert sorted(popped[0] + popped[1]) == sorted(contents)
     assert await session.get_items() == []
 

@@ -148,7 +148,7 @@ async def test_two_processes_lose_and_double_nothing(
     proxy.fault = cut_some
     processes = [start(WRITER, "add", prefix, name, url=proxy.url) for name in "xy"]
     for process in processes:
-        process.communicate(timeout=120)
+        process.communicate(timeout=1_200)
     assert [process.returncode for process in processes] == [0, 0]
     texts = [str(message.parts[0].content) for message in (await loaded(store)).messages]  # type: ignore[union-attr]
     for name in "xy":

@@ -273,7 +273,7 @@ def test_two_processes_get_different_numbers(repository: ThreadkeepSessionReposi
     created = agent("agent")
     repository.create_agent(id, created)
     processes = {name: start(WRITER, "create", id, name, url=proxy.url) for name in "ab"}
-    numbers = {name: process.communicate(timeout=120)[0].split() for name, process in processes.items()}
+    numbers = {name: process.communicate(timeout=1_200)[0].split() for name, process in processes.items()}
     assert [process.returncode for process in processes.values()] == [0, 0]
     assert sorted(map(int, numbers["a"] + numbers["b"])) == list(range(WRITES))
     stored = repository.list_messages(id, "agent")

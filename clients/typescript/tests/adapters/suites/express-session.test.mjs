@@ -33,11 +33,20 @@ async function logIn(address) {
   return { cookie, send };
 }
 
+/** Ends the requests that wait in the apps, when there are as many. */
+async function release(addresses, count) {
+  const ask = async (path) => Promise.all(addresses.map(async (address) => (await fetch(address + path)).json()));
+  await expect.poll(async () => (await ask("/held")).reduce((sum, held) => sum + held)).toBe(count);
+  await ask("/release");
+}
+
 /** Sends requests that overlap to the apps in turn, and returns how much of them the session has. */
 async function overlap(addresses, count) {
   const { send } = await logIn(addresses[0]);
   const ids = Array.from({ length: count }, (_, index) => `id-${index}`);
-  await Promise.all(ids.map((id, index) => send(`${addresses[index % addresses.length]}/visit/${id}`)));
+  const visits = ids.map((id, index) => send(`${addresses[index % addresses.length]}/visit/${id}`));
+  await release(addresses, count);
+  await Promise.all(visits);
   const { body: state } = await send(`${addresses[0]}/read`, "GET");
   return {
     elements: state.visits.length,
@@ -61,10 +70,11 @@ it("loses nothing of overlapping requests in two processes, where express-sessio
 it("keeps a session ended when a request that began before the logout ends after it", async () => {
   const { addresses, prefix } = await startApps("threadkeep", 2);
   const { send, cookie } = await logIn(addresses[0]);
-  const slow = send(`${addresses[1]}/slow?ms=700`);
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  const slow = send(`${addresses[1]}/slow`);
+  await expect.poll(async () => (await fetch(`${addresses[1]}/held`)).json()).toBe(1);
 
   await send(`${addresses[0]}/logout`);
+  await release([addresses[1]], 1);
   const late = await slow;
 
   expect(late.status).toBe(200);
@@ -210,12 +220,14 @@ describe("the store", () => {
   });
 
   it("returns no session whose cookie has expired, and ends it on a set", async () => {
-    sid = unique("expired");
-    await set(sid, { cookie: cookie(400) });
-    const loaded = await load(sid);
-    await new Promise((resolve) => setTimeout(resolve, 500));
-
-    expect(await get(sid)).toBeNull();
+    let loaded;
+    // a machine that is stopped for a moment finds a session of 400 ms expired
+    for (let ms = 400; !loaded; ms *= 2) {
+      sid = unique("expired");
+      await set(sid, { cookie: cookie(ms) });
+      loaded = await load(sid);
+    }
+    await expect.poll(() => get(sid)).toBeNull();
     await set(sid, Object.assign(loaded, { a: 1 }));
 
     expect(await (await threadOf(sid)).info()).toMatchObject({ exists: false });

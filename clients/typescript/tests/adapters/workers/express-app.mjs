@@ -19,14 +19,20 @@ export async function serve(number, { store, prefix, cookie }) {
     Object.assign(session, { user: { name: "Ada" }, visits: [], cart: { items: {} }, mode: "light" });
     response.json({});
   });
-  // each request holds its session for a moment, so that requests overlap
+  // requests that have their sessions, and wait for /release, so that all of them overlap
+  const held = [];
+  app.get("/held", (request, response) => response.json(held.length));
+  app.get("/release", (request, response) => {
+    for (const other of held.splice(0)) other.json({});
+    response.json({});
+  });
   app.post("/visit/:id", (request, response) => {
     const { id } = request.params;
     const { visits, cart } = request.session;
     visits.push(id);
     cart.items[id] = { count: 1 };
     request.session[`key-${id}`] = id;
-    setTimeout(() => response.json({}), 100);
+    held.push(response);
   });
   app.get("/read", ({ session }, response) => {
     const { cookie, ...rest } = session;
@@ -35,7 +41,7 @@ export async function serve(number, { store, prefix, cookie }) {
   app.post("/logout", (request, response) => request.session.destroy(() => response.json({})));
   app.post("/slow", (request, response) => {
     request.session.late = true;
-    setTimeout(() => response.json({}), Number(request.query.ms));
+    held.push(response);
   });
   app.use((error, request, response, next) => response.status(500).json({ code: error.code }));
   const server = app.listen(0, "127.0.0.1");

@@ -1,0 +1,135 @@
+/** Pages of threads that end, and of servers that stop. */
+
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import type { Page } from "playwright-core";
+import { API_KEY, api, newThread, noErrors, openConsole, pageOf, startServer, until, withLongerTtls } from "./support/console.js";
+
+afterEach(noErrors);
+
+/** Waits until the page shows the key, and fails if the thread ended before. */
+async function isShown(page: Page): Promise<void> {
+  await line(page, '"a"').or(page.getByText("This thread has ended")).first().waitFor();
+  assert.equal(await line(page, '"a"').count(), 1);
+}
+
+const line = (page: Page, text: string) => page.getByRole("treeitem").filter({ hasText: text });
+
+test("the time left follows the reads of other clients, and looking at it is no use", async () => {
+  await withLongerTtls(async (ttlSeconds) => {
+    const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
+    const id = await newThread(brief);
+    const page = await openConsole(brief, pageOf(id, "state"));
+    // opening a page may take as long as the thread lives
+    await api(brief, "PUT", `/v1/threads/${id}/state/a`, "1");
+    await isShown(page);
+    const left = page.locator(".facts div", { hasText: "Time left" }).locator("dd");
+
+    for (const end = performance.now() + 1_500 * ttlSeconds; performance.now() < end; ) {
+      await api(brief, "GET", `/v1/threads/${id}/state/a`);
+      assert.doesNotMatch((await left.textContent())!, /over/);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+
+    // the page alone does not keep it
+    await page.getByText("This thread has ended: expired.").waitFor();
+  }, [4, 20, 60]);
+});
+
+test("a thread that ends by itself is said to have ended", async () => {
+  await withLongerTtls(async (ttlSeconds) => {
+    const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
+    const id = await newThread(brief);
+    const page = await openConsole(brief, pageOf(id, "state"));
+    // opening a page may take as long as the thread lives
+    await api(brief, "PUT", `/v1/threads/${id}/state/a`, "1");
+    await isShown(page);
+
+    await page.getByText("This thread has ended: expired.").waitFor();
+
+    await line(page, '"a"').waitFor();
+    assert.equal(await page.getByRole("button", { name: "Edit a" }).count(), 0);
+    assert.equal((await api(brief, "GET", `/v1/threads/${id}`)).exists, false);
+  }, [4, 20, 60]);
+});
+
+test("a server that restarts is waited for", async () => {
+  const own = await startServer();
+  const id = await newThread(own, { state: { a: 1 } });
+  const page = await openConsole(own, pageOf(id, "state"));
+  await line(page, '"a"').waitFor();
+
+  await own.stop();
+  await page.getByText("The service does not answer.").first().waitFor();
+  await page.locator(".status.off").waitFor();
+  await own.restart();
+
+  await page.locator(".status.on").waitFor();
+  await page.locator(".banner").waitFor({ state: "detached" });
+  // a Redis has kept the thread; a server with its own memory has not
+  await api(own, "PUT", `/v1/threads/${id}/state/b`, "2");
+  await line(page, '"b"').waitFor();
+});
+
+test("a tab whose key the restarted server does not know asks for a key", async () => {
+  const settings = { THREADKEEP_API_KEYS: `ops:${API_KEY}` };
+  const own = await startServer(settings);
+  const page = await openConsole(own, "#/threads");
+  await page.getByRole("heading", { name: "Threads" }).waitFor();
+
+  settings.THREADKEEP_API_KEYS = "ops:another-secret-of-the-tests-that-is-long-enough";
+  await own.stop();
+  const other = await startServer({ ...settings, THREADKEEP_LISTEN: new URL(own.url).host });
+  assert.ok(other);
+  // or the next call of the page, whichever comes first
+  await page.getByRole("button", { name: "Read again" }).click({ timeout: 5_000 }).catch(() => {});
+
+  await page.getByLabel("API key").waitFor();
+  await page.getByRole("alert").getByText("invalid_api_key").waitFor();
+});
+
+test("a server that restarts with another signing key is followed again", async () => {
+  const prefix = { THREADKEEP_KEY_PREFIX: `moved${process.pid}` };
+  const own = await startServer({ ...prefix, THREADKEEP_SIGNING_KEYS: "a:a-signing-secret-of-the-tests-that-is-long-enough" });
+  const id = await newThread(own, { state: { a: 1 } });
+  const page = await openConsole(own, pageOf(id, "state"));
+  await line(page, '"a"').waitFor();
+  await page.locator(".status.on").waitFor();
+
+  await own.stop();
+  const again = await startServer({
+    ...prefix,
+    THREADKEEP_SIGNING_KEYS: "b:b-signing-secret-of-the-tests-that-is-long-enough",
+    THREADKEEP_LISTEN: new URL(own.url).host,
+  });
+  assert.ok(again);
+
+  await page.locator(".status.on").waitFor();
+  await api(own, "PUT", `/v1/threads/${id}/state/b`, "2");
+  await line(page, '"b"').waitFor();
+});
+
+test("a hidden tab gives its connection back, and is up to date when it is looked at", async () => {
+  const own = await startServer();
+  const id = await newThread(own, { state: { a: 1 } });
+  const page = await openConsole(own, pageOf(id, "state"));
+  await page.locator(".status.on").waitFor();
+  const streams = async () => {
+    const text = await (await fetch(`${own.url}/metrics`)).text();
+    return [...text.matchAll(/^threadkeep_event_streams\S* (\d+)/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
+  };
+  assert.equal(await streams(), 1);
+
+  const hide = (isHidden: boolean) =>
+    page.evaluate((isHidden) => {
+      Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, isHidden);
+  await hide(true);
+  await until("the stream has ended", async () => (await streams()) === 0);
+  await api(own, "PUT", `/v1/threads/${id}/state/b`, "2");
+  await hide(false);
+
+  await line(page, '"b"').waitFor();
+  await page.locator(".status.on").waitFor();
+});

@@ -1,0 +1,61 @@
+// Looks at the page at /docs and at that of the README.
+// Called by docs-page.sh: docs_page.mjs DOCS OPENAPI CHAT, with addresses of both pages and a file between them.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+// which heeds NODE_PATH, as `import` does not
+const { chromium } = createRequire(import.meta.url)("playwright-core");
+const [docs, file, chat] = process.argv.slice(2);
+const { tags, paths } = JSON.parse(readFileSync(file, "utf8"));
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
+  ],
+});
+
+async function open(url) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(300_000);
+  page.on("request", (request) => {
+    const { hostname, protocol } = new URL(request.url());
+    if (protocol !== "data:" && protocol !== "blob:") assert.match(hostname, /^(127\.0\.0\.1|localhost)$/, request.url());
+  });
+  await page.goto(url);
+  return page;
+}
+
+// The groups are collapsed, in the order of use.
+const page = await open(docs);
+const groups = tags.map(({ name }) => name);
+await page.locator(`#operations-tag-${groups.at(-1)}`).waitFor();
+assert.equal(await page.title(), "threadkeep API");
+const ids = await page.locator("[id^=operations-tag-]").evaluateAll((elements) => elements.map(({ id }) => id));
+assert.deepEqual(ids, groups.map((name) => `operations-tag-${name}`));
+assert.equal(await page.locator(`[data-path^="/"]`).count(), 0, "the groups are not collapsed");
+await page.close();
+
+// Each opens by its link, and shows its paths.
+const shown = new Set();
+for (const group of groups) {
+  const page = await open(`${docs}#/${group}`);
+  const isOf = (operations) => Object.values(operations).some((operation) => operation.tags?.includes(group));
+  for (const path of Object.keys(paths).filter((path) => isOf(paths[path]))) {
+    await page.locator(`[data-path=${JSON.stringify(path)}]`).first().waitFor();
+    shown.add(path);
+  }
+  await page.close();
+}
+assert.deepEqual([...shown].sort(), Object.keys(paths).sort());
+assert.ok(shown.size >= 16);
+console.log(`The page shows ${shown.size} paths.`);
+
+await (await open(chat)).getByText('{"messages":[{"role":"user","content":"Hello"}]}').waitFor();
+console.log("The page of the README shows what it has sent.");
+await browser.close();
