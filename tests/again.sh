@@ -1,0 +1,35 @@
+#!/bin/sh
+# Runs chosen tests many times on one core that a busy loop shares, to show that they do not depend on luck.
+#
+#   tests/again.sh N NAME...              tests of tests/it or of src with one of these in their path
+#   tests/again.sh N tests/SUITE.sh ...   a suite, with its arguments
+#
+# Stops at the first run that fails.
+set -eu
+
+[ $# -ge 2 ] || {
+    sed -n 's/^#   //p' "$0" >&2
+    exit 2
+}
+count=$1
+shift
+cd "$(dirname "$0")/.."
+# shellcheck source=tests/chosen.sh
+. tests/chosen.sh
+case $1 in
+tests/*.sh) ;;
+*) set -- test_chosen "$@" ;;
+esac
+
+# builds with all cores, and a first look
+"$@"
+
+core=$(($(nproc) - 1))
+taskset -c "$core" sh -c 'while :; do :; done' &
+busy=$!
+trap 'kill "$busy"' EXIT
+taskset -cp "$core" $$ >/dev/null
+for run in $(seq "$count"); do
+    echo "run $run of $count"
+    "$@"
+done

@@ -1,0 +1,208 @@
+"""Runs the stages of tests/stages.py side by side, and prints what each one took.
+
+usage: tests/run.py quick|common|long
+
+`./test.sh` calls this after it has installed what the stages need. A stage starts when those that it comes after have
+passed and enough cores are free, and its output is printed when it ends, and kept in target/logs. A stage that fails
+stops only those that come after it. A stage with inputs is left out if it passed before with the same ones; the long
+form leaves out nothing. The times are in target/times.tsv afterwards.
+"""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep"
+SKIPPED = 77
+# A stage that hangs fails the run.
+LIMIT_SECONDS = 5_400
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A command that checks something.
+
+    `cores` is the number of cores that it keeps busy. `after` names stages that must have passed. `inputs` are the files
+    and folders that decide its outcome, for a stage that need not run again if none of them has changed.
+    """
+
+    name: str
+    command: str
+    cores: float = 1
+    after: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def slug(self) -> str:
+        return "".join(c if c.isalnum() else "-" for c in self.name.lower())
+
+
+@dataclass
+class Running:
+    stage: Stage
+    process: subprocess.Popen[bytes]
+    started: float
+
+
+@dataclass(frozen=True)
+class Result:
+    stage: Stage
+    outcome: str
+    seconds: float = 0
+    cpu_seconds: float = 0
+
+
+def digest(inputs: tuple[str, ...]) -> str:
+    """The content of these files and folders of the checkout."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", *inputs],
+        cwd=ROOT, capture_output=True, check=True,
+    ).stdout
+    content = hashlib.sha256()
+    for name in sorted(listed.split(b"\0")):
+        path = ROOT / os.fsdecode(name)
+        if name and path.is_file():
+            content.update(name + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return content.hexdigest()
+
+
+class Green:
+    """Which stages passed with which inputs, remembered outside the checkout."""
+
+    def __init__(self, leaves_out: bool) -> None:
+        self.leaves_out = leaves_out
+
+    def path(self, stage: Stage) -> Path:
+        return CACHE / "green" / f"{stage.slug}-{digest(stage.inputs)}"
+
+    def has(self, stage: Stage) -> bool:
+        return self.leaves_out and bool(stage.inputs) and self.path(stage).exists()
+
+    def add(self, stage: Stage) -> None:
+        if stage.inputs:
+            path = self.path(stage)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+
+class Run:
+    def __init__(self, stages: list[Stage], cores: float, green: Green) -> None:
+        names = {stage.name for stage in stages}
+        for stage in stages:
+            unknown = set(stage.after) - names
+            assert not unknown, f"{stage.name} comes after unknown stages: {unknown}"
+        self.waiting = list(stages)
+        self.running: dict[int, Running] = {}
+        self.results: list[Result] = []
+        self.cores = cores
+        self.green = green
+
+    def all(self) -> list[Result]:
+        try:
+            while self.waiting or self.running:
+                self.start_what_can()
+                if self.running:
+                    self.wait_for_one()
+        finally:
+            for running in self.running.values():
+                os.killpg(running.process.pid, signal.SIGTERM)
+        return self.results
+
+    def start_what_can(self) -> None:
+        outcomes = {result.stage.name: result.outcome for result in self.results}
+        for stage in list(self.waiting):
+            before = [outcomes.get(name) for name in stage.after]
+            if "failed" in before or "not run" in before:
+                self.end(stage, Result(stage, "not run"))
+            elif None in before:
+                continue
+            elif self.green.has(stage):
+                self.end(stage, Result(stage, "unchanged"))
+            elif not self.running or self.free() >= stage.cores:
+                self.start(stage)
+
+    def free(self) -> float:
+        return self.cores - sum(running.stage.cores for running in self.running.values())
+
+    def end(self, stage: Stage, result: Result) -> None:
+        self.waiting.remove(stage)
+        self.results.append(result)
+        print(f"==> {stage.name}: {result.outcome}", flush=True)
+
+    def start(self, stage: Stage) -> None:
+        self.waiting.remove(stage)
+        with open(log_of(stage), "wb") as log:
+            process = subprocess.Popen(
+                ["sh", "-ec", stage.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
+            )
+        self.running[process.pid] = Running(stage, process, time.monotonic())
+
+    def wait_for_one(self) -> None:
+        while True:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if pid in self.running:
+                break
+            for running in self.running.values():
+                if time.monotonic() - running.started > LIMIT_SECONDS:
+                    os.killpg(running.process.pid, signal.SIGKILL)
+            time.sleep(0.05)
+        running = self.running.pop(pid)
+        running.process.returncode = os.waitstatus_to_exitcode(status)
+        outcome = {0: "passed", SKIPPED: "skipped"}.get(running.process.returncode, "failed")
+        result = Result(running.stage, outcome, time.monotonic() - running.started, usage.ru_utime + usage.ru_stime)
+        if outcome == "passed":
+            self.green.add(running.stage)
+        self.results.append(result)
+        report(result)
+
+
+def log_of(stage: Stage) -> Path:
+    return ROOT / "target" / "logs" / f"{stage.slug}.log"
+
+
+def report(result: Result) -> None:
+    stage = result.stage
+    print(f"\n==> {stage.name}\n    {stage.command}", flush=True)
+    sys.stdout.buffer.write(log_of(stage).read_bytes())
+    sys.stdout.buffer.flush()
+    print(f"    {result.outcome} in {result.seconds:.0f} s", flush=True)
+
+
+def table(results: list[Result], seconds: float) -> str:
+    rows = [("stage", "outcome", "seconds", "cpu_seconds")]
+    rows += [(r.stage.name, r.outcome, f"{r.seconds:.1f}", f"{r.cpu_seconds:.1f}") for r in results]
+    cpu = sum(result.cpu_seconds for result in results)
+    rows.append(("all", "", f"{seconds:.1f}", f"{cpu:.1f}"))
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+def aligned(lines: str) -> str:
+    rows = [line.split("\t") for line in lines.splitlines()]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows)
+
+
+def main() -> int:
+    from stages import stages_of
+
+    form = sys.argv[1]
+    (ROOT / "target" / "logs").mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    results = Run(stages_of(form), max(2, os.cpu_count() or 2), Green(form != "long")).all()
+    times = table(results, time.monotonic() - started)
+    (ROOT / "target" / "times.tsv").write_text(times)
+    print("\n" + aligned(times))
+    count = lambda *outcomes: sum(result.outcome in outcomes for result in results)
+    print(f"checks: {count('passed')} passed, {count('failed', 'not run')} failed, {count('skipped', 'unchanged')} skipped")
+    return 0 if count("failed", "not run") == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

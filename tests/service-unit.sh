@@ -1,0 +1,13 @@
+#!/bin/sh
+# Checks deploy/threadkeep.service with systemd's own tool, with a program that exists.
+set -eu
+
+cd "$(dirname "$0")/.."
+command -v systemd-analyze >/dev/null || {
+    echo 'systemd-analyze is not installed'
+    exit 77
+}
+mkdir -p target
+unit=target/threadkeep.service
+sed "s|^ExecStart=.*|ExecStart=$(command -v true)|" deploy/threadkeep.service >"$unit"
+systemd-analyze verify "$unit"
