@@ -6,9 +6,9 @@
 #   scripts/cluster-local.sh status [--dir DIR]             fails unless all of it does
 #   scripts/cluster-local.sh down [--dir DIR]               stops it, and leaves DIR as it is
 #
-# DIR, by default target/cluster of the project, has keys, data and logs. A threadkeep.toml in it is read by the
-# replicas, and a haproxy.cfg in it takes the place of deploy/haproxy.cfg. PORT is the balancer's, on the loopback address, by default 8080; 0 takes a free one. THREADKEEP_BIN names
-# another program than target/release/threadkeep.
+# DIR (default: target/cluster of the project) has keys, data and logs. The replicas read a threadkeep.toml in DIR, and
+# a haproxy.cfg there replaces deploy/haproxy.cfg. The balancer listens on the loopback address, on PORT (default: 8080);
+# 0 takes a free port. THREADKEEP_BIN overrides target/release/threadkeep.
 #
 # Needs redis-server, haproxy, dnsmasq, curl, flock and python3.
 set -eu
@@ -89,7 +89,7 @@ start() {
     echo "$! ${started#* }" >"$dir/run/$name"
 }
 
-# until_it NAME COMMAND...: waits up to two minutes until the command succeeds; NAME has to run meanwhile.
+# until_it NAME COMMAND...: waits up to two minutes until the command succeeds. Fails if the process NAME ends.
 until_it() {
     name=$1
     shift
@@ -168,7 +168,7 @@ up() {
         bin=$root/target/release/threadkeep
     fi
     cd "$root"
-    # until all of them listen, no other cluster chooses ports
+    # hold the lock until all processes listen, so that no other cluster takes their ports
     exec 9>"${TMPDIR:-/tmp}/threadkeep-cluster-$(id -u).lock"
     flock 9
     mkdir -p "$dir/bin" "$dir/keys" "$dir/log" "$dir/redis" "$dir/run"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs chosen tests many times on one core that a busy loop shares, to show that they do not depend on luck.
+# Repeats the given tests on one core, shared with a busy loop, to show that they do not depend on timing.
 #
-#   tests/again.sh N NAME...              tests of tests/it or of src with one of these in their path
+#   tests/again.sh N NAME...              tests of tests/it or src whose path contains a NAME
 #   tests/again.sh N tests/SUITE.sh ...   a suite, with its arguments
 #
 # Stops at the first run that fails.
@@ -11,7 +11,7 @@ set -eu
     sed -n 's/^#   //p' "$0" >&2
     exit 2
 }
-count=$1
+count=$(($1))
 shift
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/chosen.sh
@@ -21,13 +21,14 @@ tests/*.sh) ;;
 *) set -- test_chosen "$@" ;;
 esac
 
-# builds with all cores, and a first look
+# build, and run once, on all cores
 "$@"
 
 core=$(($(nproc) - 1))
 taskset -c "$core" sh -c 'while :; do :; done' &
 busy=$!
 trap 'kill "$busy"' EXIT
+trap 'exit 130' INT TERM
 taskset -cp "$core" $$ >/dev/null
 for run in $(seq "$count"); do
     echo "run $run of $count"

@@ -5,7 +5,7 @@
 #   tests/agentuity.sh            checks everything
 #   tests/agentuity.sh windows    only what has that in its line
 #
-# Needs redis-server, node (18 or later) and npm; the runtime and bun are installed by tests/packages.sh.
+# Needs redis-server, node (18 or later) and npm; tests/packages.sh installs the runtime and bun.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -84,7 +84,7 @@ scripts/cluster-local.sh status --dir "$cluster" >/dev/null || fail "not all of 
 is_written() {
     redis-cli -s "$cluster/redis.sock" info persistence | tr -d '\r' | grep -qx 'aof_buffer_length:0'
 }
-# with appendfsync everysec, Redis may write up to two seconds after it has answered
+# with appendfsync everysec, Redis may write to disk up to two seconds after it has answered
 until_it is_written
 send KILL redis
 ends redis

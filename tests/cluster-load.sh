@@ -55,7 +55,7 @@ until_it grep -q 'Listening on' "$dir/prometheus.log"
 prometheus=http://$(sed -n 's/.*"Listening on" address=//p' "$dir/prometheus.log")
 until_it answers 200 "$prometheus/-/ready"
 
-# ends by a signal, below
+# the script stops it below, with a signal
 "$load" --host "$base" --users 20 --pause-ms 20 --seconds 3600 --tolerate-outages --report "$dir/report" \
     --api-key-file "$cluster/keys/api" >"$dir/load.log" 2>&1 &
 load=$!

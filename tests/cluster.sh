@@ -42,7 +42,7 @@ until_it() {
     done
 }
 
-# On a machine that is busy with others, a replica may be late: then it is neither down, nor is its store.
+# On a busy machine, a slow replica must not count as down, nor its store as unavailable.
 mkdir "$cluster"
 echo 'store_timeout_ms = 30000' >"$cluster/threadkeep.toml"
 sed 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg >"$cluster/haproxy.cfg"

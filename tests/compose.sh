@@ -171,7 +171,7 @@ came_back() {
     is_healthy "$1" && [ "$(docker inspect --format '{{.State.Pid}}' "$1")" != "$2" ]
 }
 
-# acknowledged COUNT: whether more pushes were acknowledged.
+# acknowledged COUNT: succeeds if more than COUNT pushes were acknowledged.
 acknowledged() {
     [ "$(sed -n 's/.* \([0-9]*\) pushes acknowledged.*/\1/p' "$dir/$name.log" | tail -n 1)" -gt "$1" ]
 }
@@ -219,7 +219,7 @@ mkdir "$dir/project"
 cp -r .dockerignore Cargo.toml Cargo.lock Dockerfile README.md deploy docker-compose.yml docs load scripts src tools \
     "$dir/project"
 root=$PWD
-# below those that Linux gives to outgoing connections
+# choose ports below the range that Linux uses for outgoing connections
 ports=$(python3 -c 'import random, socket
 def is_free(port):
     with socket.socket() as probe:
@@ -229,7 +229,7 @@ port=${ports% *} models_port=${ports#* }
 export THREADKEEP_PORT="$port" THREADKEEP_MODELS_PORT="$models_port" THREADKEEP_SUBNET="172.$((24 + $$ / 256 % 8)).$(($$ % 256)).0/24"
 base=http://127.0.0.1:$port
 cd "$dir/project"
-# On a machine that is busy with others, a replica may be late: then it is neither down, nor is its store.
+# On a busy machine, a slow replica must not count as down, nor its store as unavailable.
 sed -i 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg
 sed -i 's/^      THREADKEEP_REDIS_URL: .*/&\n      THREADKEEP_STORE_TIMEOUT_MS: "10000"/' docker-compose.yml
 mkdir load-report
@@ -266,7 +266,7 @@ start_load kills --tolerate-outages
 replica=$(replicas | head -n 1)
 kill_process "$replica"
 step "a replica was killed, and came back"
-# with everysec, Redis may write up to two seconds after it has answered
+# with everysec, Redis may write to disk up to two seconds after it has answered
 quietly compose exec -T redis redis-cli config set appendfsync always
 kill_process "$(compose ps --quiet redis)"
 until_it curl --silent --fail "$base/readyz"

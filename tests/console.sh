@@ -1,13 +1,13 @@
 #!/bin/sh
-# Builds the console again and compares it with the files in src/app/console/dist, then tests it in Debian's chromium.
+# Rebuilds the console, compares it with the files in src/app/console/dist, and tests it in Debian's chromium.
 #
 #   tests/console.sh [redis]        over a redis-server
 #   tests/console.sh memory         over the embedded store
-#   tests/console.sh long           over both, with all pairs of a size and a theme
+#   tests/console.sh long           over both, with every size in every theme
 #   tests/console.sh STORE NAME...  only console/tests/NAME.test.ts
 #
-# THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM another browser. Screenshots of each
-# page are in target/console/screenshots afterwards.
+# THREADKEEP_BIN overrides target/debug/threadkeep, and CHROMIUM the browser. The suite saves screenshots of each
+# page in target/console/screenshots.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -41,7 +41,7 @@ if ! diff -rq "$work/dist" src/app/console/dist; then
 fi
 
 if [ $# -eq 0 ]; then
-    # the longest ones first, so that none of them is alone at the end
+    # start the longest files first, so that none of them runs alone at the end
     set -- hostile lifetimes looks thread
     for file in console/tests/*.test.ts; do
         name=$(basename "$file" .test.ts)

@@ -1,12 +1,14 @@
-"""Keeps compiled dependencies from one checkout to the next.
+"""Caches compiled dependencies for other checkouts.
 
-usage: tests/dependencies.py get     copies them into a target/ that has none
-       tests/dependencies.py keep    copies those of target/, unless they are kept already
+usage: tests/dependencies.py get     copies them into a target/ without dependencies
+       tests/dependencies.py keep    copies them from target/, unless the cache has them
 
-They are kept below the user's cache directory, by the compiler and the manifests. If only the manifests have changed, Cargo
-takes what still fits and compiles the rest. The two newest sets stay; one that has grown too large starts again.
+The cache, in the user's cache directory, has a set for each compiler and state of the manifests. If only the manifests have
+changed, Cargo reuses the dependencies that still match and compiles the others. The cache keeps the two newest sets. A set
+of more than 6 GiB empties the cache.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -14,13 +16,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep" / "dependencies"
-# the folders of Cargo that hold compiled packages
-FOLDERS = (".fingerprint", "build", "deps")
+# Cargo's folders of compiled packages
+FOLDERS = ("deps", "build", ".fingerprint")
 SETS = 2
 MAX_BYTES = 6 << 30
 
@@ -45,13 +46,13 @@ def key() -> str:
 
 
 def kept() -> list[Path]:
-    """The sets of this compiler, the newest first."""
+    """Returns the sets of this compiler, the newest first."""
     sets = CACHE.glob(f"{compiler()}-*[0-9a-f]")
     return sorted(sets, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def of_members() -> set[str]:
-    """The names, without their hashes, that Cargo gives files of the workspace's own packages."""
+    """Returns the names, without hashes, that Cargo gives to files of the workspace's own packages."""
     names = set()
     for package in metadata()["packages"]:
         for name in (package["name"], *(target["name"] for target in package["targets"])):
@@ -60,10 +61,12 @@ def of_members() -> set[str]:
     return names
 
 
-def copy(source: Path, to: Path, ignored: set[str]) -> None:
-    def ignore(_folder: str, names: list[str]) -> Iterator[str]:
+def copy(source: Path, to: Path) -> None:
+    members = of_members()
+
+    def ignore(_folder: str, names: list[str]) -> set[str]:
         stems = ((name, re.match(r"(.+?)-[0-9a-f]{16}\b", name)) for name in names)
-        return (name for name, stem in stems if stem and stem[1] in ignored)
+        return {name for name, stem in stems if stem and stem[1] in members}
 
     for folder in FOLDERS:
         shutil.copytree(source / folder, to / folder, symlinks=True, ignore=ignore)
@@ -73,8 +76,16 @@ def get() -> None:
     target = ROOT / "target" / "debug"
     exact = CACHE / key()
     sets = [exact] if exact.exists() else kept()
-    if sets and not (target / "deps").exists():
-        copy(sets[0], target, set())
+    if not sets or (target / FOLDERS[-1]).exists():
+        return
+    part = ROOT / "target" / "part"
+    shutil.rmtree(part, ignore_errors=True)
+    copy(sets[0], part)
+    target.mkdir(exist_ok=True)
+    for folder in FOLDERS:
+        shutil.rmtree(target / folder, ignore_errors=True)
+        (part / folder).rename(target / folder)
+    part.rmdir()
 
 
 def keep() -> None:
@@ -82,19 +93,20 @@ def keep() -> None:
     if to.exists():
         os.utime(to)
         return
-    part = CACHE / f"part-{os.getpid()}"
-    try:
-        copy(ROOT / "target" / "debug", part, of_members())
-        if sum(path.lstat().st_size for path in part.rglob("*")) > MAX_BYTES:
-            print(f"{CACHE} has become too large: the next checkout compiles all dependencies")
-            shutil.rmtree(CACHE)
-            return
-        part.rename(to)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    for old in kept()[SETS:]:
+    part = CACHE / "part"
+    shutil.rmtree(part, ignore_errors=True)
+    copy(ROOT / "target" / "debug", part)
+    is_too_large = sum(path.lstat().st_size for path in part.rglob("*")) > MAX_BYTES
+    part.rename(to)
+    os.utime(to)
+    sets = sorted(CACHE.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in sets[0 if is_too_large else SETS :]:
         shutil.rmtree(old)
 
 
 if __name__ == "__main__":
-    {"get": get, "keep": keep}[sys.argv[1]]()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE.with_suffix(".lock"), "w") as lock:
+        # of two checkouts, one waits
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        {"get": get, "keep": keep}[sys.argv[1]]()

@@ -5,7 +5,7 @@
 #   tests/docs-page.sh [redis]  over a redis-server that it starts
 #   tests/docs-page.sh memory   over the embedded store
 #
-# Needs node, npm and python3. CHROMIUM names another browser than Debian's chromium.
+# Needs node, npm and python3. CHROMIUM overrides Debian's chromium.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -1,11 +1,11 @@
-// Looks at the page at /docs and at that of the README.
-// Called by docs-page.sh: docs_page.mjs DOCS OPENAPI CHAT, with addresses of both pages and a file between them.
+// Tests the page at /docs and the page of the README.
+// docs-page.sh calls it as docs_page.mjs DOCS OPENAPI CHAT: the URL of /docs, the OpenAPI file and the URL of the other page.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-// which heeds NODE_PATH, as `import` does not
+// `require` uses NODE_PATH, `import` does not
 const { chromium } = createRequire(import.meta.url)("playwright-core");
 const [docs, file, chat] = process.argv.slice(2);
 const { tags, paths } = JSON.parse(readFileSync(file, "utf8"));
@@ -31,7 +31,7 @@ async function open(url) {
   return page;
 }
 
-// The groups are collapsed, in the order of use.
+// The groups are collapsed and in order of use.
 const page = await open(docs);
 const groups = tags.map(({ name }) => name);
 await page.locator(`#operations-tag-${groups.at(-1)}`).waitFor();
@@ -41,7 +41,7 @@ assert.deepEqual(ids, groups.map((name) => `operations-tag-${name}`));
 assert.equal(await page.locator(`[data-path^="/"]`).count(), 0, "the groups are not collapsed");
 await page.close();
 
-// Each opens by its link, and shows its paths.
+// A click on its link opens each group and shows its paths.
 const shown = new Set();
 for (const group of groups) {
   const page = await open(`${docs}#/${group}`);

@@ -5,7 +5,7 @@
 #   tests/event-stream.sh [redis]  over a redis-server that it starts
 #   tests/event-stream.sh memory   over the embedded store
 #
-# Needs python3 with venv; the library is installed by tests/packages.sh.
+# Needs python3 with venv; tests/packages.sh installs the library.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -19,7 +19,7 @@ from requests_sse import EventSource
 
 WRITES = 100
 CUTS = 3
-# between writes, so that links are cut while there are more to come
+# pause between writes, so that cuts happen between events
 PAUSE = 0.03
 WAIT_LIMIT = 600
 

@@ -4,7 +4,7 @@
 #
 #   tests/kubernetes.sh
 #
-# Needs python3 with venv; the validator itself is installed by tests/packages.sh.
+# Needs python3 with venv; tests/packages.sh installs the validator.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -5,7 +5,7 @@
 #   tests/mcp.sh [redis]  over two replicas in turn, on a redis-server that it starts
 #   tests/mcp.sh memory   over the embedded store
 #
-# Needs python3 with venv, node (18 or later) and npm; the clients are installed by tests/packages.sh.
+# Needs python3 with venv, node (18 or later) and npm; tests/packages.sh installs the clients.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -5,9 +5,9 @@
 #
 #   tests/openai.sh [redis]  over two replicas, on a redis-server that it starts
 #   tests/openai.sh memory   over the embedded store
-#   tests/openai.sh STORE long   with both versions of the package by both of its clients
+#   tests/openai.sh STORE long   both versions of the package with both clients
 #
-# Needs python3 with venv, node (20 or later) and npm; the packages are installed by tests/packages.sh.
+# Needs python3 with venv, node (20 or later) and npm; tests/packages.sh installs the packages.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -56,7 +56,7 @@ drive() {
 check_client() {
     drive "$1" all "$address" "$away_address" "$limited_address"
     conversation=$(drive "$1" create "$address")
-    # two processes, each at its own replica if there are two
+    # two processes at once, on separate replicas over Redis
     drive "$1" add "$address" "$conversation" even &
     even=$!
     drive "$1" add "$replica_address" "$conversation" odd &
@@ -85,7 +85,7 @@ check_version() {
     done
 }
 
-# the version that the page of the protocol describes, and the newest one
+# the version that the protocol's page describes, and the newest version
 if [ -n "$is_long" ]; then
     check_version 3.54.0 sync async
 else

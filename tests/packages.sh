@@ -1,11 +1,11 @@
-# Installs packages that scripts need, once for all checkouts of a user: below $XDG_CACHE_HOME/threadkeep/packages, by
-# default in ~/.cache. Other test scripts source this file from the directory of the project.
+# Installs packages that scripts need, once for all checkouts of a user, in $XDG_CACHE_HOME/threadkeep/packages (by
+# default below ~/.cache). Other test scripts source this file from the project directory.
 #
 # shellcheck shell=sh
 
 packages=${XDG_CACHE_HOME:-$HOME/.cache}/threadkeep/packages
 
-# locked FILE COMMAND...: while no other script has that file locked.
+# locked FILE COMMAND...: runs the command with an exclusive lock on FILE.
 locked() {
     lock_file=$1
     shift
@@ -16,14 +16,14 @@ locked() {
     ) 9>"$lock_file"
 }
 
-# cached NAME COMMAND...: sets $entry to the directory NAME of the cache. The command fills it, unless it is complete.
+# cached NAME COMMAND...: sets $entry to the cache directory NAME, and runs the command to fill it if it is incomplete.
 cached() {
     entry=$packages/$1
     shift
     [ -e "$entry/installed" ] || locked "$entry.lock" fill "$@"
 }
 
-# The file `installed` is written last: without it, the directory is what an interrupted run has left.
+# Writes the file `installed` last. A directory without it is left over from an interrupted run.
 fill() {
     [ ! -e "$entry/installed" ] || return 0
     rm -rf "$entry"
@@ -32,19 +32,19 @@ fill() {
     touch "$entry/installed"
 }
 
-# name_of KIND PACKAGE TEXT...: a name in the cache, for a package and everything that its content depends on.
+# name_of KIND PACKAGE TEXT...: prints a cache name from a package and everything that its content depends on.
 name_of() {
     kind=$1-$(printf %s "$2" | sed 's/[=<>].*//' | tr -c 'A-Za-z0-9.\n' _)
     shift
     echo "$kind-$(printf '%s\n' "$(uname -m)" "$@" | sha256sum | cut -c 1-16)"
 }
 
-# install_python REQUIREMENT...: into a virtual environment of $python, by default python3. Sets $venv.
+# install_python REQUIREMENT...: installs into a virtual environment of $python (default: python3). Sets $venv.
 install_python() {
     python=${python:-python3}
     interpreter=$("$python" -c 'import sys; print(sys.version, sys.executable)')
     cached "$(name_of python "$@" "$interpreter")" fill_venv "$@"
-    # shellcheck disable=SC2034 # for the script that reads this in
+    # shellcheck disable=SC2034 # for the script that sources this file
     venv=$entry
 }
 
@@ -53,8 +53,8 @@ fill_venv() {
     "$entry/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
 
-# install_npm PACKAGE VERSION [OPTION...]: sets $npm to a directory with node_modules. Programs that packages want to have
-# run at their installation are not run, whatever the settings of npm on this machine.
+# install_npm PACKAGE VERSION [OPTION...]: sets $npm to a directory with node_modules. Never runs install scripts of
+# packages, even if npm is configured to run them.
 install_npm() {
     cached "$(name_of npm "$@")" fill_npm "$@"
     npm=$entry
@@ -66,7 +66,7 @@ fill_npm() {
     npm install --prefix "$entry" --no-save --no-audit --no-fund --loglevel=error --ignore-scripts "$@" "$package"
 }
 
-# install_locked DIRECTORY: the packages of its package-lock.json, without their programs. Sets $npm.
+# install_locked DIRECTORY: installs the packages of its package-lock.json without install scripts. Sets $npm.
 install_locked() {
     manifest=$(node -p 'const { dependencies, devDependencies, name } = JSON.parse(fs.readFileSync(process.argv[1]));
         JSON.stringify({ name, dependencies, devDependencies })' "$1/package.json")
@@ -79,8 +79,8 @@ fill_locked() {
     npm ci --prefix "$entry" --no-audit --no-fund --loglevel=error --ignore-scripts
 }
 
-# link_locked DIRECTORY [TARGET]: the same, as TARGET/node_modules. Its files are hard links where the file system allows
-# it: an `npm ci` there leaves the cache as it is.
+# link_locked DIRECTORY [TARGET]: installs the same packages into TARGET/node_modules, as hard links if the file system
+# supports them. An `npm ci` there does not change the cache.
 link_locked() {
     install_locked "$1"
     locked target/packages.lock fill_modules "${2:-$1}/node_modules"

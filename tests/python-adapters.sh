@@ -1,10 +1,10 @@
 #!/bin/sh
 # Tests the adapters of the Python package, from its wheel, with the frameworks that they are for: the published suites of
-# these, and suites of our own. Prints a line with the counts of each suite.
+# the frameworks, and our own. Prints a line with the counts of each suite.
 #
 #   tests/python-adapters.sh [redis]        the newest supported version of each framework, over a redis-server
-#   tests/python-adapters.sh memory         the same over the embedded store
-#   tests/python-adapters.sh long           the newest and the oldest one, over both stores
+#   tests/python-adapters.sh memory         the newest versions, over the embedded store
+#   tests/python-adapters.sh long           the newest and oldest supported versions, over both stores
 #   tests/python-adapters.sh STORE NAME...  only these frameworks: folders in clients/python/tests/adapters
 #
 # A folder has the tests, the versions of the framework (newest.txt, oldest.txt), and suite.sh, if one is published.
@@ -31,7 +31,7 @@ if [ $# -eq 0 ]; then
     done
 fi
 
-# test_store FRAMEWORK AGE STORE: the tests, then the published suite.
+# test_store FRAMEWORK AGE STORE: runs our tests, then the published suite.
 test_store() {
     run=$work/adapters-$1-$3
     rm -rf "$run"
@@ -46,13 +46,13 @@ test_store() {
     fi
 }
 
-# test_framework FRAMEWORK AGE: on all stores at the same time.
+# test_framework FRAMEWORK AGE: tests a framework on all stores in parallel.
 test_framework() {
     # shellcheck disable=SC2046 # words
     install_wheel "$1-$2" "$newest" $(cat "$package/tests/adapters/$1/$2.txt")
     status=0
     for store in $stores; do
-        # in the background, where a command that fails ends them
+        # in the background, `set -e` ends the tests at the first failure
         test_store "$1" "$2" "$store" >"$work/adapters-$1-$store.log" 2>&1 &
         eval "${store}_tests=\$!"
     done

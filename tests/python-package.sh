@@ -27,8 +27,8 @@ python_of() {
     done | tail -n 1
 }
 
-# build_wheel: builds sdist and wheel, unless the sources are those of the last time, and sets $wheel. The wheel is made of
-# the sdist, so that has everything that a build needs.
+# build_wheel: builds sdist and wheel if the sources have changed, and sets $wheel. Builds the wheel from the sdist, to
+# prove that the sdist is complete.
 build_wheel() {
     python=$newest
     install_python build==1.6.1 hatchling==1.33.0
@@ -47,8 +47,8 @@ fill_wheel() {
     echo "$sources" >"$work/dist/built-from"
 }
 
-# install_wheel NAME PYTHON REQUIREMENT...: the wheel into a virtual environment of this checkout, which has the packages of
-# the cached one as well. Sets $venv.
+# install_wheel NAME PYTHON REQUIREMENT...: installs the wheel into a virtual environment of this checkout that shares the
+# packages of the cached one. Sets $venv.
 install_wheel() {
     own=$work/$1
     python=$2

@@ -1,11 +1,11 @@
-"""Runs the stages of tests/stages.py side by side, and prints what each one took.
+"""Runs the stages of tests/stages.py in parallel and prints the time of each.
 
 usage: tests/run.py quick|common|long
 
-`./test.sh` calls this after it has installed what the stages need. A stage starts when those that it comes after have
-passed and enough cores are free, and its output is printed when it ends, and kept in target/logs. A stage that fails
-stops only those that come after it. A stage with inputs is left out if it passed before with the same ones; the long
-form leaves out nothing. The times are in target/times.tsv afterwards.
+`./test.sh` calls this program after it has installed the requirements. A stage starts when its `after` stages have passed
+and enough cores are free. Its output is printed when it ends and saved in target/logs. If a stage fails, only the stages
+that depend on it do not run. A stage with inputs is skipped if it has passed with the same inputs; the long form skips
+none. The times are saved in target/times.tsv.
 """
 
 import hashlib
@@ -20,16 +20,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep"
 SKIPPED = 77
-# A stage that hangs fails the run.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CLEANING_SECONDS = 60
+# Time limit of a stage. A stage that hangs fails the run.
 LIMIT_SECONDS = 5_400
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A command that checks something.
+    """A command of the test run.
 
-    `cores` is the number of cores that it keeps busy. `after` names stages that must have passed. `inputs` are the files
-    and folders that decide its outcome, for a stage that need not run again if none of them has changed.
+    `cores` is the number of cores, of two, that it keeps busy. `after` names the stages that must pass first. `inputs` are the files
+    and folders that decide the outcome; a stage without inputs always runs.
     """
 
     name: str
@@ -59,7 +61,7 @@ class Result:
 
 
 def digest(inputs: tuple[str, ...]) -> str:
-    """The content of these files and folders of the checkout."""
+    """Returns a hash of the files and folders in the checkout."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", *inputs],
         cwd=ROOT, capture_output=True, check=True,
@@ -73,22 +75,31 @@ def digest(inputs: tuple[str, ...]) -> str:
 
 
 class Green:
-    """Which stages passed with which inputs, remembered outside the checkout."""
+    """Stages that have passed, by inputs, stored outside the checkout."""
 
     def __init__(self, leaves_out: bool) -> None:
         self.leaves_out = leaves_out
-
-    def path(self, stage: Stage) -> Path:
-        return CACHE / "green" / f"{stage.slug}-{digest(stage.inputs)}"
+        self.marks: dict[str, Path] = {}
 
     def has(self, stage: Stage) -> bool:
-        return self.leaves_out and bool(stage.inputs) and self.path(stage).exists()
+        """Whether it has passed; remembers its inputs as they are now, for `add`."""
+        if not stage.inputs:
+            return False
+        if stage.name not in self.marks:
+            self.marks[stage.name] = self.mark_of(stage)
+        return self.leaves_out and self.marks[stage.name].exists()
 
     def add(self, stage: Stage) -> None:
-        if stage.inputs:
-            path = self.path(stage)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
+        # unless its inputs have changed since
+        mark = self.marks.get(stage.name)
+        if mark and mark == self.mark_of(stage):
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+
+    @staticmethod
+    def mark_of(stage: Stage) -> Path:
+        content = hashlib.sha256(f"{stage.command}\0{digest(stage.inputs)}".encode())
+        return CACHE / "green" / f"{stage.slug}-{content.hexdigest()}"
 
 
 class Run:
@@ -110,9 +121,23 @@ class Run:
                 if self.running:
                     self.wait_for_one()
         finally:
-            for running in self.running.values():
-                os.killpg(running.process.pid, signal.SIGTERM)
+            self.stop()
         return self.results
+
+    def stop(self) -> None:
+        """Ends what still runs, and waits until it has cleaned up."""
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
+        self.signal_all(signal.SIGTERM)
+        deadline = time.monotonic() + CLEANING_SECONDS
+        while self.running and time.monotonic() < deadline:
+            self.running.pop(os.waitpid(-1, os.WNOHANG)[0], None)
+            time.sleep(0.05)
+        self.signal_all(signal.SIGKILL)
+
+    def signal_all(self, number: int) -> None:
+        for running in self.running.values():
+            signal_group(running, number)
 
     def start_what_can(self) -> None:
         outcomes = {result.stage.name: result.outcome for result in self.results}
@@ -150,8 +175,9 @@ class Run:
             if pid in self.running:
                 break
             for running in self.running.values():
-                if time.monotonic() - running.started > LIMIT_SECONDS:
-                    os.killpg(running.process.pid, signal.SIGKILL)
+                late = time.monotonic() - running.started - LIMIT_SECONDS
+                if late > 0:
+                    signal_group(running, signal.SIGKILL if late > CLEANING_SECONDS else signal.SIGTERM)
             time.sleep(0.05)
         running = self.running.pop(pid)
         running.process.returncode = os.waitstatus_to_exitcode(status)
@@ -161,6 +187,13 @@ class Run:
             self.green.add(running.stage)
         self.results.append(result)
         report(result)
+
+
+def signal_group(running: Running, number: int) -> None:
+    try:
+        os.killpg(running.process.pid, number)
+    except ProcessLookupError:
+        pass
 
 
 def log_of(stage: Stage) -> Path:
@@ -193,9 +226,11 @@ def main() -> int:
     from stages import stages_of
 
     form = sys.argv[1]
+    for number in ENDING[1:]:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     (ROOT / "target" / "logs").mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    results = Run(stages_of(form), max(2, os.cpu_count() or 2), Green(form != "long")).all()
+    results = Run(stages_of(form), 2, Green(form != "long")).all()
     times = table(results, time.monotonic() - started)
     (ROOT / "target" / "times.tsv").write_text(times)
     print("\n" + aligned(times))

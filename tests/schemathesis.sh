@@ -5,7 +5,7 @@
 #   tests/schemathesis.sh [redis]  over a redis-server that it starts
 #   tests/schemathesis.sh memory   over the embedded store
 #
-# Needs python3 with venv; the tool itself is installed by tests/packages.sh.
+# Needs python3 with venv; tests/packages.sh installs the tool.
 set -eu
 
 examples=${EXAMPLES:-50}

@@ -46,7 +46,7 @@ until_it() {
 run_server() {
     log=$dir/$1.log
     shift
-    # a machine that is busy with others may keep a request waiting for the store
+    # on a busy machine, a request may wait a long time for the store
     env -i THREADKEEP_STORE_TIMEOUT_MS=30000 "$@" \
         THREADKEEP_LISTEN=127.0.0.1:0 \
         THREADKEEP_WORKERS=2 \

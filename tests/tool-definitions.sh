@@ -5,7 +5,7 @@
 #
 #   tests/tool-definitions.sh
 #
-# Needs python3 with venv; the libraries themselves are installed by tests/packages.sh. Nothing leaves this
+# Needs python3 with venv; tests/packages.sh installs the libraries. Nothing leaves this
 # machine.
 set -eu
 

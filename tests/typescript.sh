@@ -1,11 +1,11 @@
 #!/bin/sh
-# Tests the npm package of clients/typescript as it is installed: the output of `npm pack`. The build here leaves out the
-# adapters: tests/typescript-adapters.sh tests them, and checks the exports of the whole package.
+# Tests the npm package of clients/typescript, installed from the output of `npm pack`. The build omits the adapters:
+# tests/typescript-adapters.sh tests them and checks the exports of the whole package.
 #
 #   tests/typescript.sh [redis]   over a redis-server
 #   tests/typescript.sh memory    over the embedded store
-#   tests/typescript.sh long      over both, with React 18, Node 22 and 24 for all tests of the client, and 200 first visits
-#                                 at once instead of 20
+#   tests/typescript.sh long      over both, with React 18, all client tests on Node 22 and 24, and 200 simultaneous first
+#                                 visits instead of 20
 #
 # THREADKEEP_BIN names another program than target/debug/threadkeep, and CHROMIUM, FIREFOX and WEBKIT other browsers
 # than those of Debian. Those that are not installed are left out.
@@ -29,12 +29,12 @@ esac
 THREADKEEP_BIN=$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")
 PACKAGE=$PWD/clients/typescript
 REPOSITORY=$PWD
-# for examples/web-chat, whose test installs its packages as its command does for a user
+# for the test of examples/web-chat, which installs packages with the same command as a user
 npm_config_prefer_offline=true
 export THREADKEEP_BIN PACKAGE REPOSITORY npm_config_prefer_offline
 work=$PWD/target/typescript
 
-# tests that need a server, and those that one store is enough for; the longest first
+# tests to run on each store, and tests for which one store is enough; the longest first
 on_each_store="react threads first-visit faults events kv-and-scopes admin"
 once="web-chat visits browsers contract package runtimes ssr samples stream-parsing"
 
@@ -43,7 +43,7 @@ install_package() {
     rm -rf "$1"
     mkdir -p "$1/node_modules/threadkeep"
     echo '{"private":true,"type":"module"}' >"$1/package.json"
-    # it depends on nothing and runs nothing, which a test checks
+    # a test checks that the package has no dependencies and no install scripts
     tar -xzf "$archive" -C "$1/node_modules/threadkeep" --strip-components 1
     for name in react react-dom; do
         ln -s "$2/$name" "$1/node_modules/$name"
@@ -75,7 +75,7 @@ mkdir -p "$work"
 archive=$work/$(cd "$PACKAGE" && npm pack --silent --pack-destination "$work")
 install_package "$work/installed" "$PACKAGE/node_modules"
 
-# most of what the tests take is waiting
+# check types in parallel: the tests mostly wait
 nice "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests" >"$work/types.log" 2>&1 &
 types=$!
 rm -rf examples/web-chat/node_modules

@@ -5,14 +5,14 @@
 #
 #   tests/upstream.sh
 #
-# Needs python3 with venv; the packages are installed by tests/packages.sh.
+# Needs python3 with venv; tests/packages.sh installs the packages.
 set -eu
 
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
 
-# openai in the newest version of tests/openai.sh
+# the newest openai version in tests/openai.sh
 install_python openai==3.57.0 anthropic==2.14.0
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --package threadkeep-scripted-upstream
 for api in chat responses; do

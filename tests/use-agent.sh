@@ -5,7 +5,7 @@
 #   tests/use-agent.sh [redis]  over two replicas, one of which is killed, on a redis-server that it starts
 #   tests/use-agent.sh memory   over the embedded store
 #
-# Needs node (20 or later) and npm; the packages are installed by tests/packages.sh.
+# Needs node (20 or later) and npm; tests/packages.sh installs the packages.
 set -eu
 
 cd "$(dirname "$0")/.."

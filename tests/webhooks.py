@@ -65,7 +65,7 @@ def deliveries_of(threads):
             ids = set()
             for headers, body in received:
                 subject, id = json.loads(body)["subject"], headers["webhook-id"]
-                # one that was answered too late comes again
+                # a delivery that was answered too late is sent again
                 if subject in found and id not in ids:
                     found[subject].append((headers, body))
                     ids.add(id)

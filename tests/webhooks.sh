@@ -5,7 +5,7 @@
 #   tests/webhooks.sh [redis]  over a redis-server that it starts
 #   tests/webhooks.sh memory   over the embedded store
 #
-# Needs python3 with venv; the library itself is installed by tests/packages.sh.
+# Needs python3 with venv; tests/packages.sh installs the library.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -92,7 +92,7 @@ test("a state of 512 levels opens level by level", async () => {
     await page.keyboard.press("j");
   };
   for (let level = 1; level <= 10; level++) await open(level);
-  // a call of the browser for each key would take a minute
+  // separate browser calls for each key would take a minute
   await page.evaluate(async (levels) => {
     const press = (key: string) => document.activeElement!.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
     const shown = async (selector: string) => {
@@ -126,8 +126,8 @@ test("10,000 keys have the elements of a screen", async () => {
 });
 
 /**
- * The longest time for which the page's own thread computed without a pause while `act` ran, in milliseconds. Time in which other
- * programs had the machine does not count.
+ * Returns the longest time, in milliseconds, that the page's main thread computed without a pause while `act` ran. Time that
+ * other programs used does not count.
  */
 async function longestStall(page: Page, act: () => Promise<unknown>): Promise<number> {
   const browser = page.context().browser()!;
@@ -142,7 +142,7 @@ async function longestStall(page: Page, act: () => Promise<unknown>): Promise<nu
   return own.reduce((longest, { tdur }) => Math.max(longest, tdur! / 1_000), 0);
 }
 
-/** It is less than half a second; a slow machine may take longer. */
+/** Maximum stall. Stalls last less than half a second, but longer on a slow machine. */
 const STALL_MAX_MS = 3_000;
 
 test("a state of 1 MiB does not make the page stall", async () => {

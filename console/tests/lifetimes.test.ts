@@ -1,4 +1,4 @@
-/** Pages of threads that end, and of servers that stop. */
+/** Tests the pages of threads that end and servers that stop. */
 
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
@@ -31,7 +31,7 @@ test("the time left follows the reads of other clients, and looking at it is no 
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
 
-    // the page alone does not keep it
+    // the page itself does not keep the thread alive
     await page.getByText("This thread has ended: expired.").waitFor();
   }, [4, 20, 60]);
 });
@@ -66,7 +66,7 @@ test("a server that restarts is waited for", async () => {
 
   await page.locator(".status.on").waitFor();
   await page.locator(".banner").waitFor({ state: "detached" });
-  // a Redis has kept the thread; a server with its own memory has not
+  // the thread survives in Redis, but not in the memory of a server
   await api(own, "PUT", `/v1/threads/${id}/state/b`, "2");
   await line(page, '"b"').waitFor();
 });
@@ -81,7 +81,7 @@ test("a tab whose key the restarted server does not know asks for a key", async 
   await own.stop();
   const other = await startServer({ ...settings, THREADKEEP_LISTEN: new URL(own.url).host });
   assert.ok(other);
-  // or the next call of the page, whichever comes first
+  // the page asks for a key after this click or after its own next call
   await page.getByRole("button", { name: "Read again" }).click({ timeout: 5_000 }).catch(() => {});
 
   await page.getByLabel("API key").waitFor();

@@ -65,7 +65,7 @@ async function faults(page: Page): Promise<string[]> {
 
 const LOOKS = [["desktop", 1280, 800, "light"], ["phone", 390, 844, "dark"], ["desktop", 1280, 800, "dark"], ["phone", 390, 844, "light"]] as const;
 
-// each size and each theme once; the long form has all pairs
+// covers each size and each theme once; the long form covers all combinations
 for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LONG"] ? 4 : 2)) {
   test(`pages on a ${size}, ${colorScheme}`, async (t) => {
     // axe is a script of the test, which the policy of the page would not run
@@ -125,9 +125,9 @@ for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LON
       await visit(page, pageOf(id, "state"));
       await page.getByText("The state is empty.").waitFor();
       await page.locator(".status.on").waitFor();
-      // values of all kinds have colours of their own
+      // each kind of value has its own colour
       const state = { number: 1, string: "text", literal: true, list: [1], object: { n: 1 } };
-      // a highlight lasts 4 s, and the check may take longer: a copy of the page has it until it is taken away
+      // a highlight lasts 4 s, but the check may take longer: check a copy of the page, which keeps the highlight
       const copied = page.evaluate(
         () =>
           new Promise<void>((resolve) => {

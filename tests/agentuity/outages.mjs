@@ -87,7 +87,7 @@ export const outages = [
     const traffic = await Traffic.start(stage);
     await traffic.advance(40);
     stage.redis.cut();
-    // for longer than a request waits for the store
+    // longer than a request waits for the store
     await pause(5_000);
     stage.redis.mend();
     await traffic.advance(40);
@@ -106,7 +106,7 @@ export const outages = [
     const [a, b] = stage.apps;
     let visitor;
     let name;
-    // an app that comes back before it reads, as on a busy machine, reads the name
+    // retry: on a busy machine, the app may reconnect before it reads, and then it reads the name
     for (let tries = 0; name !== null; tries++) {
       assert.ok(tries < 50, "it is never cut off");
       visitor = new Visitor(stage);

@@ -89,7 +89,8 @@ async fn without_it_nothing_is_written() {
     let redis = Arc::new(RedisServer::start());
     let room = redis_on(Arc::clone(&redis), Clock::system()).await;
     let thread = room.subject();
-    // not the offset of the stream to replicas: Redis 6.2 sends them an empty transaction for a script that changes nothing
+    // count changes instead of comparing replication offsets: for a script that changes nothing, Redis 6.2 still sends
+    // its replicas an empty transaction
     let changes = || {
         let info = redis.call(&["INFO", "persistence"]);
         let line = info
@@ -141,9 +142,9 @@ async fn what_is_written_for_it_leaves_no_trace() {
 
 /// As many writes as there are permits, each in a WAIT that no replica ends.
 const WAITING: usize = 15;
-/// How long those may take.
+/// Time limit of calls, whose WAITs last 210 s.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// A small part of that, and far more than a busy machine needs to end connections and to write once.
+/// Far shorter than [`PATIENCE`], and far longer than a busy machine needs to close connections and write once.
 const SOON: Duration = Duration::from_secs(60);
 
 #[tokio::test]
@@ -171,7 +172,7 @@ async fn callers_that_leave_delay_no_other() {
         () = async { until(is_written).await; until(|| is_blocked(1)).await } => {}
     }
 
-    // and not after the 210 s of the WAITs of those that left
+    // the abandoned WAITs would have taken 210 s
     assert!(left.elapsed() < SOON, "{:?}", left.elapsed());
 }
 

@@ -16,7 +16,7 @@ use crate::support::server::{Backend, Server};
 const PASSWORD: &str = "p@ss:w/rd%";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aw%2Frd%25";
 
-/// The rights that docs/redis.md gives a user, under the prefixes of tests.
+/// The ACL rights from docs/redis.md, with the key prefixes of tests.
 static RIGHTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let page = include_str!("../../docs/redis.md");
     let line = page.lines().find(|line| line.starts_with("ACL SETUSER"));

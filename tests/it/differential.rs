@@ -93,8 +93,8 @@ fn check_scopes(
     });
 }
 
-/// Plays a list, and again if the players disagree after the machine was slow: the clock goes on meanwhile, and its times
-/// count in steps of five seconds.
+/// Plays a list, and retries if the players disagree after a slow run: the clock keeps running, and times count in
+/// steps of five seconds.
 fn in_time(play: impl Fn() -> Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     const LONGEST: Duration = Duration::from_secs(2);
     for _ in 0..10 {

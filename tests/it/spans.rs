@@ -283,7 +283,7 @@ async fn a_collector_that_hangs_delays_no_request_and_no_end_for_long(backend: B
     for _ in 0..20 {
         thread.get("state").ok().await;
     }
-    // which is waited for, but not for as long as the collector hangs
+    // the server waits for the collector, but not for as long as it hangs
     assert!(server.stop().success());
 
     assert!(server.log().contains("did not take the last spans in time"));

@@ -1,4 +1,4 @@
-//! Claims of docs/redis.md about the version of Redis or Valkey that these tests run on.
+//! Checks the claims of docs/redis.md about the Redis or Valkey version under test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +14,13 @@ use crate::support::server::{Backend, Server};
 use crate::support::until;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md");
-/// Begins the row of names in the table.
+/// Start of the table's header row.
 const HEAD: &str = "| version |";
 const THREADS: u64 = 2_000;
-/// Room for allocations that do not grow with each thread, such as tables of keys.
+/// Tolerance for allocations that do not grow with each thread, such as hash tables of keys.
 const TOLERANCE_PERCENT: u64 = 5;
 
-/// The settings that the page recommends, as on a command line.
+/// Recommended settings of the page, as command-line options.
 const RECOMMENDED: [&str; 10] = [
     "--maxmemory",
     "1gb",
@@ -78,7 +78,7 @@ async fn the_row_of_this_version_is_as_measured() {
             "{version}: {name} is {cell} in {PAGE}, of {found:?}"
         );
     }
-    // the version itself is the only other column
+    // the only other column is the version
     assert_eq!(stated.len(), found.len() + 1);
 }
 
@@ -93,7 +93,7 @@ async fn nothing_is_warned_of_under_the_recommended_settings() {
     assert!(!log.contains("WARN"), "{log}");
 }
 
-/// The cells of the row of a table that begins so.
+/// Returns the cells of the table row that starts with `begin`.
 fn columns_of(begin: &str) -> Vec<String> {
     let page = fs::read_to_string(PAGE).unwrap();
     let row = page.lines().find(|line| line.starts_with(begin));
@@ -102,7 +102,7 @@ fn columns_of(begin: &str) -> Vec<String> {
     cells.map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// The family and the first two numbers of its version, as in the table.
+/// Returns the family and its major and minor version, as in the table.
 fn version_of(info: &BTreeMap<String, String>) -> String {
     let (family, version) = match info.get("valkey_version") {
         Some(version) => ("Valkey", version),
@@ -112,10 +112,10 @@ fn version_of(info: &BTreeMap<String, String>) -> String {
     format!("{family} {major_and_minor}")
 }
 
-/// The memory that Redis needs for a thread with that number of messages of 100 bytes, or with a number alone.
+/// Measures the memory of a thread with `messages` messages of 100 bytes, or with only a number as its state.
 async fn bytes_per_thread(redis: &Arc<RedisServer>, messages: usize) -> u64 {
     redis.call(&["FLUSHALL", "SYNC"]);
-    // scripts, layout and lists exist before the first measurement
+    // create scripts, layout and lists before the first measurement
     write_threads(redis, 1, messages).await;
     let before = used_memory(redis).await;
     write_threads(redis, THREADS, messages).await;
@@ -138,7 +138,7 @@ async fn write_threads(redis: &Arc<RedisServer>, count: u64, messages: usize) {
         .await;
 }
 
-/// The memory in use when no client but the one that asks has buffers.
+/// Returns the memory in use once no other client is connected.
 async fn used_memory(redis: &RedisServer) -> u64 {
     until(async || fields(redis, "clients")["connected_clients"] == "1").await;
     fields(redis, "memory")["used_memory"].parse().unwrap()
@@ -153,7 +153,7 @@ async fn is_named(redis: &RedisServer) -> bool {
 
 async fn calls_pexpiretime(redis: &RedisServer) -> bool {
     let thread = Subject::of(Arc::new(connect(redis).await));
-    // the second one writes to a thread that exists
+    // the second write finds an existing thread
     for value in ["1", "2"] {
         thread.merge(&[set("k", value)]).await;
     }
@@ -168,7 +168,7 @@ async fn connect(redis: &RedisServer) -> RedisStore {
         .unwrap()
 }
 
-/// A section of INFO.
+/// Reads a section of `INFO`.
 fn fields(redis: &RedisServer, section: &str) -> BTreeMap<String, String> {
     let info = redis.call(&["INFO", section]);
     let fields = info.lines().filter_map(|line| line.split_once(':'));

@@ -154,7 +154,7 @@ def check_failures():
         "hang": ("APITimeoutError", "APITimeoutError"),
     }
     for failure, errors in expected.items():
-        # a machine that is stopped for a moment may give nothing in two seconds
+        # if the machine pauses, two seconds may pass without any output
         for timeout in (2, 60) if failure == "hang" else (60,):
             reasons = []
             with upstream({**ANSWER, "failure": failure}) as settings:

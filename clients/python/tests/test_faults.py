@@ -145,7 +145,7 @@ def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy
             client.thread("thrd_" + "3" * 32).state()
         return time.monotonic() - before
 
-    # the default is 10 s, each time; a machine that stops for as long does so once
+    # with the default of 10 s, every attempt would be slow; a pause of the machine slows only one
     assert any(seconds() < 8 for _ in range(5))
 
 

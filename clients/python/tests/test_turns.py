@@ -109,9 +109,9 @@ def test_a_turn_that_is_taken_again_renews_itself(connect: object, proxy: Proxy)
 
 
 def with_longer_ttls(attempt: Callable[[int], None]) -> None:
-    """Tries with a TTL of a second, then with longer ones.
+    """Tries with a TTL of a second, then with a longer one.
 
-    A machine that stops for longer than a TTL ends what was to be renewed; what is never renewed fails with each.
+    A lease may expire if the machine pauses for longer than the TTL. Without renewal, the attempt fails with every TTL.
     """
     for ttl_seconds in (1, 5):
         with suppress(AssertionError, ThreadkeepError, TimeoutError):

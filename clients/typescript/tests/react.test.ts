@@ -137,7 +137,7 @@ describe("useThread", () => {
     const before = streams();
     const page = await live({ strict: true });
     assert.equal(streams() - before, 1);
-    // a stream lingers for 200 ms, which a page that is stopped for a moment may exceed
+    // a stream lingers for 200 ms; retry if a pause of the page takes longer
     let opened = -1;
     for (let ms = Infinity; ms > 150; ) {
       opened = streams();
@@ -237,7 +237,7 @@ describe("useThread", () => {
     const page = await live();
     await inPage(page, "page.thread.push('list', 1)");
     await shows(page, { list: [1] });
-    // long enough that the event usually arrives first
+    // long enough for the event to arrive first, usually
     site.proxy.fault = ({ path }) => (path.endsWith("/rotate") ? { delayResponseMs: 500 } : undefined);
     await inPage(page, "page.createClient({}).current().rotate().then(() => {})");
     await inPage(page, "page.thread.push('list', 2)");

@@ -24,7 +24,7 @@ let url = "";
 let context: BrowserContext;
 let one: Page;
 let two: Page;
-/** The answers in the first conversation. */
+/** Number of answers in the first conversation. */
 let count = 1;
 before(
   async () => {
@@ -81,7 +81,7 @@ test("a user logs in, asks, and finds the answer in a second tab", async () => {
 });
 
 test("both tabs see an answer grow", async () => {
-  // a page that is stopped while the model speaks sees few of its words: then the next answer has to grow
+  // a page that pauses during an answer sees few of its states; retry with the next answer
   for (let most = 0; most <= 3; ) {
     const seen = [await watch(one), await watch(two)];
     await say(two, `And Basel ${++count}?`);

@@ -15,7 +15,7 @@ const contexts: BrowserContext[] = [];
 /** Errors of pages, which no test may have. */
 const errors: string[] = [];
 
-/** A new context of the browser that support/run.ts has started, as another person has it. */
+/** Opens a context in the browser that support/run.ts has started, with separate storage, like that of another person. */
 export async function newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
   browser ??= chromium.connect(process.env["BROWSER"]!);
   const context = await (await browser).newContext({ viewport: { width: 1280, height: 800 }, ...options });
@@ -43,14 +43,14 @@ export async function openPage(server: Server, context: BrowserContext, fragment
   return page;
 }
 
-/** Notes what a page shows for some seconds only, since whoever looks may be late: announcements, and rows with a change. */
+/** Records announcements and changed rows, which a page shows for only a few seconds, for checks that may come later. */
 function noteWhatEnds(): void {
   const noted = ((globalThis as unknown as { noted: Set<string> }).noted = new Set());
   const note = () => document.querySelectorAll(".announcement, .tree-row.changed").forEach(({ textContent }) => noted.add(textContent!));
   new MutationObserver(note).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 }
 
-/** Waits until a page has announced something, or highlighted a row with that text. */
+/** Waits until a page has announced `text` or highlighted a row with it. */
 export function noted(page: Page, text: string | RegExp): Promise<void> {
   const all = () => page.evaluate(() => [...(globalThis as unknown as { noted: Set<string> }).noted]);
   return until(`it has shown ${text}`, async () => (await all()).some((one) => (typeof text === "string" ? one === text : text.test(one))));

@@ -442,7 +442,7 @@ async fn replicas_share_the_work_and_each_event_comes_once() {
         recorders.iter().all(|recorder| recorder.count() > 0)
     })
     .await;
-    // and what was handed over has been taken up
+    // wait until the replicas have taken over the slots that changed hands
     sleep(FAST.renew * 2).await;
     until(async || bench.is_settled().await).await;
     let before = recorders.each_ref().map(|recorder| recorder.count());

@@ -340,7 +340,7 @@ mod tests {
     #[actix_web::test]
     async fn a_client_that_takes_nothing_makes_room_and_one_that_gets_on_does_not() {
         let part_time = Duration::from_secs(PART_BYTES as u64) / BYTES_PER_SECOND as u32;
-        // repeated on a machine so slow that the reading client is late too
+        // retry: on a slow machine, the reading client may fall behind too
         for _ in 0..1_000 {
             let (memory, start) = (memory(), Instant::now());
             let mut held = fill(&memory).await;
@@ -361,7 +361,7 @@ mod tests {
 
     #[actix_web::test]
     async fn an_answer_that_finds_no_room_in_time_is_refused() {
-        // again, if the machine was so slow that others are late too, and make room
+        // retry: on a slow machine, other clients may fall behind too and make room
         for _ in 0..100 {
             let start = Instant::now();
             let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));

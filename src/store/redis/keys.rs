@@ -408,7 +408,7 @@ mod tests {
         for _ in 0..BUCKETS * 200 {
             counts[bucket_number(&ThreadId::random())] += 1;
         }
-        // Poisson of 200: less than 1 in 10^10 that any of the buckets is outside, by Chernoff's bound
+        // by Chernoff's bound for a Poisson mean of 200, a bucket is outside with a probability below 1 in 10^10
         assert!(
             counts.iter().all(|count| (90..320).contains(count)),
             "{counts:?}"

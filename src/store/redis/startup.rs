@@ -64,7 +64,7 @@ fn replicas(info: &str) -> u16 {
 
 /// By the address of one server, the others of a cluster would never be asked.
 fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
-    // Valkey has no `redis_mode`
+    // Valkey reports `server_mode` instead of `redis_mode`
     let mode = field(info, "redis_mode").or_else(|| field(info, "server_mode"));
     if mode == Some("sentinel") {
         return Err(refused(

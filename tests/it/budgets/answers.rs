@@ -70,7 +70,7 @@ async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer
     let mut _unread = Vec::new();
     let start = Instant::now();
     for round in 0.. {
-        // others now and then: on a busy machine the former ones may have been given up
+        // open new connections now and then: on a busy machine, the server may have closed the earlier ones
         if round % 50 == 0 {
             _unread = join_all((0..CONNECTIONS / 3).map(|_| unread(&server, &head))).await;
         }

@@ -23,7 +23,7 @@ use crate::support::server::{Backend, Builder, Server};
 
 /// The address space of a server under attack.
 const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
-/// CPU time that a server without optimization may spend while another client waits for `/healthz`.
+/// Maximum CPU time that an unoptimized server may spend while another client waits for `/healthz`.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MB: u64 = 1_000_000;
 

@@ -46,7 +46,7 @@ async fn clients_that_pipeline_without_reading_cost_little() {
     let before = server.peak_bytes();
 
     let mut pipelines = Vec::new();
-    // again, if a busy machine was too slow for most of them
+    // retry: a busy machine may be too slow for most of the pipelines
     for _ in 0..10 {
         let pipelining = (0..CONNECTIONS).map(|_| pipeline(&server));
         pipelines = join_all(pipelining).await.into_iter().flatten().collect();

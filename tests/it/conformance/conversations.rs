@@ -206,7 +206,7 @@ async fn a_glance_shows_count_time_and_beginning_and_is_no_use(room: Room) {
     let after = room.backend.list_threads(None, 10).await.unwrap().threads[0]
         .1
         .clone();
-    // of a use it would be ten minutes; Redis works it out from two of its clocks, between which it may pause
+    // a use would move the end by ten minutes; Redis computes it from two clock readings and may pause between them
     assert!(after.expires_ms <= before.expires_ms + 60_000);
     assert_eq!(shown.newest_ms, Some(page.await.unwrap().items[0].at_ms));
     assert_eq!(&*shown.opening[0], "1");

@@ -496,7 +496,7 @@ async fn many_elements_are_added_at_once(room: Room) {
 
     assert_eq!(saved, WITH_OTHERS);
     assert_eq!(state(&thread).await, format!(r#"{{"a":[0.0,7,{many}]}}"#));
-    // by comparing each element with each other, it would be hours
+    // comparing every pair of elements would take hours
     assert!(taken < Duration::from_secs(100), "{taken:?}");
 }
 

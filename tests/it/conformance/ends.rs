@@ -8,8 +8,7 @@ use threadkeep::domain::{EndReason, Policy, Refusal, Retention};
 use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// The jitter of a store's clock within one script, in which Redis may pause; much less than the times between which the
-/// cases distinguish.
+/// Tolerance for a pause of Redis within one script. The times that the cases distinguish are much further apart.
 const ROUGHLY_MS: u64 = 10_000;
 
 fn living_for(ttl_seconds: u32) -> Policy {

@@ -212,7 +212,7 @@ async fn an_export_is_no_use_and_shows_no_thread_of_others(room: Room) {
 
     let image = export(&thread, &room).await.unwrap();
 
-    // Redis works an end out from two of its clocks, between which it may pause
+    // Redis computes an end from two clock readings and may pause between them
     let moved_ms = image.thread.expires_ms.abs_diff(before.expires_ms);
     assert!(moved_ms < 50_000, "{moved_ms}");
     assert_eq!(without_end(image.thread), without_end(before));

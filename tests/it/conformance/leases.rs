@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::room::Room;
 
 const LASTS: Duration = Duration::from_secs(100);
-/// Long enough for a busy machine.
+/// Tolerance for a busy machine.
 const MOMENT: Duration = Duration::from_secs(30);
 
 async fn hold(room: &Room, slots: u16, holder: &str) -> Vec<u16> {

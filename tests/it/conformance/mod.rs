@@ -11,14 +11,14 @@ use futures_util::FutureExt as _;
 
 use room::Room;
 
-/// Everything that a case expects to exist lives this much longer, or the case checks the time itself.
+/// Minimum time left for everything that a case expects to exist, unless the case checks the time itself.
 const LEFT: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 10;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Runs a case over a new store, and again if it fails after it was slow: a store's clock that a case puts ahead goes on
-/// meanwhile, so that something that had a second left may have ended.
+/// Runs a case over a new store, and retries it if a slow run fails: even a clock that the case has put ahead keeps
+/// running, so an entry with a second left may have expired.
 pub(crate) async fn in_time(room: &dyn Fn() -> Boxed<Room>, case: &dyn Fn(Room) -> Boxed<()>) {
     for attempt in 1.. {
         let room = room().await;

@@ -21,8 +21,8 @@ use super::room::{Room, Subject, increment, json, key, once, push, set};
 use super::scope_room;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How far an end may be off that Redis works out from two of its clocks, between which it may pause; a use ten minutes
-/// later moves an end further.
+/// Tolerance for an end: Redis computes it from two clock readings and may pause between them. A use ten minutes later
+/// moves the end further.
 const ROUGHLY_MS: u64 = 60_000;
 
 pub(super) fn owner(text: &str) -> Owner {

@@ -10,8 +10,8 @@ use super::room::{Room, Subject, delete, increment, push, push_window, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(10_000);
-/// How far an end may be off that Redis works out from two of its clocks, between which it may pause; a wrong one is off
-/// by ten seconds or more.
+/// Tolerance for an end: Redis computes it from two clock readings and may pause between them. A wrong end is off by
+/// ten seconds or more.
 const ROUGHLY_MS: u64 = 5_000;
 const START: ArchivePlace = ArchivePlace {
     archived_ms: 0,

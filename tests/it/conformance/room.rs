@@ -129,7 +129,7 @@ pub(crate) async fn cluster_on(cluster: Arc<RedisCluster>) -> Room {
     cluster_within(PATIENCE, cluster).await
 }
 
-/// The same, where calls may take so long.
+/// The store of [`cluster_on`] with another time limit for calls.
 #[cfg(feature = "redis")]
 pub(crate) async fn cluster_within(timeout: Duration, cluster: Arc<RedisCluster>) -> Room {
     let deployment = Deployment {
@@ -148,13 +148,13 @@ pub(crate) async fn confirmed() -> Room {
     confirmed_on(replicated::shared()).await
 }
 
-/// The same on that server.
+/// The store of [`confirmed`], on `servers`.
 #[cfg(feature = "redis")]
 pub(crate) async fn confirmed_on(servers: Arc<Replicated>) -> Room {
     confirmed_within(PATIENCE, servers).await
 }
 
-/// The same, where calls may take so long.
+/// The store of [`confirmed_on`] with another time limit for calls.
 #[cfg(feature = "redis")]
 pub(crate) async fn confirmed_within(timeout: Duration, servers: Arc<Replicated>) -> Room {
     let deployment = Deployment {

@@ -60,7 +60,7 @@ async fn a_thread_moves_as_it_is_and_nothing_is_left_under_its_old_id(room: Room
     let new = at(&thread, rotated.id);
     let mut after = new.thread().await.unwrap();
     let told = rotated.thread.unwrap();
-    // Redis works them out from two of its clocks, between which it may pause
+    // Redis computes both ends from two clock readings and may pause between them
     let ends = [told.expires_ms, after.expires_ms];
     assert!(
         ends.iter()

@@ -223,7 +223,7 @@ async fn a_kept_scope_ends_when_it_was_said_to_however_it_is_used(room: Room) {
     handle.add(&[item("1", "1")]).await;
     room.advance(30 * SECOND);
     let view = handle.view().await.unwrap();
-    // Redis tells what is left to the millisecond, from a clock that goes on meanwhile, perhaps for longer than a moment
+    // an end is computed from the remaining time that Redis reports; a pause in between shifts it
     assert!(view.expires_ms.unwrap().abs_diff(told.unwrap()) <= 10_000);
     room.advance(10 * SECOND);
 

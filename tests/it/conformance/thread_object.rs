@@ -15,7 +15,7 @@ async fn describe(thread: &Subject) -> Thread {
     thread.write(&write).await.unwrap().thread.unwrap()
 }
 
-/// Times of two clocks of one machine, one of them read by another process, perhaps after a pause.
+/// Compares times that two processes of one machine have read, perhaps with a pause in between.
 fn assert_close(one_ms: u64, other_ms: u64) {
     let apart_ms = one_ms.abs_diff(other_ms);
     assert!(apart_ms < 60_000, "{one_ms} and {other_ms}");

@@ -198,7 +198,7 @@ async fn every_change_from_the_time_that_is_told_is_logged(room: Room) {
         written
     });
 
-    // longer than all writes take on a busy machine
+    // watch for longer than all writes take, even on a busy machine
     let since = room.backend.watch_all(60 * MINUTE).await.unwrap();
 
     let written = writing.await.unwrap().into_iter();

@@ -43,7 +43,7 @@ async fn what_waits_when_all_stops_is_still_logged(room: Room) {
         session_events: true,
         ..EventSettings::default()
     };
-    // again, if the machine was so slow that it took longer than a replica waits when it stops
+    // retry: on a slow machine, the shutdown may take longer than a replica waits
     for _ in 0..20 {
         let events = replica_with(&room, settings.clone());
         let thread = room.subject();

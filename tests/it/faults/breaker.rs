@@ -15,11 +15,11 @@ use crate::support::redis::RedisServer;
 use crate::support::until;
 
 const CALLERS: usize = 20;
-/// The time limit of a request. A busy machine answers others far sooner.
+/// Time limit of a request. Even a busy machine answers far sooner unless Redis is unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The duration of 99 of 100 requests that are rejected at once, at most, on a machine that does other work too.
 const AT_ONCE: Duration = Duration::from_secs(4);
-/// Redis is asked again each second, to which a busy machine may add.
+/// Maximum time until a replica, which probes Redis every second, finds that it has recovered, on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 const OPEN: &str = "threadkeep_store_breakers_open";
 const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
@@ -276,11 +276,11 @@ async fn a_node_of_a_cluster_that_is_gone_refuses_no_other_nodes_slots() {
             cluster.nodes[3].kill();
             let killed = Instant::now();
             until(async || server.metric(OPEN).await > 0).await;
-            // in which it could have been replaced, and calls that were sent before have ended
+            // long enough for a failover to the replica, and for earlier calls to end
             sleep(PATIENCE + Duration::from_secs(1)).await;
             let gone = Instant::now();
             sleep(Duration::from_secs(2)).await;
-            // of 60 threads, none is on the node with a probability of (2/3)^60, which is 3 in 10^11
+            // the node holds none of the 60 threads with a probability of (2/3)^60, or 3 in 10^11
             until(async || {
                 let answers = callers.sent_in(gone, Instant::now());
                 let of = |place| answers.iter().filter(move |answer| answer.thread == place);

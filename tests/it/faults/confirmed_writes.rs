@@ -23,7 +23,7 @@ fn waiting(redis: &RedisServer) -> Server {
     servers_waiting(&[redis.url()], 1).remove(0)
 }
 
-/// The same, whose writes are confirmed however busy the machine is.
+/// Starts a server whose time limit is long enough to confirm writes on a busy machine.
 fn patient(redis: &RedisServer) -> Server {
     servers_within(PATIENCE, &[redis.url()], 1).remove(0)
 }
@@ -101,7 +101,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
     }
 
     redis.between.set(Mode::Losing);
-    // a Redis that is late to give up is not waited for, and has no say in the answer
+    // a reply of Redis that comes after the deadline does not change the answer, so retry
     until(async || {
         let start = Instant::now();
         let told = push(&thread, 10).refused(503, "store_unavailable").await;
@@ -121,7 +121,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
         sample(&client, &UNCONFIRMED).await >= 6.0
     })
     .await;
-    // what only reads waits for nobody, and is slow only if the machine pauses
+    // a read waits for no replica and is slow only if the machine pauses
     until(async || {
         let start = Instant::now();
         let answer = thread.get("state").send().await;
@@ -152,7 +152,7 @@ async fn a_write_that_no_replica_has_is_decided_by_its_repeat() {
 
 #[tokio::test]
 async fn without_its_replica_a_redis_is_told_of_at_the_start_and_at_each_write() {
-    // an eighth of it is left for Redis to be late, or it is not waited for
+    // an eighth of the time limit is the margin for a late reply of Redis
     const TIMEOUT: Duration = Duration::from_secs(4);
     unless_paused(Duration::from_millis(200), async || {
         let redis = RedisServer::start();
@@ -171,7 +171,7 @@ async fn without_its_replica_a_redis_is_told_of_at_the_start_and_at_each_write()
             assert!(took < TIMEOUT + SLACK, "{took:?}");
         }
         assert_eq!(sample(&client, &UNCONFIRMED).await, 3.0);
-        // one connection was enough for all of them
+        // all of these writes used one connection
         assert_eq!(of_writes(&redis), 1);
 
         let port = redis.port().to_string();
@@ -230,7 +230,7 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_from_writes_that_wait()
         let made = link.accepted() - before;
         link.set(Mode::Open);
 
-        // in four seconds, or in proportion on a busy machine
+        // `CONNECTIONS` is the limit for four seconds; a busy machine may take longer and make more
         let most = CONNECTIONS.max(start.elapsed().as_secs() * CONNECTIONS / 4);
         assert!((1..=most).contains(&made), "{mode:?}: {made} of {most}");
         until(async || threads[0].put("state/k", "2").send().await.status == 200).await;

@@ -15,7 +15,7 @@ use crate::support::redis::{self, RedisServer};
 use crate::support::server::Backend;
 use crate::support::until;
 
-/// So few that all of them come within the time limit on a busy machine too.
+/// Few enough to arrive within the time limit on a busy machine.
 const REQUESTS: usize = 750;
 const IN_FLIGHT: usize = 128;
 const WAITING: usize = 256;

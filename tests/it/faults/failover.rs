@@ -12,7 +12,7 @@ use crate::support::sentinel::{MASTER, Watched};
 use crate::support::{unless_paused, until};
 
 const WRITERS: usize = 12;
-/// A pause after which writers of other masters may have waited too, and a replica may lack more than usual.
+/// A longer pause may delay writers on other masters and leave a replica further behind than usual.
 const PAUSE: Duration = Duration::from_millis(300);
 /// How long it may take on a busy machine until the replica has taken over and is found.
 const RECOVERY: Duration = Duration::from_secs(100);
@@ -62,8 +62,8 @@ fn is(server: &RedisServer, role: &str) -> bool {
     told.is_ok_and(|told| told.contains(role))
 }
 
-/// A master has promised to nobody that its replica has what it acknowledged. On a busy machine a replica may lack much of
-/// that, but not each time.
+/// Retries until a failover loses less than 1% of the acknowledged writes. A master does not wait for its replica, so
+/// on a busy machine single failovers may lose more.
 async fn assert_loses_little(kill: impl AsyncFn() -> Account) {
     let mut lost = Vec::new();
     for _ in 0..6 {
@@ -115,7 +115,7 @@ async fn a_cluster_loses_no_confirmed_write_with_a_master_that_was_killed() {
         let account = kill_a_master_of_a_cluster(1).await;
 
         assert_eq!(account.lost, 0);
-        // or nothing was put to the test
+        // otherwise the test proves nothing
         assert!(account.unavailable > 0);
     })
     .await;

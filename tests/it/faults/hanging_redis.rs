@@ -115,7 +115,8 @@ async fn a_redis_that_hangs_gets_no_storm_of_connections_of_writes_that_wait() {
     );
 }
 
-/// How many connections two servers make while Redis hangs for 5 s and comes back, in ten seconds if that takes longer.
+/// Returns the number of connections that two servers make while Redis hangs for 5 s and recovers, scaled to ten
+/// seconds if that takes longer.
 async fn hang_under_load(redis: &RedisServer, wait_replicas: u16) -> f64 {
     let servers = servers_waiting(&[redis.url(), redis.url()], wait_replicas);
     let addresses: Vec<_> = servers.iter().map(Server::address).collect();

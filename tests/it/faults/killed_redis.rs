@@ -17,8 +17,8 @@ const WRITERS: usize = 24;
 const ROUNDS: u64 = 3;
 /// Writes on either side of a kill.
 const WRITES: u64 = 300;
-/// How long the service may take to recover once Redis answers, which it is asked each second: more than ten times what
-/// that takes on a busy machine.
+/// Maximum time for the service, which probes Redis every second, to recover once Redis answers: more than ten times
+/// the time that a busy machine needs.
 const RECOVERY: Duration = Duration::from_secs(30);
 
 /// The observations of each server's writers.

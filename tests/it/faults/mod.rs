@@ -30,12 +30,12 @@ use crate::support::until;
 
 /// The documented time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The delay that a busy machine may add. A request that waits for Redis without a limit takes longer.
+/// Maximum delay that a busy machine may add. A request that waits for Redis without a limit takes longer.
 const SLACK: Duration = Duration::from_secs(30);
-/// The time limit of requests of which none may fail, however busy the machine is.
+/// Time limit for requests that must succeed even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server on that Redis with that time limit.
+/// Configures a server on the Redis at `url` whose requests time out after `timeout`.
 fn builder_within(timeout: Duration, url: &str) -> Builder {
     Server::builder(Backend::Memory)
         .redis(url)
@@ -52,7 +52,7 @@ fn servers_waiting(urls: &[String], replicas: u16) -> Vec<Server> {
     servers_within(TIMEOUT, urls, replicas)
 }
 
-/// The same, with that time limit.
+/// Starts servers like [`servers_waiting`] whose requests time out after `timeout`.
 fn servers_within(timeout: Duration, urls: &[String], replicas: u16) -> Vec<Server> {
     let first = builder_within(timeout, &urls[0])
         .set("THREADKEEP_WAIT_REPLICAS", replicas)
@@ -66,7 +66,7 @@ fn servers_within(timeout: Duration, urls: &[String], replicas: u16) -> Vec<Serv
     servers
 }
 
-/// Has a thread take a write: on a busy machine, Redis may answer too late at first.
+/// Retries a write until it succeeds: on a busy machine, Redis may answer too late at first.
 async fn write(thread: &OwnThread, json: &str) {
     until(async || thread.put("state/k", json).send().await.status == 200).await;
 }

@@ -13,8 +13,8 @@ use crate::support::{unless_paused, until};
 
 const WRITERS: usize = 6;
 const LASTS: Duration = Duration::from_secs(6);
-/// Connections that a server makes in ten seconds, meanwhile and afterwards, at most: it has two workers, background work
-/// and health checks, and each retries after the 2 s of a timeout.
+/// Maximum number of connections that a server makes in ten seconds, during and after a partition: two workers,
+/// background work and health checks each retry after a timeout of 2 s.
 const CONNECTIONS: u64 = 20;
 
 #[tokio::test]

@@ -9,7 +9,7 @@
 //! - answers at all: a connection on which anything but line ends was sent gets at least one whole answer
 //!   before it ends, and one for each request when they are HTTP. So an invalid head or body gets 400, 408, 413,
 //!   414 or 431 and not just an end;
-//! - does so within a minute, except to clients that stop in the middle, which have limits of their own
+//! - does so within a minute; clients that stop in the middle of a request have other limits
 //!   (`unfinished.rs`);
 //! - does not crash, and in the end has less than one and a half times the memory that it had before, once
 //!   its new threads have ended.

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::verdict::shortened;
 
-/// How long an answer may take, from the first byte that is sent, on a busy machine.
+/// Maximum time from the first byte of a request to the answer, on a busy machine.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// How long a connection is used again after its last answer, which is less than the server keeps it.

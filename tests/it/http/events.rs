@@ -277,7 +277,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
         parse_rfc3339(object["expires_at"].as_str().unwrap()).unwrap()
     };
 
-    // each stream is another use, if it were one; a use moves the end at most once a second
+    // if a stream were a use, each would move the end, but at most once a second
     let cursor = lasting.get("events").listen().await.cursor;
     until(async || {
         let before = end().await;
@@ -287,7 +287,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
             request.listen().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        // an end that is worked out on a busy machine may be off, but not each time
+        // a busy machine makes single ends inexact, but not all of them
         end().await.abs_diff(before) < 100
     })
     .await;
@@ -301,7 +301,7 @@ async fn listening_makes_nothing_and_moves_no_end(backend: Backend) {
 }
 
 async fn streams_end_at_once_when_the_server_stops(backend: Backend) {
-    // longer than a server is waited for when it stops
+    // longer than the test waits for a server to stop
     let server = Server::builder(backend)
         .set("THREADKEEP_SHUTDOWN_SECONDS", 600)
         .start();

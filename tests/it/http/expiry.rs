@@ -20,7 +20,7 @@ fn moment(time: &Value) -> OffsetDateTime {
     OffsetDateTime::parse(time.as_str().unwrap(), &Rfc3339).unwrap()
 }
 
-/// Waits until the thread must have ended, by its `expires_at`; returns whether it was there before.
+/// Sleeps until the `expires_at` of a thread object, and returns whether the thread existed.
 async fn outlive(object: &Value) -> bool {
     if object["exists"] == false {
         return false;
@@ -30,7 +30,7 @@ async fn outlive(object: &Value) -> bool {
     true
 }
 
-/// Tries with new threads until one try was not too slow for threads that live for a second or two.
+/// Retries with new threads until an attempt is fast enough for threads that live for a second or two.
 async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool) {
     for _ in 0..50 {
         if attempt(server.client().thread()).await {
@@ -40,7 +40,7 @@ async fn until_in_time(server: &Server, attempt: impl AsyncFn(OwnThread) -> bool
     panic!("the machine is too busy, or threads end too soon");
 }
 
-/// The state, unless it was read so late that the thread may have ended since a write that began then.
+/// Returns the state, or `None` if `ttl` has passed since `written`, so that the thread may have ended.
 async fn state_in_time(thread: &OwnThread, written: Instant, ttl: Duration) -> Option<String> {
     let state = thread.state().await;
     (written.elapsed() < ttl).then_some(state)
@@ -209,7 +209,7 @@ async fn no_use_moves_the_absolute_end(backend: Backend) {
         thread.put("state/k", "2").ok().await;
         thread.patch("", r#"{"ttl_seconds":600}"#).ok().await;
         let later = thread.object().await;
-        // of another life, if this one has ended meanwhile
+        // the thread may have expired and started a new life
         if !outlive(&object).await || later["created_at"] != object["created_at"] {
             return false;
         }
@@ -218,7 +218,7 @@ async fn no_use_moves_the_absolute_end(backend: Backend) {
         assert!(life <= time::Duration::seconds(2), "{life}");
         assert_eq!(thread.object().await["exists"], false);
         assert_eq!(thread.put("state/k", "3").ok().await.version(), 1);
-        // an end that is worked out from the time that is left may be a moment off
+        // an end computed from the remaining time may be slightly off
         later["expires_at"] == object["expires_at"]
     })
     .await;

@@ -161,7 +161,7 @@ async fn is_known(server: &Server, token: &str) -> bool {
     answer.status == 200
 }
 
-/// Asks until there are keys: a request waits for the first ones for two seconds alone.
+/// Retries until the server has keys: a request waits only two seconds for the first ones.
 async fn await_keys(server: &Server, token: &str) {
     until(async || ask(server, token).send().await.status == 200).await;
 }
@@ -195,7 +195,7 @@ async fn keys_are_fetched_once_and_again_when_a_token_names_a_new_one() {
     .await;
     ask(&server, &by_new).ok().await;
     assert_eq!(server.metric("threadkeep_jwks_keys").await, 1);
-    // the issuer counts those that took too long too
+    // the issuer also counts fetches that took too long
     let counted = async || server.metric(FETCHES).await + server.metric(FAILURES).await;
     until(async || counted().await == issuer.fetches() as u64).await;
 }
@@ -281,7 +281,7 @@ async fn an_issuer_that_withdraws_all_keys_ends_every_token() {
     .await;
     server.await_log(|line| line.contains("WARN") && line.contains("every token is rejected"));
     assert_eq!(server.metric("threadkeep_jwks_keys").await, 0);
-    // unless one was given up before, as the machine paused
+    // a fetch that timed out during a pause of the machine was counted in `failures`
     assert_eq!(server.metric(FAILURES).await, failures);
 
     issuer.say(Some(set(&[&key])));
@@ -297,7 +297,7 @@ async fn a_request_that_its_head_refuses_waits_for_no_key() {
     let path = format!("/v1/threads/current/state?{}", "x".repeat(20_000));
 
     let mut times = Vec::new();
-    // a request that needs a key waits for two seconds each time, and not only when the machine pauses
+    // a server that waited for a key would take two seconds every time, not only when the machine pauses
     for _ in 0..20 {
         let start = Instant::now();
         let refused = server.client().get(&path).bearer(&key.token(Some("a")));

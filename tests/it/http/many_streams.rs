@@ -77,7 +77,7 @@ async fn they_open_no_more_connections_to_redis() {
     })
     .await;
 
-    // background work may open some of its own at any time
+    // background work may open connections of its own at any time
     assert!(meanwhile < before + 10, "{before}, then {meanwhile}");
 }
 

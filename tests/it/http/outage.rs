@@ -11,11 +11,10 @@ use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// A request that waits for the store without a limit is not answered by then, and one that waits for [`TIMEOUT`] is, on
-/// a busy machine too.
+/// Longer than [`TIMEOUT`], even on a busy machine: a request that takes this long waits without a limit.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Has the store take a write: a busy Redis may answer too late at first.
+/// Retries a write until it succeeds: a busy Redis may answer too late at first.
 async fn write(thread: &OwnThread, json: &str) {
     until(async || thread.put("state/k", json).send().await.status == 200).await;
 }

@@ -125,7 +125,7 @@ async fn put_of(server: &Server, space: &str) -> Duration {
 }
 
 async fn blank_lines_in_a_body_cost_as_much_as_other_bytes(server: &Server) {
-    // a machine that pauses, or does other work, spoils some of these, and blank lines that cost more spoil all
+    // a busy machine spoils some of these measurements; blank lines that cost more would spoil all
     let mut all = Vec::new();
     for _ in 0..20 {
         let spaces = put_of(server, " ").await;

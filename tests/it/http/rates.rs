@@ -406,10 +406,10 @@ mod on_redis {
             .start();
         let thread = server.client().thread();
         let mut times = Vec::new();
-        // one that waits for the limits and then for the store takes twice as long each time, and not only when the
-        // machine pauses
+        // a request that waited for the limits and then for the store would take twice as long every time, not only
+        // when the machine pauses
         for _ in 0..20 {
-            // the first of these is done, and the others are past the limit
+            // the first of these writes succeeds, the others are over the limit
             until(async || thread.put("state/k", "1").send().await.status == 429).await;
             redis.suspend();
 

@@ -10,11 +10,11 @@ use tokio::time::{sleep, timeout};
 use crate::support::raw;
 use crate::support::server::{API_SECRET, Backend, Server};
 
-/// The time limit of a head.
+/// Time limit for a request head.
 const HEAD: Duration = Duration::from_secs(5);
-/// Maximum time, on a busy machine, of an action that the server takes after a few seconds.
+/// Maximum time for an action that the server takes after a few seconds, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// How long a body may stand still.
+/// Maximum time between two bytes of a body.
 const SILENCE: Duration = Duration::from_secs(10);
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 
@@ -28,7 +28,7 @@ async fn connect(server: &Server) -> TcpStream {
     TcpStream::connect(server.address()).await.unwrap()
 }
 
-/// Expects the connection to be closed after that time at least since `start`, and gives what came before.
+/// Asserts that the connection closes at least `least` after `start`, and returns the bytes before that.
 async fn closed_after(stream: &mut TcpStream, start: Instant, least: Duration) -> String {
     let mut rest = Vec::new();
     let read = timeout(WAIT_LIMIT, stream.read_to_end(&mut rest)).await;
@@ -124,10 +124,10 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
         .write_all(format!("{}12345", put("state/k")).as_bytes())
         .await
         .unwrap();
-    // longer than a head may take, and at each byte shorter than a body may stand still; again, if the machine paused
+    // take longer than a head may, with shorter gaps than a body may have; retry if the machine paused
     for _ in 0..10 {
         let mut slow = connect(&server).await;
-        // a reused connection
+        // reuse the connection
         slow.write_all(GET.as_bytes()).await.unwrap();
         raw::read_response(&mut slow).await;
         let (begun, mut longest) = (Instant::now(), Duration::ZERO);
@@ -135,7 +135,7 @@ async fn a_body_that_stands_still_is_refused_and_one_that_goes_on_is_not() {
         slow.write_all(put("state/k").as_bytes()).await.unwrap();
         for _ in 0..10 {
             sleep(Duration::from_millis(700)).await;
-            // one that has been given up is seen by its answer
+            // if the server has rejected the body, the answer below shows it
             drop(slow.write_all(b"1").await);
             longest = longest.max(last.elapsed());
             last = Instant::now();
@@ -254,7 +254,7 @@ async fn connections_past_the_most_wait_for_their_turn() {
     let mut second = connect(&server).await;
     second.write_all(GET.as_bytes()).await.unwrap();
     let mut byte = [0];
-    // a server that serves it at once most likely does so within that time
+    // a server that does not wait would most likely answer within a second
     let early = timeout(Duration::from_secs(1), second.peek(&mut byte)).await;
     assert!(early.is_err(), "{early:?}");
 

@@ -70,8 +70,7 @@ async fn a_peek_is_no_use(server: &Server) {
     let before = end("peek=true").await;
     // a read moves the end unless another one did within the last second
     until(async || end("peek=false").await > before).await;
-    // by then, a peek that is a use would move it again; an end that is worked out on a busy machine may be off, but
-    // not each time
+    // if a peek were a use, it would move the end again; a busy machine makes single ends inexact, but not all of them
     until(async || {
         let moved = end("peek=true").await;
         tokio::time::sleep(Duration::from_millis(1_100)).await;
@@ -545,7 +544,7 @@ async fn an_id_lives_again_when_its_tombstone_is_gone(backend: Backend) {
     let server = Server::builder(backend)
         .set("THREADKEEP_TOMBSTONE_SECONDS", 1)
         .start();
-    // again, if the machine was so slow that the tombstone may be gone at the first write after it
+    // retry: on a slow machine, the tombstone may expire before the next write
     let (thread, first) = loop {
         let thread = server.client().thread();
         let first = thread.put("state/k", "1").ok().await;

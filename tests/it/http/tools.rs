@@ -573,7 +573,7 @@ async fn keys_are_gone_after_their_time(server: &Server) {
         let answer = client.tool(&scope, "kv_read", json!({"key": "a"})).await;
         answer["result"]["found"] == true
     };
-    // a machine that pauses may read it too late, but not each time
+    // a pause of the machine may make one read late, but not every read
     until(async || {
         client.tool(&scope, "kv_write", write.clone()).await;
         is_found().await

@@ -66,7 +66,7 @@ async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
         thread.signed
     );
     slow.write_all(head.as_bytes()).await.unwrap();
-    // the server waits for the body from then on
+    // from here, the server waits for the body
     assert_eq!(status(&read_head(&mut slow).await), 100);
     // the client's own slowness is the point
     sleep(Duration::from_millis(1_000)).await;
@@ -83,7 +83,7 @@ async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
         assert!(ms(line, "duration_ms") >= 900.0, "{line}");
         assert!(!line.to_string().contains("to-hide"), "{line}");
     }
-    // any request is slow on a busy machine
+    // on a busy machine, any request may be slow
     let of = |route: &str, status: u16| {
         let is_meant = |line: &&Value| line["route"] == route && line["status"] == status;
         let mut of = slow.iter().filter(is_meant);

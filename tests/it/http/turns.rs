@@ -186,11 +186,11 @@ fn ask_once(thread: &OwnThread, key: &str) -> Request {
     thread.post("turn", body).header("idempotency-key", key)
 }
 
-/// A caller that waits for the turn of a thread.
+/// The connection of a caller that waits for a thread's turn.
 struct Waiting(TcpStream);
 
 impl Waiting {
-    /// Asks a server of one worker for the turn, and returns when the worker has begun with that.
+    /// Asks a server with one worker for the turn, and returns once the worker handles the request.
     async fn start(server: &Server, thread: &OwnThread, key: &str) -> Self {
         let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
         let head = format!(
@@ -201,7 +201,7 @@ impl Waiting {
         );
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         stream.write_all((head + body).as_bytes()).await.unwrap();
-        // the worker begins with connections in their order
+        // the worker accepts connections in order
         for _ in 0..3 {
             let later = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
             raw::exchange(server.address(), later).await;
@@ -214,7 +214,7 @@ impl Waiting {
         assert!(answer.is_err(), "it got an answer");
     }
 
-    /// The answer, as JSON.
+    /// Returns the answer as JSON.
     async fn turn(mut self) -> Value {
         let answer = raw::read_response(&mut self.0).await;
         assert_eq!(raw::status(&answer), 201, "{answer}");
@@ -291,7 +291,7 @@ async fn a_caller_waits_until_the_turn_is_given_back(backend: Backend) {
     let thread = server.client().thread();
     let first = token(&thread, &json!({"ttl_seconds": 600})).await;
     let second = Waiting::start(&server, &thread, "second").await;
-    // a server that refuses or grants it at once would most likely have answered then
+    // a server that rejects or grants the turn at once would most likely have answered by now
     tokio::time::sleep(Duration::from_millis(300)).await;
     second.assert_waits();
 
@@ -346,7 +346,7 @@ async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
     let stalls = worker.is_multiple_of(3);
     let ask = json!({"ttl_seconds": 600, "wait_seconds": 30});
     let mut answer = take(thread, &ask).await;
-    // a busy machine may take longer for all turns than a caller may wait
+    // on a busy machine, all turns together may take longer than a caller may wait
     while answer.status == 409 {
         answer = take(thread, &ask).await;
     }
@@ -362,7 +362,7 @@ async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
             _ => drop(answer.problem(409, "turn_lost")),
         }
         if place == 0 && stalls {
-            // a lease that ends meanwhile, and surely not before the first write
+            // shorten the lease so that it expires after the first write
             let renew = thread.patch("turn", r#"{"ttl_seconds":1}"#);
             by(renew, &token).ok().await;
             tokio::time::sleep(Duration::from_millis(1_500)).await;
@@ -433,9 +433,9 @@ async fn no_two_turns_interleave(backend: Backend) {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
-    /// All callers of a replica together look once in 250 ms, so that with as many, each looks once in 25 s.
+    /// The callers of a replica together poll once in 250 ms, so each of 100 polls once in 25 s.
     const OTHERS: usize = 100;
-    /// A small part of that, and orders of magnitude more than a message takes.
+    /// Far shorter than 25 s, and orders of magnitude longer than a message takes.
     const SOON: Duration = Duration::from_secs(8);
     const ROUNDS: usize = 3;
     let one = Server::start(Backend::Redis);
@@ -457,7 +457,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
             let here = here.clone();
             async move { take(&here, &json!({"wait_seconds": 30})).await }
         });
-        // most likely it waits then; if not, it gets the turn when it comes
+        // by now it most likely waits; if not, it gets the turn when it asks
         tokio::time::sleep(Duration::from_millis(100)).await;
         let start = Instant::now();
         by(there.delete("turn"), &first).send().await;
@@ -471,7 +471,7 @@ async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
             let second = second.json()["token"].as_str().unwrap().to_owned();
             by(here.delete("turn"), &second).send().await;
         }
-        // a replica may not listen yet at first, and a busy machine may pause
+        // a replica may not be subscribed yet, and a busy machine may pause
         assert!(late.len() < ROUNDS, "{late:?}");
     }
     for other in waiting {
@@ -498,11 +498,11 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
         };
         of("take_turn") + of("recall_turn")
     };
-    // until it asked as often as it may: a busy machine asks less often
+    // retry until the replica polls at its full rate: a busy machine polls less often
     for attempt in 0..10 {
         let (before, start) = (count().await, Instant::now());
         let waiting = threads.iter().enumerate().flat_map(|(at, thread)| {
-            // half of them behind the others, and leave before them
+            // half of the callers queue behind the others and leave before them
             [4, 3].map(move |wait_seconds| async move {
                 let body = json!({"wait_seconds": wait_seconds}).to_string();
                 let ask = thread.post("turn", &body);
@@ -513,7 +513,7 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
         });
         futures_util::future::join_all(waiting).await;
 
-        // each asks when it comes and when it leaves
+        // each caller also asks when it arrives and when it leaves
         let asked = count().await - before - 4 * threads.len();
         let most = 4 * start.elapsed().as_secs() as usize + 4;
         assert!(asked <= most, "{asked} of {most}");

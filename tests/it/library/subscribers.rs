@@ -106,7 +106,7 @@ async fn replicas_of_a_group_handle_each_event_once(room: Room) {
         Replica::start(&room, life()).await,
         Replica::start(&room, life()).await,
     ];
-    // until both have their share; events in flight before that may come again
+    // wait until both replicas have received events; those in flight before may be delivered again
     let lives = AtomicUsize::new(0);
     until(async || {
         live_and_end(&room.subject()).await;

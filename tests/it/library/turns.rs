@@ -65,7 +65,7 @@ async fn a_turn_renews_itself_while_it_is_held(room: Room) {
         let backend = Arc::clone(&backend);
         async move {
             let turn = thread.turn(Duration::from_secs(1)).await?;
-            // longer than it lasts; one that a busy machine has renewed too late is held again soon
+            // outlast the lease; a busy machine may renew it too late, and then takes it again soon
             tokio::time::sleep(Duration::from_millis(2_500)).await;
             let held = async || backend.get_turn(&thread.id(), Access::All).await.unwrap();
             until(async || held().await.is_some()).await;

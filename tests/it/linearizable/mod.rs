@@ -146,7 +146,7 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
             // the lives that are there then end one after the other, while they are read
             let until_then = max_age - Duration::from_millis(1_500);
             clients.between_calls(|| times.advance(until_then)).await;
-            // and enough of them are used that new lives begin on a busy machine too
+            // wait for enough calls that new lives begin, even on a busy machine
             join(
                 times.ask_for(Duration::from_millis(1_800)),
                 clients.await_more(2_000),

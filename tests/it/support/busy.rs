@@ -28,16 +28,15 @@ pub(crate) struct Busy {
     _is_used: watch::Sender<()>,
 }
 
-/// CPU time that Redis spent on something. No other process adds to it, unlike the time on the clock.
+/// CPU time that Redis spent on a request. Other processes do not affect it, unlike elapsed time.
 #[derive(Debug, Clone, Copy)]
 struct Spent {
-    /// On all of it.
     all: Duration,
-    /// On a single command or script, at most.
+    /// Time of the longest command or script.
     longest: Duration,
 }
 
-/// A proxy that can pass on one command at a time, and measure each. That costs Redis more than to get many at once.
+/// A proxy that can forward and measure commands one by one. Redis needs more time for them than for a pipeline.
 #[derive(Debug)]
 struct Meter {
     redis: SocketAddr,
@@ -63,7 +62,7 @@ impl Busy {
         let address = listener.local_addr().unwrap();
         let (is_used, mut end) = watch::channel(());
         let shared = Arc::clone(&meter);
-        // of its own: a test may block while it waits for a server to start
+        // use a separate thread: a test may block while it waits for a server to start
         thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
@@ -152,7 +151,7 @@ impl Meter {
         let listener = TcpListener::from_std(listener).unwrap();
         while let Ok((client, _)) = listener.accept().await {
             let shared = Arc::clone(&self);
-            // an end of either side is the end of both
+            // when one side closes, close both
             tokio::spawn(async move { drop(shared.serve(client).await) });
         }
     }
@@ -202,7 +201,7 @@ impl Meter {
         }
     }
 
-    /// CPU time of the thread that runs commands, once it runs none: until then the system does not count all of it.
+    /// Waits until the command thread is idle and returns its CPU time; the system counts all of it only then.
     fn cpu_at_rest(&self) -> Duration {
         let of_thread = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid));
         while of_thread("stat").is_ok_and(|stat| stat.contains(") R ")) {
@@ -214,13 +213,13 @@ impl Meter {
     }
 }
 
-/// Whether the replies to a command come at any time from then on, or one comes much later.
+/// Returns whether a command has replies at any later time, or one that may come much later.
 fn has_many_replies(name: &str, command: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(command, word).is_some();
     name.ends_with("SUBSCRIBE") || name == "XREAD" && has(b"BLOCK")
 }
 
-/// The next reply, after the pushes that precede it.
+/// Reads the next reply and skips the pushes before it.
 async fn read_reply(redis: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Vec<u8>> {
     let mut at = 0;
     loop {
@@ -236,7 +235,7 @@ async fn read_reply(redis: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Ve
     }
 }
 
-/// Where the reply ends that begins there, if all of it has come.
+/// Returns the end of the reply that starts at `at`, or `None` if it is incomplete.
 fn reply_end(bytes: &[u8], at: usize) -> Option<usize> {
     let kind = *bytes.get(at)?;
     let line_end = || Some(at + memchr::memchr(b'\n', &bytes[at..])? + 1);

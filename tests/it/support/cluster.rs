@@ -84,7 +84,7 @@ impl RedisCluster {
             node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
             if place < MASTERS {
                 let [first, end] = [place, place + 1].map(|n| n * SLOTS / MASTERS);
-                // Redis 6.2 takes no ranges
+                // Redis 6.2 has no `ADDSLOTSRANGE`
                 let slots: Vec<_> = (first..end).map(|slot| slot.to_string()).collect();
                 let slots = slots.iter().map(String::as_str);
                 let words: Vec<_> = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots).collect();
@@ -252,7 +252,7 @@ impl RedisCluster {
     }
 }
 
-/// A free port of a node. Its bus has the port 10,000 above, and Redis 6.2 has no option for another one.
+/// Finds a free port for a node whose bus port, 10,000 above, is free too: Redis 6.2 cannot use another bus port.
 fn free_port_below_another() -> u16 {
     let is_above_free = |port: &u16| {
         let bus = port.checked_add(10_000);

@@ -40,8 +40,8 @@ impl Heartbeat {
         Self { is_over, longest }
     }
 
-    /// The longest wait for an answer, as CPU time that the server spent meanwhile: by the clock, a busy machine would add
-    /// to it. Fails if a request got no answer.
+    /// Returns the CPU time that the server spent during the longest wait for an answer; a busy machine would add to
+    /// the elapsed time. Fails if a request got no answer.
     pub(crate) async fn longest_wait(self) -> Duration {
         self.is_over.store(true, Ordering::Relaxed);
         self.longest.await.unwrap()

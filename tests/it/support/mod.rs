@@ -40,7 +40,7 @@ pub(crate) use threadkeep_scripted_upstream as upstream;
 /// The setting that a run of the tests may have of its own, in the environment: memory for copies.
 pub(crate) const READ_CACHE_BYTES: &str = "THREADKEEP_READ_CACHE_BYTES";
 
-/// Makes an attempt that a pause of the machine can spoil, and another one if it fails after a pause of `spoils_it`.
+/// Runs `attempt`, and retries if it fails after a pause of the machine of at least `spoils_it`.
 pub(crate) async fn unless_paused(spoils_it: Duration, attempt: impl AsyncFn()) {
     for number in 1.. {
         let longest = longest_pause();
@@ -53,7 +53,7 @@ pub(crate) async fn unless_paused(spoils_it: Duration, attempt: impl AsyncFn()) 
     }
 }
 
-/// Watches for pauses of this process, and gives the longest one so far.
+/// Watches for pauses of this process and returns a function that returns the longest one so far.
 fn longest_pause() -> impl Fn() -> Duration {
     const STEP: Duration = Duration::from_millis(10);
     let longest = Arc::new(Mutex::new(Duration::ZERO));
@@ -69,7 +69,7 @@ fn longest_pause() -> impl Fn() -> Duration {
     move || *longest.lock().unwrap()
 }
 
-/// Waits until a condition holds. A test whose condition never does fails, after longer than a busy machine needs.
+/// Waits until a condition holds. Panics after a timeout that is long enough for a busy machine.
 pub(crate) async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
     use tokio::time::{sleep, timeout};
     let holds = async {

@@ -53,8 +53,13 @@ fn called(line: &str) -> Called {
     let mut chars = line[start..].chars();
     while chars.next() == Some('"') {
         let mut argument = String::new();
-        while let Some(char) = chars.next().filter(|char| *char != '"') {
-            match (char, chars.as_str().chars().next()) {
+        while let Some(char) = chars.next() {
+            let rest = chars.as_str();
+            // Valkey 8.1 does not escape quotes.
+            if char == '"' && (rest.is_empty() || rest.starts_with(" \"")) {
+                break;
+            }
+            match (char, rest.chars().next()) {
                 ('\\', Some(escaped @ ('"' | '\\'))) => {
                     argument.push(escaped);
                     chars.next();

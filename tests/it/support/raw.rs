@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long a server may take for an answer, on a busy machine.
+/// Maximum time for an answer, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
 /// Sends these bytes on a new connection and gives all that comes back until the server closes

@@ -59,7 +59,7 @@ impl RedisServer {
         with_free_ports(|| Self::try_start_on(free_port(), options))
     }
 
-    /// The same on that port; none when another process has taken a port of it in between.
+    /// Starts one on `port`; returns `None` if another process has taken one of its ports.
     pub(crate) fn try_start_on(port: u16, options: &[&str]) -> Option<Self> {
         let options: Vec<_> = options.iter().map(ToString::to_string).collect();
         Self::start_in(Directory::create(), port, &options)

@@ -27,7 +27,7 @@ pub(crate) const RELAY_SECRET: &str = "mr_sk_of-the-tests-that-is-long-enough";
 
 /// How long a server may take to listen, to log something or to stop, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// How long a server waits for its store, unless a test is about that: longer than a busy machine pauses.
+/// Default time limit for the store, longer than a busy machine pauses. Tests about the limit set their own.
 const STORE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Where a server keeps its threads.
@@ -161,12 +161,11 @@ impl Server {
         self.memory_bytes("VmHWM")
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         lock(&self.child).id()
     }
 
-    /// CPU time that it has spent.
+    /// Returns the CPU time of the server so far.
     pub(crate) fn cpu_time(&self) -> Duration {
         cpu_time(self.pid())
     }
@@ -287,7 +286,7 @@ impl Builder {
 
     /// Starts the server and waits until it listens.
     ///
-    /// One whose time limit is short may find that Redis, on a busy machine, answers too late. It is started again.
+    /// Retries if Redis does not answer in time: with a short time limit, that happens on a busy machine.
     pub(crate) fn start(self) -> Server {
         for attempt in 1.. {
             let (mut child, log) = self.spawn();
@@ -412,12 +411,12 @@ fn listening(line: &str) -> Option<SocketAddr> {
     field("address")?.as_str()?.parse().ok()
 }
 
-/// CPU time that a process has spent, in all its threads (proc(5)).
+/// Returns the CPU time of a process, for all its threads (proc(5)).
 pub(crate) fn cpu_time(pid: u32) -> Duration {
-    /// The ticks are the same on every Linux, whatever its kernel counts in.
+    /// The unit of /proc/PID/stat on Linux, independent of the kernel's timer frequency.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // the name before may contain blanks
+    // the preceding name may contain spaces
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let spent = fields.split(' ').skip(11).take(2);
     TICK * spent

@@ -116,10 +116,10 @@ async fn what_fails_comes_again_in_order_and_under_the_same_id(backend: Backend)
 }
 
 async fn one_that_hangs_delays_no_other(backend: Backend) {
-    /// More than a replica delivers at a time.
+    /// More threads than a replica delivers to at a time.
     const THREADS: usize = 40;
     let mut times = Vec::new();
-    // a single one that hangs is waited for longer than that each time, and not only on a busy machine
+    // if others waited for the hanging delivery, every attempt would be slow, not only those on a busy machine
     for _ in 0..5 {
         let server = open_server(backend);
         let receiver = Receiver::start().await;

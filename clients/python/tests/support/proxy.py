@@ -11,7 +11,7 @@ HEAD_END = b"\r\n\r\n"
 
 
 class Proxy:
-    """Passes requests on to the server at this URL, one connection each, and asks `fault` what to do with each of them.
+    """Forwards requests to the server at this URL, one per connection, and calls `fault` for each of them.
 
     `fault` gets the bytes of a request, and returns None to answer it, "cut" to end the connection after the server has
     performed it, "hang" to never answer, or bytes to answer with.

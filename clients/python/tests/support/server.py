@@ -11,10 +11,10 @@ from pathlib import Path
 
 API_KEY = "an-api-secret-of-the-tests-that-is-long-enough"
 PATIENCE_SECONDS = 300
-"""What takes a second on a free machine may take long where other tests run."""
+"""Time limit for steps that take a second on an idle machine, and longer next to other tests."""
 
 HOST = f"127.{128 + (os.getpid() >> 16)}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
-"""A loopback address of this process, where nobody else takes the port of a server that is started again."""
+"""Loopback address of this process alone, so that no other process takes the port of a server that restarts."""
 
 PROGRAM = os.environ.get("THREADKEEP_BIN", "target/debug/threadkeep")
 

@@ -104,7 +104,7 @@ it("runs the Express app", async () => {
     visits = async () => (await fetch(url, { headers: { cookie } })).json();
     const both = await Promise.all([visits(), setTimeout(2).then(visits)]);
     times = new Set(both.map((list) => list.at(-1)));
-    // two visits of one millisecond are one change that both have made
+    // retry: two visits in the same millisecond make the same change
   } while (times.size < 2);
   expect(await visits()).toHaveLength(4);
 });

@@ -14,7 +14,7 @@ after(async () => {
   for (const close of closing.reverse()) await close();
 });
 
-/** The browser that run.ts has started. */
+/** Connects to the browser that run.ts has started. */
 export async function startBrowser(): Promise<Browser> {
   const browser = await chromium.connect(process.env["BROWSER"]!);
   closing.push(() => browser.close());

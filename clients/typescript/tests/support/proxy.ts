@@ -20,9 +20,9 @@ export interface Fault {
   body?: string;
   /** Closes the connection after a byte of the body that begins a character of several bytes. */
   cutInCharacter?: boolean;
-  /** Passes the answer on late. */
+  /** Delays the answer. */
   delayResponseMs?: number;
-  /** Passes the answer on when this is resolved. */
+  /** Delays the answer until this promise resolves. */
   answerAfter?: Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface Proxy {
   readonly url: string;
   /** The requests so far. */
   readonly seen: Seen[];
-  /** Those that the server has answered. */
+  /** The requests that the server has answered. */
   readonly answered: Seen[];
   /** Chooses the fault for a request, if there is one. */
   fault: (request: Seen) => Fault | undefined;

@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** What the tests need of Playwright's `chromium`. */
+/** The part of Playwright's `chromium` that the tests use. */
 interface Chromium {
   launchServer(options: { executablePath: string; args: string[] }): Promise<{ wsEndpoint(): string; close(): Promise<void> }>;
 }
 
-/** Runs the test files that the arguments of the program name, three at a time as they mostly wait, with one browser for all of them. */
+/** Runs the test files in the program arguments with one shared browser, three at a time, as they mostly wait. */
 export async function runTests(chromium: Chromium, args: string[] = []): Promise<void> {
   const browser = await chromium.launchServer({
     executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",

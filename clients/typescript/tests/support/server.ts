@@ -15,7 +15,7 @@ after(async () => {
   for (const stop of [...started].reverse()) await stop();
 });
 
-/** A loopback address of this process, where nobody else takes the port of a server that is started again. */
+/** Loopback address of this process alone, so that no other process takes the port of a server that restarts. */
 const HOST = [127, 128 + (process.pid >> 16), (process.pid >> 8) & 255, process.pid & 255].join(".");
 
 function stopper(child: ChildProcess): () => Promise<void> {

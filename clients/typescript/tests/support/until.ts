@@ -1,4 +1,4 @@
-/** What takes a second on a free machine may take long where other tests run. */
+/** Time limit for steps that take a second on an idle machine, and longer next to other tests. */
 export const PATIENCE_MS = 300_000;
 
 /** Waits until a condition holds. */
@@ -13,8 +13,8 @@ export async function until(what: string, condition: () => unknown, ms = PATIENC
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /**
- * Tries with a TTL, then with longer ones. A machine that stops for longer than a TTL ends what was to be renewed;
- * what is never renewed fails with each of them.
+ * Tries with a TTL, then with longer ones. A lease may expire if the machine pauses for longer than the TTL. Without
+ * renewal, the attempt fails with every TTL.
  */
 export async function withLongerTtls(attempt: (ttlSeconds: number) => Promise<void>, ttls = [1, 5, 60]): Promise<void> {
   for (const ttlSeconds of ttls.slice(0, -1)) {
@@ -27,7 +27,7 @@ export async function withLongerTtls(attempt: (ttlSeconds: number) => Promise<vo
   await attempt(ttls.at(-1)!);
 }
 
-/** A promise, and what resolves it. */
+/** Returns a promise and the function that resolves it. */
 export function gate(): { opened: Promise<void>; open: () => void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));

@@ -95,7 +95,7 @@ mod tests {
         Confirmation::of(2, &Arc::default()).unwrap()
     }
 
-    /// The longest of several: a machine that pauses makes them shorter.
+    /// Returns the longest of 100 waits, as a pause of the machine shortens single ones.
     fn wait_ms(left: Duration) -> u64 {
         let waits = (0..100).map(|_| {
             let wait = confirmation().wait(Instant::now() + left);

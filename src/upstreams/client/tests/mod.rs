@@ -92,7 +92,7 @@ impl Scripted {
         self.requests.lock().unwrap().len()
     }
 
-    /// Waits until it has read that many requests, which their client may have given up before.
+    /// Waits until it has read `count` requests, including requests that their clients have abandoned.
     async fn await_requests(&self, count: usize) {
         let are_there = async {
             while self.requests() < count {

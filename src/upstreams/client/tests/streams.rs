@@ -151,7 +151,7 @@ async fn an_attempt_that_fails_midway_voids_its_pieces() {
         let upstream = Upstream::start().await;
         let mut settings = settings_of(&upstream);
         if fault == Fault::Hang {
-            // an attempt that does not hang takes far less
+            // an attempt without a hang takes far less time
             settings.timeout = Duration::from_secs(2);
         }
         let failing = Scripts::text("12345678").fails_after(1, fault);

@@ -179,14 +179,14 @@ async fn a_read_is_a_use_and_prolongs_a_life(server: &Server) {
         value.header("x-expires-at").unwrap_or_default().to_owned()
     };
 
-    // not at each read, unless the machine pauses between them
+    // two reads in quick succession give the same end; retry if the machine pauses between them
     until(async || {
         put().ok().await;
         let first = end().await;
         !first.is_empty() && end().await == first
     })
     .await;
-    // one that has ended meanwhile is put again
+    // put the key again if it has expired
     until(async || {
         put().ok().await;
         let first = end().await;

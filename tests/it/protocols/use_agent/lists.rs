@@ -212,10 +212,10 @@ async fn listing_is_no_use_of_threads(backend: Backend) {
         let listed = listed.ok().await.json();
         parse_rfc3339(listed["threads"][0]["expires_at"].as_str().unwrap()).unwrap()
     };
-    // the store works the end out from two of its clocks, which is off on a busy machine, but not each time
+    // the store computes the end from two clock readings: a busy machine makes it inexact, but not every time
     until(async || {
         let before = expires_ms().await;
-        // a use moves it at most once a second
+        // a use moves the end at most once a second
         tokio::time::sleep(Duration::from_millis(1_100)).await;
         app.list(&user, "").await;
         expires_ms().await <= before + 5

@@ -33,7 +33,7 @@ async function logIn(address) {
   return { cookie, send };
 }
 
-/** Ends the requests that wait in the apps, when there are as many. */
+/** Waits until `count` requests wait in the apps, and releases them. */
 async function release(addresses, count) {
   const ask = async (path) => Promise.all(addresses.map(async (address) => (await fetch(address + path)).json()));
   await expect.poll(async () => (await ask("/held")).reduce((sum, held) => sum + held)).toBe(count);
@@ -221,7 +221,7 @@ describe("the store", () => {
 
   it("returns no session whose cookie has expired, and ends it on a set", async () => {
     let loaded;
-    // a machine that is stopped for a moment finds a session of 400 ms expired
+    // double the TTL until it is longer than a pause of the machine
     for (let ms = 400; !loaded; ms *= 2) {
       sid = unique("expired");
       await set(sid, { cookie: cookie(ms) });

@@ -19,7 +19,7 @@ export async function serve(number, { store, prefix, cookie }) {
     Object.assign(session, { user: { name: "Ada" }, visits: [], cart: { items: {} }, mode: "light" });
     response.json({});
   });
-  // requests that have their sessions, and wait for /release, so that all of them overlap
+  // requests that have loaded their sessions and wait for /release, so that all of them overlap
   const held = [];
   app.get("/held", (request, response) => response.json(held.length));
   app.get("/release", (request, response) => {

@@ -7,7 +7,7 @@ local NO_LIFE = '\0\0\0\0\0\0\0\0'
 -- The trace of the request that a script is called for, as `traceparent`, or nothing. Scripts that log for requests set it.
 local trace = ''
 
--- The position of the next entry of a log by a clock that tests have put ahead. `XADD` has `MS-*` since Redis 7 only.
+-- Returns the position of a log's next entry by the clock that tests put ahead. `XADD` accepts `MS-*` only since Redis 7.
 local function next_position(log, ahead)
   local last = call('EXISTS', log) == 1 and call('XINFO', 'STREAM', log)[8] or '0-0'
   local ms, number = string.match(last, '^(%d+)-(%d+)$')

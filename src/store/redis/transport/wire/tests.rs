@@ -300,7 +300,7 @@ async fn a_connection_that_nobody_uses_any_more_is_closed_even_if_nothing_can_be
 async fn who_waits_too_long_is_told_and_the_others_get_their_replies() {
     let (wire, mut theirs) = connected(1024);
     let one = ping(1);
-    // late enough that all are sent before
+    // the deadlines are late enough for all calls to be sent
     let now = Instant::now();
     let calls = async {
         tokio::join!(

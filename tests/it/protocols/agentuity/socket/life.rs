@@ -106,7 +106,7 @@ async fn a_silent_client_is_asked_and_stays_while_it_answers() {
         let mut socket = Socket::open_at(local.address, SECRET).await;
 
         for _ in 0..25 {
-            // answered by the library
+            // the library answers the ping
             let message = socket.next().await;
             assert!(matches!(message, Some(Message::Ping(_))), "{message:?}");
         }
@@ -208,7 +208,7 @@ async fn a_save_is_compared_with_what_its_client_has_for_sure() {
         let (mut socket, id) = saved(&local).await;
 
         socket.restore(&id).await;
-        // by when it has answered that it has it
+        // when this returns, the client has acknowledged that it has the state
         socket.restore(&new_id()).await;
         sleep(2 * IMPATIENT.client_timeout).await;
         socket.save(&id, r#"{"a":3}"#).await;

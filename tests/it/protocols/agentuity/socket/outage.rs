@@ -210,7 +210,7 @@ async fn what_was_sent_before_a_client_left_is_done_before_a_server_stops() {
     assert!(!socket.bytes().await.is_empty());
     server.signal("TERM");
     server.await_log(|line| line.contains(r#""stopping""#));
-    // a server that did not wait for its output would end in this time
+    // a server that did not wait for its output would exit within this time
     sleep(Duration::from_millis(500)).await;
     proxy.set(Mode::Open);
 

@@ -263,7 +263,7 @@ async fn a_turn_whose_time_is_up_is_incomplete(server: &Server) {
                 with_a_call += 1;
             }
         }
-        // on a busy machine the time may be up before the call
+        // on a busy machine, the time limit may pass before the call
         assert!(without < 20, "{answer}");
     }
 }

@@ -434,7 +434,7 @@ async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
 
     let items = fetched(&server, &upstream, &urls).await;
 
-    // some of them never end
+    // some of the pages never end
     assert!(start.elapsed() < Duration::from_secs(600));
     assert_eq!(items[0]["output"].as_str().unwrap().len(), 20_000);
     for item in &items[1..5] {
