@@ -18,7 +18,7 @@ def it(*arguments: str, skip: tuple[str, ...] = (), at_once: str = AT_ONCE) -> s
 UNITS = "for program in target/tests/units/*; do $program; done"
 
 BUILD = Stage("Build", "python3 tests/build.py", cores=1.7)
-LINTS = Stage("Lints", "cargo clippy --locked --workspace --all-targets --jobs 1 -- -D warnings", after=("Build",))
+LINTS = Stage("Lints", "cargo clippy --locked --workspace --all-targets --jobs 1 -- -D warnings", 0.65, ("Build",))
 
 FILES = [
     Stage("Shell scripts", "git ls-files --cached --others --exclude-standard '*.sh' .ci/run | xargs shellcheck -x -P .:clients/python", cores=0.3),
@@ -91,10 +91,11 @@ CLIENTS = [
     suite("Signatures of webhooks, by others", "webhooks.sh redis"),
 ]
 
+# one after the other, since Cargo locks the target folder
 LIBRARY = [
     Stage("Rust of the documents", "cargo test --quiet --locked --workspace --doc", after=("Lints",)),
-    Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Lints",)),
-    Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Lints",)),
+    Stage("Documentation", "RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps", after=("Rust of the documents",)),
+    Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Documentation",)),
     # the features that apps use, the same as for the list of the public API
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
 ]
@@ -110,7 +111,7 @@ QUICK = [
         it(*HTTP, skip=("::redis::", "::redis_alone::")),
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
-COMMON = [BUILD, LINTS, *TESTS, *CLUSTER, *CLIENTS, *LIBRARY, *FILES]
+COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *CLIENTS, *LIBRARY, *FILES]
 # Their long forms do all that the common ones do, in the same folders.
 REPLACED = (
     "The console in a browser", "The Python package", "Stores of frameworks in Python", "The TypeScript package", "Odd requests",
