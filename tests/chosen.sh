@@ -7,7 +7,7 @@ target_of() {
     first=${1%%::*}
     for place in tests/it:--test=it src:--lib; do
         folder=${place%%:*}
-        if [ -e "$folder/$first" ] || [ -e "$folder/$first.rs" ]; then
+        if [ -n "$(find "$folder" -name "$first" -o -name "$first.rs")" ]; then
             echo "${place#*:}"
         elif [ "$first" = "$1" ] && grep -rqE "fn [a-z0-9_]*$first" "$folder"; then
             echo "${place#*:}"
