@@ -18,7 +18,7 @@ def it(*arguments: str, skip: tuple[str, ...] = (), at_once: str = AT_ONCE) -> s
 UNITS = "for program in target/tests/units/*; do $program; done"
 
 BUILD = Stage("Build", "python3 tests/build.py", cores=1.7)
-LINTS = Stage("Lints", "cargo clippy --locked --workspace --all-targets --jobs 1 -- -D warnings", 0.65, ("Build",))
+LINTS = Stage("Lints", "cargo clippy --locked --workspace --all-targets --jobs 1 -- -D warnings", 0.75, ("Build",))
 
 FILES = [
     Stage("Shell scripts", "git ls-files --cached --others --exclude-standard '*.sh' .ci/run | xargs shellcheck -x -P .:clients/python", cores=0.3),
@@ -44,23 +44,23 @@ WITHOUT_STATES = (
 )  # fmt: skip
 
 TESTS = [
-    Stage("Tests of stores", it(skip=MEASURING + HTTP), cores=1.3, after=("Build",)),
+    Stage("Tests of stores", it(skip=MEASURING + HTTP), cores=1, after=("Build",)),
     # All stores behave alike, so one store is enough for the protocols.
-    Stage("Tests of HTTP and protocols", it(*HTTP, skip=("::memory::", "::memory_alone::")), cores=1.3, after=("Build",)),
+    Stage("Tests of HTTP and protocols", it(*HTTP, skip=("::memory::", "::memory_alone::")), cores=0.75, after=("Build",)),
     Stage("Tests of units", UNITS, after=("Build",)),
-    Stage("Tests of faults, budgets and hostile requests", it(*MEASURING, at_once=""), cores=1.3,
+    Stage("Tests of faults, budgets and hostile requests", it(*MEASURING, at_once=""), cores=1.5,
           after=("Build",)),
     Stage("Tests without copies", "THREADKEEP_READ_CACHE_BYTES=0 " + it(
         "conformance::", "differential::after_any_list_memory",
         skip=("::memory::", "::cluster::", "::confirmed", *(f"conformance::{name}" for name in WITHOUT_STATES)),
-    ), cores=1.3, after=("Build",)),
+    ), cores=1, after=("Build",)),
     Stage("Tests of the load test and the double of a provider",
           "target/tests/upstream && cd load && ../target/tests/account", after=("Build",)),
-    Stage("Another version of the store", "tests/store-versions.sh", cores=1.3, after=("Build",)),
+    Stage("Another version of the store", "tests/store-versions.sh", cores=0.75, after=("Build",)),
 ]  # fmt: skip
 
 
-def suite(name: str, script: str, cores: float = 0.65, inputs: tuple[str, ...] = ()) -> Stage:
+def suite(name: str, script: str, cores: float = 0.5, inputs: tuple[str, ...] = ()) -> Stage:
     return Stage(name, f"tests/{script}", cores, ("Build",), (*inputs, f"tests/{script.split()[0]}") if inputs else ())
 
 
@@ -77,7 +77,7 @@ CLIENTS = [
     suite("The Python package", "python.sh redis"),
     suite("Stores of frameworks in Python", "python-adapters.sh redis", inputs=("clients/python", "tests/python-package.sh", *CONTRACT)),
     suite("Conversations by the clients of OpenAI", "openai.sh redis"),
-    Stage("Odd requests", "EXAMPLES=20 tests/schemathesis.sh redis", 0.65, ("Build",)),
+    Stage("Odd requests", "EXAMPLES=20 tests/schemathesis.sh redis", 0.5, ("Build",)),
     suite("The TypeScript package", "typescript.sh redis", inputs=("clients/typescript", "examples/web-chat", *CONTRACT)),
     suite("Stores of frameworks in TypeScript", "typescript-adapters.sh redis", inputs=("clients/typescript", *CONTRACT)),
     suite("Shell and Python of the documents", "documents.sh redis"),
@@ -120,12 +120,12 @@ REPLACED = (
 LONG = [
     *(stage for stage in COMMON if stage.name not in REPLACED),
     suite("More odd requests", "schemathesis.sh redis"),
-    Stage("HTTP and protocols over the embedded store", it(*HTTP, skip=("::redis::", "::redis_alone::")), cores=1.3,
+    Stage("HTTP and protocols over the embedded store", it(*HTTP, skip=("::redis::", "::redis_alone::")), cores=1,
           after=("Build",)),
     Stage("Everything on Redis without copies", "THREADKEEP_READ_CACHE_BYTES=0 " + it("::redis::", skip=("library::",)),
-          cores=1.3, after=("Build",)),
-    Stage("More random lists", "THREADKEEP_TEST_ALL_LISTS=1 " + it("differential::"), cores=1.3, after=("Build",)),
-    Stage("All versions of the store", "tests/store-versions.sh all", cores=1.3, after=("Build",)),
+          cores=1, after=("Build",)),
+    Stage("More random lists", "THREADKEEP_TEST_ALL_LISTS=1 " + it("differential::"), cores=1, after=("Build",)),
+    Stage("All versions of the store", "tests/store-versions.sh all", cores=1, after=("Build",)),
     suite("The console over the embedded store, in all sizes and themes", "console.sh long"),
     suite("The Python package with every Python", "python.sh long"),
     suite("The oldest frameworks in Python, over both stores", "python-adapters.sh long"),
@@ -141,7 +141,7 @@ LONG = [
     # with the features that the program is shipped with, and no others
     Stage("The program alone", "cargo check --locked", after=("Lints",)),
     Stage("Tests without Redis", "env -u THREADKEEP_BIN cargo test --locked --target-dir target/without-redis --no-default-features --features server --lib --bins --test it -- "
-          "--skip budgets:: --skip hostile::", cores=1.3, after=("Build",)),
+          "--skip budgets:: --skip hostile::", cores=1, after=("Build",)),
 ]  # fmt: skip
 
 FORMS = {"quick": QUICK, "common": COMMON, "long": LONG}
