@@ -20,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep"
 SKIPPED = 77
+# The load that a machine takes, whatever its number of cores: tests use as many threads as it has room for.
+MACHINE = 2
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEANING_SECONDS = 60
 # Time limit of a stage. A stage that hangs fails the run.
@@ -30,7 +32,7 @@ LIMIT_SECONDS = 5_400
 class Stage:
     """A command of the test run.
 
-    `cores` is the number of cores, of two, that it keeps busy. `after` names the stages that must pass first. `inputs` are the files
+    `cores` is its load, of the two that a machine takes. `after` names the stages that must pass first. `inputs` are the files
     and folders that decide the outcome; a stage without inputs always runs.
     """
 
@@ -77,17 +79,13 @@ def digest(inputs: tuple[str, ...]) -> str:
 class Green:
     """Stages that have passed, by inputs, stored outside the checkout."""
 
-    def __init__(self, leaves_out: bool) -> None:
+    def __init__(self, stages: list[Stage], leaves_out: bool) -> None:
         self.leaves_out = leaves_out
-        self.marks: dict[str, Path] = {}
+        # before anything is built of the inputs
+        self.marks = {stage.name: self.mark_of(stage) for stage in stages if stage.inputs}
 
     def has(self, stage: Stage) -> bool:
-        """Whether it has passed; remembers its inputs as they are now, for `add`."""
-        if not stage.inputs:
-            return False
-        if stage.name not in self.marks:
-            self.marks[stage.name] = self.mark_of(stage)
-        return self.leaves_out and self.marks[stage.name].exists()
+        return self.leaves_out and stage.inputs != () and self.marks[stage.name].exists()
 
     def add(self, stage: Stage) -> None:
         # unless its inputs have changed since
@@ -230,7 +228,8 @@ def main() -> int:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     (ROOT / "target" / "logs").mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    results = Run(stages_of(form), 2, Green(form != "long")).all()
+    stages = stages_of(form)
+    results = Run(stages, MACHINE, Green(stages, form != "long")).all()
     times = table(results, time.monotonic() - started)
     (ROOT / "target" / "times.tsv").write_text(times)
     print("\n" + aligned(times))
