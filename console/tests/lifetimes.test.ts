@@ -13,16 +13,29 @@ async function isShown(page: Page): Promise<void> {
   assert.equal(await line(page, '"a"').count(), 1);
 }
 
-const line = (page: Page, text: string) => page.getByRole("treeitem").filter({ hasText: text });
+interface Brief {
+  brief: Awaited<ReturnType<typeof startServer>>;
+  id: string;
+  page: Page;
+  ttlSeconds: number;
+}
 
-test("the time left follows the reads of other clients, and looking at it is no use", async () => {
-  await withLongerTtls(async (ttlSeconds) => {
+/** Opens a thread that ends soon, with longer lifetimes if the machine is slow. */
+const onBriefThread = (check: (thread: Brief) => Promise<void>) =>
+  withLongerTtls(async (ttlSeconds) => {
     const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
     const id = await newThread(brief);
     const page = await openConsole(brief, pageOf(id, "state"));
     // opening a page may take as long as the thread lives
     await api(brief, "PUT", `/v1/threads/${id}/state/a`, "1");
     await isShown(page);
+    await check({ brief, id, page, ttlSeconds });
+  }, [4, 20, 60]);
+
+const line = (page: Page, text: string) => page.getByRole("treeitem").filter({ hasText: text });
+
+test("the time left follows the reads of other clients, and looking at it is no use", async () => {
+  await onBriefThread(async ({ brief, id, page, ttlSeconds }) => {
     const left = page.locator(".facts div", { hasText: "Time left" }).locator("dd");
 
     for (const end = performance.now() + 1_500 * ttlSeconds; performance.now() < end; ) {
@@ -33,24 +46,17 @@ test("the time left follows the reads of other clients, and looking at it is no 
 
     // the page itself does not keep the thread alive
     await page.getByText("This thread has ended: expired.").waitFor();
-  }, [4, 20, 60]);
+  });
 });
 
 test("a thread that ends by itself is said to have ended", async () => {
-  await withLongerTtls(async (ttlSeconds) => {
-    const brief = await startServer({ THREADKEEP_THREAD_TTL_SECONDS: String(ttlSeconds) });
-    const id = await newThread(brief);
-    const page = await openConsole(brief, pageOf(id, "state"));
-    // opening a page may take as long as the thread lives
-    await api(brief, "PUT", `/v1/threads/${id}/state/a`, "1");
-    await isShown(page);
-
+  await onBriefThread(async ({ brief, id, page }) => {
     await page.getByText("This thread has ended: expired.").waitFor();
 
     await line(page, '"a"').waitFor();
     assert.equal(await page.getByRole("button", { name: "Edit a" }).count(), 0);
     assert.equal((await api(brief, "GET", `/v1/threads/${id}`)).exists, false);
-  }, [4, 20, 60]);
+  });
 });
 
 test("a server that restarts is waited for", async () => {
