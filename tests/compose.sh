@@ -15,8 +15,11 @@ engine=
 load=
 export COMPOSE_PROJECT_NAME="threadkeep-test-$$"
 
+failure=
+
 fail() {
-    echo "$0: $*" >&2
+    failure="$0: $*"
+    echo "$failure" >&2
     exit 1
 }
 
@@ -41,6 +44,8 @@ finish() {
         wait "$engine" 2>/dev/null || true
     fi
     rm -rf "$dir"
+    # again, below the logs
+    [ -z "$failure" ] || echo "$failure" >&2
     exit "$status"
 }
 trap finish EXIT
@@ -229,9 +234,12 @@ port=${ports% *} models_port=${ports#* }
 export THREADKEEP_PORT="$port" THREADKEEP_MODELS_PORT="$models_port" THREADKEEP_SUBNET="172.$((24 + $$ / 256 % 8)).$(($$ % 256)).0/24"
 base=http://127.0.0.1:$port
 cd "$dir/project"
-# On a busy machine, a slow replica must not count as down, nor its store as unavailable.
+# On a busy machine, neither a slow container nor its store must count as down, and the balancer takes longer to notice that
+# a replica ends.
 sed -i 's/^    timeout connect .*/&\n    timeout check 30s/' deploy/haproxy.cfg
-sed -i 's/^      THREADKEEP_REDIS_URL: .*/&\n      THREADKEEP_STORE_TIMEOUT_MS: "10000"/' docker-compose.yml
+sed -i 's/^      THREADKEEP_REDIS_URL: .*/&\n      THREADKEEP_STORE_TIMEOUT_MS: "10000"/
+    s/DRAIN_SECONDS: .*/DRAIN_SECONDS: "10"/
+    s/^      timeout: 3s/      timeout: 60s/' docker-compose.yml
 mkdir load-report
 quietly compose --profile load build
 step "the images are built"

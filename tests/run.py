@@ -5,7 +5,7 @@ usage: tests/run.py quick|common|long
 `./test.sh` calls this program after it has installed the requirements. A stage starts when its `after` stages have passed
 and enough cores are free. Its output is printed when it ends and saved in target/logs. If a stage fails, only the stages
 that depend on it do not run. A stage with inputs is skipped if it has passed with the same inputs; the long form skips
-none. The times are saved in target/times.tsv.
+none. The times are saved in target/times.tsv, and the last lines of each failed stage are printed once more at the end.
 """
 
 import hashlib
@@ -26,6 +26,8 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLEANING_SECONDS = 60
 # Time limit of a stage. A stage that hangs fails the run.
 LIMIT_SECONDS = 5_400
+# How much of each failed stage is printed again at the end.
+LAST_LINES = 40
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,7 @@ class Run:
 
     def start(self, stage: Stage) -> None:
         self.waiting.remove(stage)
+        print(f"==> {stage.name}: started", flush=True)
         with open(log_of(stage), "wb") as log:
             process = subprocess.Popen(
                 ["sh", "-ec", stage.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -206,6 +209,11 @@ def report(result: Result) -> None:
     print(f"    {result.outcome} in {result.seconds:.0f} s", flush=True)
 
 
+def last_lines(result: Result) -> str:
+    lines = log_of(result.stage).read_text(errors="replace").splitlines()
+    return "\n".join([f"\n==> {result.stage.name} failed; the end of its output:", *lines[-LAST_LINES:]])
+
+
 def table(results: list[Result], seconds: float) -> str:
     rows = [("stage", "outcome", "seconds", "cpu_seconds")]
     rows += [(r.stage.name, r.outcome, f"{r.seconds:.1f}", f"{r.cpu_seconds:.1f}") for r in results]
@@ -233,6 +241,9 @@ def main() -> int:
     times = table(results, time.monotonic() - started)
     (ROOT / "target" / "times.tsv").write_text(times)
     print("\n" + aligned(times))
+    for result in results:
+        if result.outcome == "failed":
+            print(last_lines(result))
     count = lambda *outcomes: sum(result.outcome in outcomes for result in results)
     print(f"checks: {count('passed')} passed, {count('failed', 'not run')} failed, {count('skipped', 'unchanged')} skipped")
     return 0 if count("failed", "not run") == 0 else 1

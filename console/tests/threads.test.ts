@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, before, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { API_KEY, type Server, api, hashOf, newContext, newThread, noErrors, noted, openConsole, pageOf, startServer, visit } from "./support/console.js";
 
@@ -7,8 +8,11 @@ let server: Server;
 const ids: string[] = [];
 before(async () => {
   server = await startServer();
-  for (const [owner, title] of [["ada", "First"], ["grace", "Second"], ["ada", "Third"]] as const)
+  for (const [owner, title] of [["ada", "First"], ["grace", "Second"], ["ada", "Third"]] as const) {
     ids.push(await newThread(server, { owner, metadata: { title }, state: { messages: [{ role: "user", content: title }] } }));
+    // threads of one millisecond would be in the order of their ids
+    await setTimeout(2);
+  }
   await newThread(server, { metadata: { title: "Without an owner" } });
 });
 afterEach(noErrors);

@@ -6,8 +6,18 @@
 //! sixteenth of the total of its partition has a counter. With 64 partitions, that is about a thousandth of all.
 //! A partition is searched in four cache lines, without a map or a heap.
 
+#[cfg(test)]
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
 use super::window::Slot;
 use crate::domain::ThreadId;
+
+/// Hashes randomly, so that no client can choose ids that share a partition.
+#[cfg(not(test))]
+pub(super) type Hasher = std::hash::RandomState;
+/// Hashes alike in each run of the tests.
+#[cfg(test)]
+pub(super) type Hasher = BuildHasherDefault<DefaultHasher>;
 
 /// A power of two.
 pub(super) const PARTITIONS: usize = 64;

@@ -13,10 +13,10 @@ mod routes;
 mod window;
 
 use std::collections::BTreeMap;
-use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
+use hot::Hasher;
 use latency::Latency;
 use routes::Answers;
 use window::Clock;
@@ -37,9 +37,8 @@ struct Shared {
     id: String,
     clock: Clock,
     started_at: SystemTime,
-    /// The same for all workers, so that a thread is in the same partition of each. It is random, so that no client can choose
-    /// ids that share a partition.
-    hasher: RandomState,
+    /// The same for all workers, so that a thread is in the same partition of each.
+    hasher: Hasher,
     /// Part and name of each kind of call.
     kinds: Mutex<Vec<(&'static str, &'static str)>>,
     stores: Mutex<Vec<Arc<StoreRecorder>>>,
@@ -58,7 +57,7 @@ impl Default for Stats {
             id: format!("{:016x}", rand::random::<u64>()),
             clock,
             started_at: SystemTime::now(),
-            hasher: RandomState::new(),
+            hasher: Hasher::default(),
             kinds: Mutex::default(),
             stores: Mutex::default(),
             routes: Mutex::default(),

@@ -1,10 +1,10 @@
 //! Records the calls of the store that one worker makes.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::hot::{Hashed, HotThreads};
+use super::hot::{Hashed, Hasher, HotThreads};
 use super::largest::Largest;
 use super::latency::Latency;
 use super::window::{Clock, Window};
@@ -16,7 +16,7 @@ use crate::domain::ThreadId;
 #[derive(Debug)]
 pub struct StoreRecorder {
     clock: Clock,
-    hasher: RandomState,
+    hasher: Hasher,
     parts: Mutex<Parts>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Calls {
 }
 
 impl StoreRecorder {
-    pub(super) fn new(clock: Clock, hasher: RandomState) -> Self {
+    pub(super) fn new(clock: Clock, hasher: Hasher) -> Self {
         Self {
             clock,
             hasher,

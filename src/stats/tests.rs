@@ -102,7 +102,7 @@ fn the_hottest_of_a_million_threads_are_named_in_fixed_memory() {
         for (busy, highest) in found.iter().zip(highest) {
             let exact = counts[&busy.id];
             assert!(busy.count <= exact, "no count is too high");
-            // threads whose counts are this close may swap their ranks, as the hashes of the process have it
+            // threads whose counts are this close may swap their ranks
             for count in [busy.count, exact] {
                 assert!(
                     count.abs_diff(highest) * 20 <= highest,

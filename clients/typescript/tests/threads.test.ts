@@ -241,7 +241,11 @@ describe("threads", () => {
 
   test("lists have pages, owners and filters", async () => {
     const owner = `ada ${Math.random()}`;
-    for (const title of ["one", "two", "three"]) await backEnd.create({ owner, metadata: { title } });
+    for (const title of ["one", "two", "three"]) {
+      await backEnd.create({ owner, metadata: { title } });
+      // threads of one millisecond would be in the order of their ids
+      await pause(2);
+    }
     const first = await backEnd.threads({ owner, limit: 2, order: "created" });
     assert.deepEqual(first.threads.map(({ metadata }) => metadata["title"]), ["three", "two"]);
     const second = await backEnd.threads({ owner, limit: 2, order: "created", cursor: first.next });

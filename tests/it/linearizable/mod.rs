@@ -209,17 +209,21 @@ async fn a_redis_that_lost_its_last_writes_is_believed_and_no_copy_of_them() {
 #[tokio::test]
 async fn a_failover_loses_no_confirmed_write_and_leaves_no_copy_of_another() {
     let watched = Watched::start();
+    // one failover alone, although the machine may be busy
+    watched.wait_for(Duration::from_secs(600));
     let clients = clients(&watched.url(), 1, &Clock::system(), Setup::PATIENT).await;
     let [master, replica] = &watched.servers;
     let failover = async {
         clients.await_more(2_000).await;
         let start = Instant::now();
         master.kill();
+        watched.wait_for(Duration::from_secs(1));
         until(async || {
             let role = replica.try_call(&["INFO", "replication"]);
             role.is_ok_and(|role| role.contains("role:master"))
         })
         .await;
+        watched.wait_for(Duration::from_secs(600));
         let end = Instant::now();
         clients.note(Interval { start, end }, Event::Failover);
         master.restart();

@@ -1,5 +1,6 @@
 //! How long other clients wait while one attacks.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,8 +31,7 @@ impl Heartbeat {
             let mut longest = Duration::ZERO;
             while !over.load(Ordering::Relaxed) {
                 let before = cpu_time(pid);
-                let answer = raw::exchange(address, HEALTHZ).await;
-                assert_eq!(raw::status(&answer), 200, "{answer}");
+                while !is_answered(address).await {}
                 longest = longest.max(cpu_time(pid) - before);
                 sleep(PAUSE).await;
             }
@@ -46,4 +46,12 @@ impl Heartbeat {
         self.is_over.store(true, Ordering::Relaxed);
         self.longest.await.unwrap()
     }
+}
+
+/// Whether the server took the request in the few seconds that it has for one, which a busy machine may not give it.
+async fn is_answered(address: SocketAddr) -> bool {
+    let answer = raw::exchange(address, HEALTHZ).await;
+    let status = raw::status(&answer);
+    assert!([200, 408].contains(&status), "{answer}");
+    status == 200
 }

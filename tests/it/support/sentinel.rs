@@ -56,6 +56,15 @@ impl Watched {
         format!("redis+sentinel://{}/{MASTER}", self.hosts())
     }
 
+    /// Sets after which silence sentinels take a server for down. They know a busy one from it only by patience.
+    pub(crate) fn wait_for(&self, silence: Duration) {
+        let ms = silence.as_millis().to_string();
+        let set = ["SENTINEL", "SET", MASTER, "down-after-milliseconds", &ms];
+        for sentinel in &self.sentinels {
+            sentinel.call(&set);
+        }
+    }
+
     /// The sentinels, as in a URL.
     pub(crate) fn hosts(&self) -> String {
         let hosts = self.sentinels.iter();

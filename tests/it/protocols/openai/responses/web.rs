@@ -423,7 +423,7 @@ async fn hostile_pages_cost_no_more_than_their_limits(server: &Server) {
     })
     .await;
     let server = with_pages(server, &upstream, &pages)
-        .set("THREADKEEP_WEB_FETCH_TIMEOUT_MS", 20_000)
+        .set("THREADKEEP_WEB_FETCH_TIMEOUT_MS", 120_000)
         .start();
     let paths = [
         "/fits", "/b", "/table", "/svg", "/pre", "/long", "/bomb", "/endless",
