@@ -46,7 +46,10 @@ impl Services {
     /// The lists of the store's threads, if the app has its back end.
     pub(super) fn owners(&self) -> Option<OwnerService> {
         let backend = self.backend.as_ref()?;
-        Some(OwnerService::new(Arc::clone(backend) as _))
+        Some(OwnerService::new(
+            Arc::clone(backend) as _,
+            Arc::clone(backend) as _,
+        ))
     }
 
     /// The same with the worker's own connection to the store.

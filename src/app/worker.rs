@@ -91,7 +91,7 @@ impl Shared {
             archives: ArchiveService::new(Arc::clone(backend) as _, service.clone()),
             service,
             images: ImageService::new(images, Arc::clone(backend) as _, settings.scopes),
-            owners: OwnerService::new(Arc::clone(backend) as _),
+            owners: OwnerService::new(Arc::clone(backend) as _, Arc::clone(backend) as _),
             namespaces: NamespaceService::new(Arc::clone(backend) as _, settings.entries),
             reserved_keys: settings.reserved_keys.clone(),
             events: self.events.clone(),

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::threads::owner::{Access, OwnerTag};
+
 /// How long each answer is remembered at least.
 pub(crate) const REMEMBERED: Duration = Duration::from_secs(60);
 /// The number of answers that are remembered for longer, as long as the thread.
@@ -48,6 +50,19 @@ impl Fingerprint {
         let mut first = [0; 16];
         first.copy_from_slice(&digest[..16]);
         Self(first)
+    }
+}
+
+impl IdempotencyKey {
+    /// The caller's own form of the key. Callers with different access never share one.
+    pub(crate) fn of(self, access: Access) -> Self {
+        let Fingerprint(digest) = &self.digest;
+        let digest = match access {
+            Access::All => return self,
+            Access::Unowned => Fingerprint::of(&[digest, b"without an owner"]),
+            Access::Of(OwnerTag(owner)) => Fingerprint::of(&[digest, &owner]),
+        };
+        Self { digest, ..self }
     }
 }
 

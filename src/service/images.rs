@@ -98,7 +98,7 @@ impl ImageService {
             if_exists,
             has_place: !threads.limits_owners(),
             turn: options.turn,
-            idempotency: options.idempotency,
+            idempotency: threads.own(options.idempotency),
             policy,
         };
         match self.images.import(id, &unplaced).await {
@@ -138,7 +138,7 @@ impl ImageService {
             access: threads.access,
             precondition: options.precondition,
             turn: options.turn,
-            idempotency: options.idempotency,
+            idempotency: threads.own(options.idempotency),
             policy: threads.policy(),
         };
         fork.check()?;

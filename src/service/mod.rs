@@ -154,6 +154,11 @@ impl ThreadService {
         self.access
     }
 
+    /// The caller's own form of an idempotency key: what one caller is answered is not repeated to another.
+    pub(crate) fn own(&self, key: Option<IdempotencyKey>) -> Option<IdempotencyKey> {
+        key.map(|key| key.of(self.access))
+    }
+
     /// Limits and lifetimes.
     #[must_use]
     pub fn policy(&self) -> &Policy {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::{Export, ExportPlace, ExportPlaceError, ImageService, ServiceError};
-use crate::domain::{Access, Json, Owner, Thread, ThreadId, member};
-use crate::store::{Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+use crate::domain::{Access, Json, Life, Owner, Refusal, Thread, ThreadId, member};
+use crate::store::{Archives, Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
 
 /// The lists of a store.
 #[derive(Debug, Clone)]
 pub struct OwnerService {
     owners: Arc<dyn Owners>,
+    archives: Arc<dyn Archives>,
 }
 
 /// Top-level members of the metadata, and the text that each must have.
@@ -26,8 +27,8 @@ const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
 impl OwnerService {
     /// A service over a store, which bounds its own calls.
     #[must_use]
-    pub fn new(owners: Arc<dyn Owners>) -> Self {
-        Self { owners }
+    pub fn new(owners: Arc<dyn Owners>, archives: Arc<dyn Archives>) -> Self {
+        Self { owners, archives }
     }
 
     /// Checks whether a caller may see a thread, or the traces of one that has ended. This is no use of the thread.
@@ -38,6 +39,32 @@ impl OwnerService {
         if access != Access::All {
             access.check(self.owners.owner_of(id).await?)?;
         }
+        Ok(())
+    }
+
+    /// Checks whether a caller may see the events of a life of a thread, which may have had another owner than the id has
+    /// now. If the life has no final state, because it was erased or has moved to another id, only [`Access::All`] sees it.
+    /// The check does not extend the thread's life.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn check_life(
+        &self,
+        id: &ThreadId,
+        life: Life,
+        access: Access,
+    ) -> Result<(), ServiceError> {
+        if access == Access::All {
+            return Ok(());
+        }
+        if let Some(thread) = self.owners.peek_thread(id).await?
+            && thread.stamp.life == life
+        {
+            access.check(thread.owner.as_ref().map(Owner::tag))?;
+            return Ok(());
+        }
+        let archive = self.archives.get_final(id, life).await?;
+        access.check(archive.ok_or(Refusal::NotTheOwner)?.owner)?;
         Ok(())
     }
 

@@ -106,7 +106,7 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
         turns: TurnService::new(Arc::clone(&backend) as _, service.clone(), Arc::default()),
         archives: ArchiveService::new(Arc::clone(&backend) as _, service.clone()),
         service,
-        owners: OwnerService::new(Arc::clone(&backend) as _),
+        owners: OwnerService::new(Arc::clone(&backend) as _, Arc::clone(&backend) as _),
         namespaces: NamespaceService::new(backend as _, EntryPolicy::DEFAULT),
         reserved_keys: ReservedKeys::default(),
         webhooks: Webhooks::start(events.clone(), WebhookSettings::default()),

@@ -7,7 +7,8 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use super::feed;
 use super::feed::{Frame, Source};
 use super::query::{LastEvent, OfThread, Resume};
-use crate::domain::{Access, Completed, Event, EventKind, Stamp, ThreadId};
+use super::visible::{Verdict, Viewer};
+use crate::domain::{Completed, Event, EventKind, Stamp, ThreadId};
 use crate::events::{ThreadCursor, ThreadItem, ThreadStream};
 use crate::http::Api;
 use crate::http::openapi::problems::StreamProblems;
@@ -23,8 +24,12 @@ use crate::web::{ApiError, SessionId};
 struct ThreadFeed {
     api: web::Data<Api>,
     id: ThreadId,
-    access: Access,
+    viewer: Viewer,
     stream: ThreadStream,
+    /// The item that was taken from the stream and is not sent yet.
+    taken: Option<ThreadItem>,
+    /// Whether the client knows that it does not get the events that were just taken.
+    is_told: bool,
     with_values: bool,
     _session: Option<Session>,
 }
@@ -68,14 +73,17 @@ pub(crate) async fn get_thread_events(
     let after = cursor_of(&api, &id, &last, &query.resume)?;
     let stream = api.events.thread_stream(&id, after).await;
     let stream = stream.map_err(ServiceError::Store)?;
+    let viewer = Viewer::of(api.clone(), id, access).await?;
     let session = Session::of(&request, &api, id);
     request.extensions_mut().insert(Streaming);
     let events = api.events.clone();
     let feed = ThreadFeed {
         api,
         id,
-        access,
+        viewer,
         stream,
+        taken: None,
+        is_told: false,
         with_values: query.wants_values(),
         _session: session,
     };
@@ -107,6 +115,19 @@ fn cursor_of(
 impl ThreadFeed {
     fn seal(&self, cursor: &ThreadCursor) -> String {
         seal(&self.api, &self.id, cursor)
+    }
+
+    /// Tells the client that it does not get an event, unless it knows that. A move ends the stream, so the client has to go
+    /// on behind it.
+    async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
+        let ThreadItem::Event { event, cursor } = item else {
+            return Ok(None);
+        };
+        if self.is_told && new_id(event).is_none() {
+            return Ok(None);
+        }
+        let (version, cursor) = (self.viewer.version().await?, *cursor);
+        Ok(Some(ThreadItem::Reset { version, cursor }))
     }
 }
 
@@ -147,16 +168,23 @@ impl Source for ThreadFeed {
     }
 
     async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
-        let item = self.stream.next().await?;
-        let id = match &item {
-            Some(ThreadItem::Event { event, .. }) => new_id(event).unwrap_or(&self.id),
-            _ => &self.id,
-        };
-        // the thread may have a new owner by now
-        match self.api.owners.check(id, self.access).await {
-            Ok(()) => Ok(item),
-            Err(ServiceError::Store(error)) => Err(error),
-            Err(_) => Ok(None),
+        loop {
+            if self.taken.is_none() {
+                self.taken = self.stream.next().await?;
+            }
+            let Some(item) = &self.taken else {
+                return Ok(None);
+            };
+            let next = match self.viewer.judge(item).await? {
+                Verdict::Over => return Ok(None),
+                Verdict::Shown => self.taken.clone(),
+                Verdict::Hidden => self.reset_after(item).await?,
+            };
+            self.is_told = matches!(next, None | Some(ThreadItem::Reset { .. }));
+            self.taken = None;
+            if next.is_some() {
+                return Ok(next);
+            }
         }
     }
 

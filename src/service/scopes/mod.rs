@@ -134,7 +134,7 @@ impl ScopeService {
         let policy = self.policy(scope);
         let write = ScopeWrite {
             history: items,
-            ..plain(&policy, options)
+            ..self.plain(&policy, options)
         };
         self.commit(scope, &write).await
     }
@@ -152,7 +152,7 @@ impl ScopeService {
         let policy = self.policy(scope);
         let write = ScopeWrite {
             removes: Some(removal),
-            ..plain(&policy, options)
+            ..self.plain(&policy, options)
         };
         self.commit(scope, &write).await
     }
@@ -221,7 +221,7 @@ impl ScopeService {
             access: self.threads.access(),
             expected,
             turn,
-            idempotency,
+            idempotency: self.threads.own(idempotency),
         };
         Ok(self.scopes.end_scope(scope, &end).await?)
     }
@@ -253,6 +253,17 @@ impl ScopeService {
             self.commit(scope, &write).await
         })
         .await
+    }
+
+    /// A write of the caller that changes nothing yet.
+    fn plain<'a>(&self, policy: &'a ScopePolicy, options: WriteOptions) -> ScopeWrite<'a> {
+        ScopeWrite {
+            precondition: options.precondition,
+            access: self.threads.access(),
+            turn: options.turn,
+            idempotency: self.threads.own(options.idempotency),
+            ..ScopeWrite::new(policy)
+        }
     }
 
     /// Does a write as it stands; a thread that does not exist is made for it.
@@ -325,15 +336,5 @@ impl ScopeService {
     ) -> Result<T, ServiceError> {
         let bounded = tokio::time::timeout(self.timeout, work).await;
         bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
-    }
-}
-
-/// A write that changes nothing yet.
-pub(crate) fn plain(policy: &ScopePolicy, options: WriteOptions) -> ScopeWrite<'_> {
-    ScopeWrite {
-        precondition: options.precondition,
-        turn: options.turn,
-        idempotency: options.idempotency,
-        ..ScopeWrite::new(policy)
     }
 }

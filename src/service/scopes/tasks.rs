@@ -1,6 +1,6 @@
 //! The task list of a scope.
 
-use super::{ScopeService, plain};
+use super::ScopeService;
 use crate::domain::scope::{
     KvOperation, NewTask, ScopeId, ScopeWrite, ScopeWritten, TaskChange, TaskList, TaskRef,
     TasksChange,
@@ -125,7 +125,7 @@ impl ScopeService {
         let write = ScopeWrite {
             tasks: Some(&never),
             precondition: None,
-            ..plain(&policy, options)
+            ..self.plain(&policy, options)
         };
         match self.scopes.write_scope(scope, &write).await {
             Err(WriteError::Refused(
@@ -147,7 +147,7 @@ impl ScopeService {
         let write = ScopeWrite {
             operations,
             tasks,
-            ..plain(&policy, options)
+            ..self.plain(&policy, options)
         };
         self.commit(scope, &write).await
     }

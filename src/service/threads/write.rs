@@ -281,7 +281,7 @@ impl ThreadService {
             precondition: options.precondition,
             access: self.access,
             turn: options.turn,
-            idempotency: options.idempotency,
+            idempotency: self.own(options.idempotency),
             tombstone,
         };
         Ok(self.store.destroy(id, &destroy).await?)
@@ -356,7 +356,7 @@ impl ThreadService {
             precondition: options.precondition,
             access: self.access,
             turn: options.turn,
-            idempotency: options.idempotency,
+            idempotency: self.own(options.idempotency),
         }
     }
 
@@ -369,7 +369,7 @@ impl ThreadService {
                 .as_ref()
                 .map_or(OwnerChange::None, OwnerChange::Bind),
             turn: options.turn,
-            idempotency: options.idempotency,
+            idempotency: self.own(options.idempotency),
             ..Write::new(&self.policy)
         }
     }

@@ -81,7 +81,7 @@ impl TurnService {
             ttl: request.ttl,
             exclusive: request.exclusive,
             waits: !request.wait.is_zero(),
-            idempotency: request.idempotency,
+            idempotency: self.threads.own(request.idempotency),
         };
         if request.wait.is_zero() {
             return self.attempt(id, &take).await;
@@ -92,7 +92,7 @@ impl TurnService {
         let _first = tokio::select! {
             biased;
             first = place.queue.first.lock() => first,
-            granted = self.granted_before(id, request.idempotency) => return granted,
+            granted = self.granted_before(id, take.idempotency) => return granted,
             () = sleep_until(deadline) => return self.attempt(id, &take).await,
         };
         drop(queueing);

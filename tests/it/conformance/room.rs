@@ -244,7 +244,10 @@ impl Room {
             service,
             scopes,
             images: self.images(),
-            owners: OwnerService::new(Arc::clone(&self.backend) as _),
+            owners: OwnerService::new(
+                Arc::clone(&self.backend) as _,
+                Arc::clone(&self.backend) as _,
+            ),
             namespaces: NamespaceService::new(Arc::clone(&self.backend) as _, EntryPolicy::DEFAULT),
             reserved_keys: ReservedKeys::default(),
             webhooks: Webhooks::start(events.clone(), webhooks),

@@ -88,6 +88,8 @@ mod namespaces;
 #[cfg(feature = "redis")]
 mod outage;
 mod owner_doors;
+mod owner_lives;
+mod owner_repeats;
 mod owners;
 mod pipelines;
 mod providers;

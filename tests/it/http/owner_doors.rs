@@ -101,6 +101,22 @@ impl Setting {
     }
 }
 
+/// Callers that show their thread by its signed id, and their owner by a header.
+pub(super) fn by_owner_header(backend: Backend) -> Builder {
+    let setting = Setting {
+        identity: By::Own,
+        owner: By::Header,
+        required: false,
+    };
+    setting.builder(backend)
+}
+
+/// The same with ids that another owner may use at once after a thread.
+pub(super) fn without_tombstones(backend: Backend) -> Server {
+    let builder = by_owner_header(backend);
+    builder.set("THREADKEEP_TOMBSTONE_SECONDS", 0).start()
+}
+
 fn credential(by: By, name: &str) -> (&'static str, String) {
     match by {
         By::Token => ("authorization", format!("Bearer {}", token(name))),

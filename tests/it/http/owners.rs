@@ -1,25 +1,17 @@
 //! Owners of threads: lists, limits and erasure.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::owner_doors::{By, Setting, by_key, thread_of, unique};
+use super::owner_doors::{By, Setting, by_key, by_owner_header, thread_of, unique};
 use crate::support::client::Answer;
 use crate::support::server::{Backend, Server};
 
-fn by_owner_header(backend: Backend) -> Server {
-    let setting = Setting {
-        identity: By::Own,
-        owner: By::Header,
-        required: false,
-    };
-    setting.builder(backend).start()
-}
-
 async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
-    let server = by_owner_header(backend);
+    let server = by_owner_header(backend).start();
     let client = server.client();
     let (ann, bob) = (unique(), unique());
     let mut ids = Vec::new();
@@ -29,6 +21,8 @@ async fn a_caller_lists_its_own_threads_alone(backend: Backend) {
         let made = request.json(&body.to_string()).ok().await.json();
         assert_eq!(made["owner"], ann.as_str());
         ids.insert(0, made["id"].as_str().unwrap().to_owned());
+        // threads of one millisecond would be in the order of their ids
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let of_bob = client.post("/v1/threads").header("x-user", &bob).ok().await;
     let of_bob = of_bob.json()["id"].as_str().unwrap().to_owned();
@@ -155,7 +149,7 @@ async fn a_back_end_lists_all_threads_once(backend: Backend) {
 }
 
 async fn owners_are_set_by_back_ends_alone(backend: Backend) {
-    let server = by_owner_header(backend);
+    let server = by_owner_header(backend).start();
     let client = server.client();
     let ann = unique();
     let made = client.post("/v1/threads").header("x-user", &ann);
@@ -197,7 +191,7 @@ async fn a_header_of_a_stranger_names_no_owner(backend: Backend) {
 }
 
 async fn a_stream_ends_when_the_thread_gets_another_owner(backend: Backend) {
-    let server = by_owner_header(backend);
+    let server = by_owner_header(backend).start();
     let client = server.client();
     let (ann, bob) = (unique(), unique());
     let made = client.post("/v1/threads").header("x-user", &ann).ok().await;
@@ -281,7 +275,7 @@ async fn an_owner_may_have_a_limited_number_of_threads(backend: Backend) {
 }
 
 async fn an_erased_owner_is_gone_and_its_ids_refuse_writes(backend: Backend) {
-    let server = by_owner_header(backend);
+    let server = by_owner_header(backend).start();
     let client = server.client();
     let (ann, bob) = (unique(), unique());
     let thread = thread_of(&client, Some(&ann)).await;
@@ -319,7 +313,7 @@ async fn an_erased_owner_is_gone_and_its_ids_refuse_writes(backend: Backend) {
 }
 
 async fn the_stream_of_an_erased_thread_ends_it_without_a_reset(backend: Backend) {
-    let server = by_owner_header(backend);
+    let server = by_owner_header(backend).start();
     let client = server.client();
     let ann = unique();
     let thread = thread_of(&client, Some(&ann)).await;
@@ -345,7 +339,7 @@ async fn the_stream_of_an_erased_thread_ends_it_without_a_reset(backend: Backend
 }
 
 async fn back_ends_alone_erase_owners(backend: Backend) {
-    let server = by_owner_header(backend);
+    let server = by_owner_header(backend).start();
     let client = server.client();
     let ann = unique();
     let path = format!("/v1/owners/{ann}");
