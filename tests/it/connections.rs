@@ -1,5 +1,6 @@
 //! Every way to reach Redis, and the servers that are refused.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, LazyLock};
@@ -138,11 +139,36 @@ async fn deployments_of_other_prefixes_share_a_redis_unseen() {
 
 #[tokio::test]
 async fn a_redis_that_evicts_living_threads_is_refused() {
-    let redis = RedisServer::start_with(&["--maxmemory-policy", "allkeys-lru"]);
+    for policy in ["allkeys-lru", "volatile-lru", "volatile-ttl"] {
+        let redis = RedisServer::start_with(&["--maxmemory-policy", policy]);
 
-    let refusal = refusal(&redis.url(), "tk").await;
+        let refusal = refusal(&redis.url(), "tk").await;
 
-    assert!(refusal.contains("noeviction"), "{refusal}");
+        assert!(refusal.contains("noeviction"), "{refusal}");
+    }
+}
+
+/// Or NATs and load balancers forget the connection without notice.
+#[tokio::test]
+async fn an_idle_connection_asks_redis_for_a_sign_of_life() {
+    let redis = RedisServer::start();
+    let store = connect(&redis.url(), &unique_prefix()).await.unwrap();
+    let thread = Subject::of(Arc::new(store));
+    thread.merge(&[push("k", "1")]).await;
+    let redis_end = format!("0100007F:{:04X}", redis.port());
+    // of a connection: its end at Redis, whether it is established, and its timer, where 2 is that of the keepalive
+    let timers = || {
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        let rows = table.lines().map(|row| row.split_whitespace().collect());
+        let rows = rows.filter(|row: &Vec<_>| row[2] == redis_end && row[3] == "01");
+        rows.map(|row| row[5].starts_with("02")).collect::<Vec<_>>()
+    };
+
+    crate::support::until(async || {
+        let timers = timers();
+        !timers.is_empty() && timers.into_iter().all(|is_keepalive| is_keepalive)
+    })
+    .await;
 }
 
 #[tokio::test]

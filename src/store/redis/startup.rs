@@ -92,20 +92,31 @@ fn check_version(info: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Every thread expires, so a Redis that evicts only keys that expire takes living threads too.
 fn check_eviction(info: &str) -> Result<(), StoreError> {
-    let policy = field(info, "maxmemory_policy").unwrap_or("noeviction");
-    if policy.starts_with("allkeys-") {
-        return Err(refused(format!(
+    match field(info, "maxmemory_policy") {
+        None | Some("noeviction") => Ok(()),
+        Some(policy) => Err(refused(format!(
             "Redis evicts living threads when its memory is full (maxmemory-policy {policy}); \
              set it to noeviction"
-        )));
+        ))),
     }
-    if policy.starts_with("volatile-") {
-        tracing::warn!(
-            policy,
-            "Redis evicts keys that expire when its memory is full, and every thread expires; \
-             set maxmemory-policy to noeviction"
-        );
+}
+
+/// Checks that no server has been set to evict threads since. One that does not answer is not checked.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] with the fault.
+pub(super) async fn check_that_threads_stay(link: &Link) -> Result<(), StoreError> {
+    let mut info = command("INFO");
+    info.arg("memory");
+    let infos = link.calls().read_everywhere(info).await;
+    let infos = infos.unwrap_or_default().into_iter();
+    for info in infos.filter_map(|info| from_redis_value::<String>(info).ok()) {
+        check_eviction(&info).inspect_err(|_| {
+            let policy = field(&info, "maxmemory_policy");
+            tracing::error!(policy, "Redis evicts living threads, set noeviction");
+        })?;
     }
     Ok(())
 }
@@ -184,7 +195,7 @@ mod tests {
     #[test]
     fn eviction_of_any_key_is_refused() {
         assert!(check_eviction("maxmemory_policy:allkeys-lru\r\n").is_err());
-        assert!(check_eviction("maxmemory_policy:volatile-ttl\r\n").is_ok());
+        assert!(check_eviction("maxmemory_policy:volatile-ttl\r\n").is_err());
         assert!(check_eviction("maxmemory_policy:noeviction\r\n").is_ok());
     }
 }

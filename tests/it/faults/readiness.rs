@@ -59,6 +59,22 @@ async fn a_user_who_may_only_read_is_not_ready() {
 }
 
 #[tokio::test]
+async fn a_redis_that_was_set_to_evict_threads_is_not_ready_and_serves() {
+    let redis = RedisServer::start();
+    let servers = servers(&[redis.url()]);
+    let server = &servers[0];
+    let answers = async |status| server.client().get("/readyz").send().await.status == status;
+    for policy in ["volatile-lru", "allkeys-random"] {
+        redis.call(&["CONFIG", "SET", "maxmemory-policy", policy]);
+        until(async || answers(503).await).await;
+        assert_eq!(write(server).await, 200);
+        server.await_log(|line| line.contains("ERROR") && line.contains(policy));
+        redis.call(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+        until(async || answers(200).await).await;
+    }
+}
+
+#[tokio::test]
 async fn health_checks_cost_redis_one_write_a_second_at_most() {
     let redis = RedisServer::start();
     let servers = servers(&[redis.url()]);

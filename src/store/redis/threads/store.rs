@@ -13,6 +13,7 @@ use crate::store::redis::keys::bucket_number;
 use crate::store::redis::read_cache::{Form, ThreadCopy};
 use crate::store::redis::refusals::unless_foreign;
 use crate::store::redis::scripts::Script;
+use crate::store::redis::startup;
 use crate::store::redis::transport::commands::command;
 use crate::store::{
     CacheUse, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, StateBody, Store,
@@ -213,7 +214,8 @@ impl Store for RedisStore {
             cmd.arg(key).arg("").arg("PX").arg(PROBE_MS);
             cmd
         });
-        self.administration.calls().probe(probes).await
+        self.administration.calls().probe(probes).await?;
+        startup::check_that_threads_stay(&self.administration).await
     }
 
     fn links(&self) -> Option<Links> {

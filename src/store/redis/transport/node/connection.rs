@@ -1,7 +1,7 @@
 //! One connection to one server, from the attempt to make it to its end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use tokio::time::{sleep_until, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::server::{Server, history_questions};
+use crate::store::millis;
 use crate::store::redis::scripts;
 use crate::store::redis::transport::call::Call;
 use crate::store::redis::transport::fault::Fault;
@@ -21,6 +22,8 @@ use crate::store::redis::transport::wire::{Multiplexer, values};
 /// How long the failure of an attempt to connect answers calls before the next attempt: a server that is
 /// away, or takes no writes, gets no storm of connections.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// How long nothing may pass a connection that is used again.
+const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// A multiplexed connection, and whether it is still to be used.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(super) struct Connection {
     /// The server said that it takes no writes.
     is_unwilling: AtomicBool,
     made: Instant,
+    /// When it was last used, in milliseconds since it was made.
+    used_ms: AtomicU64,
     /// How often the server had been silent before.
     silences: u64,
 }
@@ -54,6 +59,7 @@ impl Connection {
             is_given_up: AtomicBool::new(false),
             is_unwilling: AtomicBool::new(false),
             made,
+            used_ms: AtomicU64::new(0),
             silences: server.breaker.silences(),
         }
     }
@@ -68,11 +74,11 @@ impl Connection {
     }
 
     /// Whether calls still go over it. The failure of an attempt answers all calls that come shortly after
-    /// it.
+    /// it. A connection that was idle for long may have lost its other end, which the next call should not find out.
     pub(super) fn is_usable(&self) -> bool {
         let is_usable = match self.connection.peek() {
             None => true,
-            Some(Ok(wire)) => !wire.has_ended(),
+            Some(Ok(wire)) => !wire.has_ended() && !self.is_idle(Instant::now()),
             Some(Err(_)) => self.made.elapsed() < RETRY_PAUSE,
         };
         is_usable && !self.is_given_up.load(Ordering::Relaxed)
@@ -87,6 +93,12 @@ impl Connection {
     /// Whether it is made and usable.
     pub(super) fn is_made(&self) -> bool {
         self.is_usable() && matches!(self.connection.peek(), Some(Ok(_)))
+    }
+
+    fn is_idle(&self, now: Instant) -> bool {
+        let used = Duration::from_millis(self.used_ms.load(Ordering::Relaxed));
+        let age = now.saturating_duration_since(self.made);
+        age.saturating_sub(used) >= IDLE_MAX
     }
 
     /// Makes it unusable.
@@ -104,6 +116,8 @@ impl Connection {
                 .map_err(|_| Fault::Timeout)?,
         };
         let multiplexer = made.map_err(Fault::Connect)?;
+        let used_ms = millis(self.made.elapsed());
+        self.used_ms.store(used_ms, Ordering::Relaxed);
         let replies = multiplexer.exchange(call.commands, Some(call.deadline));
         replies.await.inspect_err(|fault| self.observe(fault))
     }
@@ -161,4 +175,31 @@ async fn connect_ready(server: &Server) -> Result<Multiplexer, RedisError> {
         loaded.extract_error()?;
     }
     Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_is_idle_a_minute_after_its_last_use() {
+        let made = Instant::now();
+        let connection = Connection {
+            connection: pending().boxed().shared(),
+            is_given_up: AtomicBool::new(false),
+            is_unwilling: AtomicBool::new(false),
+            made,
+            used_ms: AtomicU64::new(0),
+            silences: 0,
+        };
+        let is_idle_after = |seconds| connection.is_idle(made + Duration::from_secs(seconds));
+
+        assert!(!is_idle_after(59));
+        assert!(is_idle_after(60));
+        connection.used_ms.store(60_000, Ordering::Relaxed);
+        assert!(!is_idle_after(119));
+        assert!(is_idle_after(120));
+    }
 }

@@ -50,7 +50,7 @@ struct Caller(Arc<Queue>);
 impl Multiplexer {
     /// Makes a connection.
     pub(super) async fn connect(info: &ConnectionInfo) -> Result<Self, RedisError> {
-        let queue = stream::open(info.addr()).await?;
+        let queue = stream::open(info).await?;
         let wire = Self {
             caller: Arc::new(Caller(queue)),
         };

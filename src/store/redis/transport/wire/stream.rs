@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::select_ok;
-use redis::{ConnectionAddr, ErrorKind, RedisError};
+use redis::io::tcp::TcpSettings;
+use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisError};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 #[cfg(unix)]
 use tokio::net::UnixStream;
@@ -17,16 +19,20 @@ use super::queue::Queue;
 use super::tls;
 
 /// Opens a connection and has a task of this runtime drive it.
-pub(super) async fn open(addr: &ConnectionAddr) -> Result<Arc<Queue>, RedisError> {
-    match addr {
-        ConnectionAddr::Tcp(host, port) => Ok(drive(tcp(host, *port).await?)),
+pub(super) async fn open(info: &ConnectionInfo) -> Result<Arc<Queue>, RedisError> {
+    let settings = info.tcp_settings();
+    match info.addr() {
+        ConnectionAddr::Tcp(host, port) => Ok(drive(tcp(host, *port, settings).await?)),
         #[cfg(feature = "tls")]
         ConnectionAddr::TcpTls {
             host,
             port,
             insecure: false,
             ..
-        } => Ok(drive(tls::connect(host, tcp(host, *port).await?).await?)),
+        } => {
+            let stream = tcp(host, *port, settings).await?;
+            Ok(drive(tls::connect(host, stream).await?))
+        }
         #[cfg(unix)]
         ConnectionAddr::Unix(path) => Ok(drive(UnixStream::connect(path).await?)),
         _ => Err(unusable(
@@ -35,7 +41,7 @@ pub(super) async fn open(addr: &ConnectionAddr) -> Result<Arc<Queue>, RedisError
     }
 }
 
-async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+async fn tcp(host: &str, port: u16, settings: &TcpSettings) -> io::Result<TcpStream> {
     // all addresses at once: one that says nothing takes no time of the others
     let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
     let attempts = addresses
@@ -49,7 +55,10 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
         ));
     }
     let (stream, _) = select_ok(attempts).await?;
-    stream.set_nodelay(true)?;
+    stream.set_nodelay(settings.nodelay())?;
+    if let Some(keepalive) = settings.keepalive() {
+        SockRef::from(&stream).set_tcp_keepalive(keepalive)?;
+    }
     Ok(stream)
 }
 
