@@ -41,7 +41,7 @@ use crate::stats::Stats;
 use crate::store::{Backend, StoreError};
 use crate::telemetry::{
     Connections, HttpMetrics, ObservedStore, Observer, RequestLogs, TurnMetrics, register_events,
-    register_jwks, register_links, register_memory, register_process, register_rates,
+    register_jwks, register_links, register_log, register_memory, register_process, register_rates,
     register_read_cache, register_running_turns, register_signing, register_sockets,
     register_unreadable,
 };
@@ -150,6 +150,7 @@ impl Application {
             None => Arc::default(),
         };
         register_signing(own, ring.clone(), status);
+        register_log(own);
         register_jwks(own, settings.callers.jwks.clone());
         if let Some(jwks) = settings.callers.jwks.clone() {
             events.spawn_until_stopped(jwks.keep_fresh());

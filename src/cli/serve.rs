@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use super::error::CliError;
 use crate::app::{Application, ConsoleLinks, ServerInfo};
 use crate::config::{LogFormat, Settings, local_url};
-use crate::telemetry::{log_json, log_text};
+use crate::telemetry::{flush_log, log_json, log_text};
 
 /// Serves until SIGTERM or SIGINT.
 pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
@@ -16,14 +16,16 @@ pub(super) fn serve(settings: Settings) -> Result<(), CliError> {
         LogFormat::Auto | LogFormat::Json => log_json(&settings.log.filter)?,
     }
     let info = is_terminal.then(|| ServerInfo::new(&settings));
-    actix_web::rt::System::new().block_on(async {
+    let served = actix_web::rt::System::new().block_on(async {
         let application = Application::build(settings).await?;
         if let Some(info) = info {
             tell(&greeting(&application, &info));
             print_links(&application);
         }
         Ok(application.run_until_signal().await?)
-    })
+    });
+    flush_log();
+    served
 }
 
 /// Prints to the terminal. The server serves even if that is closed.

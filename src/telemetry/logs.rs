@@ -8,12 +8,17 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 
+use super::log_writer::LogWriter;
+
 /// A log that cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The filter is malformed.
     #[error("invalid filter of the log")]
     Filter(#[from] ParseError),
+    /// The thread that writes it cannot be started.
+    #[error("the log cannot write to stderr")]
+    Stderr(#[from] io::Error),
     /// This process has a log already.
     #[error("the log is started already")]
     Started(#[from] SetGlobalDefaultError),
@@ -29,7 +34,7 @@ pub fn log_json(filter: &str) -> Result<(), LogError> {
         .flatten_event(true)
         .with_current_span(false)
         .with_span_list(false)
-        .with_writer(io::stderr)
+        .with_writer(LogWriter::start()?.clone())
         .with_env_filter(parse(filter)?);
     start(subscriber.finish().with(quiet(filter)))
 }
@@ -40,7 +45,7 @@ pub fn log_json(filter: &str) -> Result<(), LogError> {
 /// [`LogError`].
 pub fn log_text(filter: &str) -> Result<(), LogError> {
     let subscriber = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
+        .with_writer(LogWriter::start()?.clone())
         .with_env_filter(parse(filter)?);
     start(subscriber.finish().with(quiet(filter)))
 }

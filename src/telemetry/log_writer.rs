@@ -1,0 +1,194 @@
+//! Writes the lines of the log to stderr in a thread of its own, so that no request waits for the reader of the log, or fails
+//! with it.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use prometheus_client::registry::Registry;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::current::{counter, register};
+
+/// Bytes of lines that wait for the reader. Further lines are dropped.
+const WAITING_MAX: usize = 4 * 1_048_576;
+/// How long the process waits at its end for the lines before it.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+/// The pause before another attempt to write to a reader that takes nothing now.
+const PAUSE: Duration = Duration::from_millis(50);
+
+static WRITER: OnceLock<LogWriter> = OnceLock::new();
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// The end of the queue that takes lines. It never fails: the log would report that on stderr, by a macro that panics.
+#[derive(Debug, Clone)]
+pub(super) struct LogWriter(Sender<Message>);
+
+#[derive(Debug)]
+enum Message {
+    Line(Vec<u8>),
+    /// Whether all lines before it were written, or dropped.
+    Flush(SyncSender<()>),
+}
+
+/// The end of the queue that writes lines.
+struct Lines<W> {
+    to: W,
+    /// Whether the last line was written only in part.
+    is_cut: bool,
+}
+
+impl LogWriter {
+    /// The writer of this process.
+    pub(super) fn start() -> io::Result<&'static Self> {
+        if let Some(started) = WRITER.get() {
+            return Ok(started);
+        }
+        // without the lock of `io::stderr`, for which a panic would wait
+        let to = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+        let (sender, messages) = channel();
+        let lines = Lines { to, is_cut: false };
+        thread::Builder::new()
+            .name("log".into())
+            .spawn(move || lines.write_all(&messages))?;
+        Ok(WRITER.get_or_init(|| Self(sender)))
+    }
+}
+
+/// Waits for a second at most until the lines so far are written.
+pub fn flush_log() {
+    let Some(LogWriter(queue)) = WRITER.get() else {
+        return;
+    };
+    let (done, written) = sync_channel(1);
+    if queue.send(Message::Flush(done)).is_ok() {
+        let _ = written.recv_timeout(LAST_WAIT);
+    }
+}
+
+/// Adds the metric of lost lines to a registry.
+pub fn register_log(registry: &mut Registry) {
+    register(registry, |encoder| {
+        let dropped = DROPPED.load(Ordering::Relaxed);
+        let help = "Lines of the log that were lost because stderr did not take them";
+        counter(encoder, "log_lines_dropped", help, dropped)
+    });
+}
+
+impl<'a> MakeWriter<'a> for LogWriter {
+    type Writer = &'a Self;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        self
+    }
+}
+
+impl Write for &LogWriter {
+    /// Takes a whole line.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let before = WAITING.fetch_add(line.len(), Ordering::Relaxed);
+        let fits = before + line.len() <= WAITING_MAX;
+        if !fits || self.0.send(Message::Line(line.into())).is_err() {
+            WAITING.fetch_sub(line.len(), Ordering::Relaxed);
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<W: Write> Lines<W> {
+    fn write_all(mut self, messages: &Receiver<Message>) {
+        for message in messages {
+            match message {
+                Message::Line(line) => {
+                    if self.write(&line).is_err() {
+                        DROPPED.fetch_add(1, Ordering::Relaxed);
+                    }
+                    WAITING.fetch_sub(line.len(), Ordering::Relaxed);
+                }
+                Message::Flush(done) => drop(done.send(())),
+            }
+        }
+    }
+
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.is_cut {
+            self.write_part(b"\n")?;
+        }
+        self.write_part(line)
+    }
+
+    fn write_part(&mut self, mut rest: &[u8]) -> io::Result<()> {
+        while !rest.is_empty() {
+            match self.to.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
+                Err(error) => return Err(error),
+            }
+            self.is_cut = !rest.is_empty();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes up to three bytes of each second write; the others fail, or would block.
+    #[derive(Default)]
+    struct Disk {
+        text: Vec<u8>,
+        writes: usize,
+        is_full: bool,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.writes += 1;
+            if self.is_full {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            if self.writes.is_multiple_of(2) {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            let count = bytes.len().min(3);
+            self.text.extend(&bytes[..count]);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_is_written_in_parts_and_one_that_was_cut_ends_before_the_next() {
+        let mut lines = Lines {
+            to: Disk::default(),
+            is_cut: false,
+        };
+        lines.write(b"whole line\n").unwrap();
+        lines.write_part(b"cut").unwrap();
+        lines.is_cut = true;
+        lines.to.is_full = true;
+        assert!(lines.write(b"lost\n").is_err());
+        lines.to.is_full = false;
+        lines.write(b"last\n").unwrap();
+
+        let text = String::from_utf8(lines.to.text).unwrap();
+        assert_eq!(text, "whole line\ncut\nlast\n");
+    }
+}
