@@ -21,7 +21,8 @@ agents=0.24.0
 count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}'
 hello='{"text": "hello"}'
 weather='{"calls": [{"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}]}'
-client="$count, $count, $count, $hello, $weather, $hello"
+silent='{"text": "hello", "delay_ms": 7000}'
+client="$count, $count, $count, $hello, $weather, $hello, $silent"
 echo "[$client, $client, $hello, $hello, $hello, $hello, $hello, $hello, $hello, $count, $count, $count]" >"$dir/script.json"
 target/debug/scripted-upstream "$dir/script.json" >"$dir/upstream.txt" &
 servers="$servers $!"

@@ -10,12 +10,9 @@ use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
 use super::catalog::{DEFAULT_FILE, Setting};
 use super::error::{Fault, SettingsError};
 use super::nearest::nearest;
+use super::surroundings::{self, CLIENT_API_KEY, CLIENT_URL};
 use super::values::Values;
-use super::{CONFIG, DEFAULT, PREFIX};
-
-/// Variables for clients. They are not settings of a server.
-const CLIENT_URL: &str = "THREADKEEP_URL";
-const CLIENT_API_KEY: &str = "THREADKEEP_API_KEY";
+use super::{CONFIG, DEFAULT};
 
 /// The sources of settings of a process.
 #[derive(Debug, Clone, Default)]
@@ -85,12 +82,8 @@ impl Layers {
     }
 
     fn environment(&self) -> Layer {
-        let variables = self
-            .environment
-            .iter()
-            .filter(|(name, _)| ![CONFIG, CLIENT_URL, CLIENT_API_KEY].contains(&name.as_str()));
-        let settings = variables.filter_map(|(name, text)| {
-            let setting = name.strip_prefix(PREFIX)?.to_ascii_lowercase();
+        let settings = self.environment.iter().filter_map(|(name, text)| {
+            let setting = surroundings::setting(name, text)?.to_ascii_lowercase();
             Some((setting, Value::new(Some(name), text.as_str())))
         });
         Layer(settings.collect())

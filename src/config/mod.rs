@@ -25,6 +25,7 @@ mod public_url;
 mod rates;
 mod redis_url;
 mod settings;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 mod values;

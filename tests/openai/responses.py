@@ -84,6 +84,9 @@ def check_streams(base_url):
         later = stream.until_done().get_final_response()
     assert later.output_text == "hello", later
     assert client.responses.retrieve(queued.id).status == "completed"
+    # the model says nothing for longer than a stream may
+    events = list(client.responses.create(model="scripted", input="hello", stream=True))
+    assert events[-1].response.output_text == "hello", events[-1]
 
 
 def check_conversation():

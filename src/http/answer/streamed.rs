@@ -10,6 +10,10 @@ use futures_util::stream;
 /// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// A comment of server-sent events, without the empty line that ends an event: after an `id:`, many clients take that line for
+/// an event without data (`OpenAI`'s for Python up to 3.57, httpx-sse).
+pub(crate) const COMMENT: &str = ":\n";
+
 /// The headers of a streamed answer of that type.
 pub(crate) fn streamed(media_type: &'static str) -> HttpResponseBuilder {
     let mut builder = HttpResponse::Ok();

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::events::Events;
 use crate::http::answer::negotiation::EVENT_STREAM;
-use crate::http::answer::streamed::streamed;
+use crate::http::answer::streamed::{COMMENT, streamed};
 use crate::store::StoreError;
 
 /// Milliseconds after which a client reconnects.
@@ -90,7 +90,7 @@ async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String>
 fn comment(cursor: Option<String>) -> String {
     match cursor {
         Some(cursor) => format!(":\nid: {cursor}\n\n"),
-        None => ":\n\n".into(),
+        None => COMMENT.into(),
     }
 }
 

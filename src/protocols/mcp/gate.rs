@@ -2,7 +2,7 @@
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use actix_web::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, web};
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::message::{MESSAGE_MAX_BYTES, Message, MessageFault};
 use super::{Mcp, Opened};
 use crate::domain::scope::Scope;
-use crate::http::{About, Body, turn};
+use crate::http::{About, Body, accepts_json, turn};
 use crate::service::ScopeService;
 use crate::service::rates::RateSubject;
 use crate::web::ApiError;
@@ -88,6 +88,11 @@ async fn forward<B: MessageBody + 'static>(
     let is_json = request
         .content_type()
         .eq_ignore_ascii_case("application/json");
+    if accepts_json(request.request()).is_ok() {
+        // each answer is JSON, but the transport asks for clients that take streams too
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        request.headers_mut().insert(ACCEPT, both);
+    }
     request.set_payload(Payload::from(envelope.clone()));
     let response = next.call(request).await?;
     if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {

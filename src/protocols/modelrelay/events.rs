@@ -20,7 +20,7 @@ use super::request::RelayRequest;
 use super::{ModelRelay, RelayError};
 use crate::domain::Refusal;
 use crate::domain::scope::Kept;
-use crate::http::{EVENT_STREAM, cut_at_error, streamed};
+use crate::http::{COMMENT, EVENT_STREAM, cut_at_error, streamed};
 use crate::service::{Run, RunStatus, ServiceError};
 
 /// The interval of reads of a run while a stream waits for it.
@@ -105,7 +105,7 @@ impl Feed {
             }
             if self.silent_since.elapsed() >= heartbeat {
                 self.silent_since = Instant::now();
-                let silence = if self.wanted.as_sse { ":\n\n" } else { "\n" };
+                let silence = if self.wanted.as_sse { COMMENT } else { "\n" };
                 return Ok(Some(Bytes::from_static(silence.as_bytes())));
             }
             tokio::select! {
@@ -286,7 +286,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_reader_who_waits_gets_what_the_clients_pass_over() {
-        for (as_sse, silence) in [(false, "\n"), (true, ":\n\n")] {
+        for (as_sse, silence) in [(false, "\n"), (true, COMMENT)] {
             let mut feed = feed(as_sse).await;
 
             for _ in 0..2 {

@@ -9,7 +9,10 @@ use std::time::Duration;
 use super::mistake::Mistake;
 use crate::domain::{Excerpt, Json, KEY_TTL_MAX, elements, is_named, members};
 
-/// The fields of an object, each at the place of its name.
+/// Many models and frameworks send this for an absent field.
+const NULL: &str = "null";
+
+/// The fields of an object, each at the place of its name. One that is null counts as absent.
 pub(super) struct Fields<'a, const N: usize> {
     /// The name of the tool in texts.
     tool: &'static str,
@@ -19,7 +22,8 @@ pub(super) struct Fields<'a, const N: usize> {
     values: [Option<&'a str>; N],
 }
 
-/// The arguments as an object: its JSON text, or that text in a JSON string, or nothing for none.
+/// Returns the arguments as an object. They are its JSON text, or that text in a JSON string. Without text, or with `null`,
+/// the object is empty.
 ///
 /// # Errors
 /// [`Mistake`].
@@ -34,6 +38,9 @@ pub(super) fn read_object(tool: &'static str, text: &str) -> Result<Json, Mistak
     if json.as_str().starts_with('"') {
         let inner: String = serde_json::from_str(json.as_str()).map_err(|_| no_object())?;
         json = parse(&inner)?;
+    }
+    if json.as_str() == NULL {
+        json = parse("")?;
     }
     if json.is_object() {
         Ok(json)
@@ -73,7 +80,7 @@ impl<'a, const N: usize> Fields<'a, N> {
         }
         for (key, value) in members(object) {
             match names.iter().position(|name| is_named(key, name)) {
-                Some(place) => fields.values[place] = Some(value),
+                Some(place) => fields.values[place] = Some(value).filter(|value| *value != NULL),
                 None => return Err(fields.unknown(key)),
             }
         }
@@ -238,18 +245,10 @@ mod tests {
 
         assert_eq!(read(r#" {"key" : "a"} "#).unwrap(), r#"{"key":"a"}"#);
         assert_eq!(read(r#""{\"key\":\"a\"}""#).unwrap(), r#"{"key":"a"}"#);
-        for empty in ["", " \n", "{}", r#""""#, r#"" ""#] {
+        for empty in ["", " \n", "{}", "null", r#""""#, r#"" ""#, r#""null""#] {
             assert_eq!(read(empty).unwrap(), "{}", "{empty}");
         }
-        for bad in [
-            "[]",
-            "null",
-            "1",
-            "true",
-            r#""[]""#,
-            r#""\"{}\"""#,
-            r#""\ud800""#,
-        ] {
+        for bad in ["[]", "1", "true", r#""[]""#, r#""\"{}\"""#, r#""\ud800""#] {
             let text = "kv.read arguments must be a JSON object";
             assert_eq!(read(bad).unwrap_err().0, text, "{bad}");
         }

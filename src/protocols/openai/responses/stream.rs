@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::time::sleep;
 
 use super::wire_event::WireEvent;
-use crate::http::{EVENT_STREAM, cut_at_error, mark_replay, streamed};
+use crate::http::{COMMENT, EVENT_STREAM, cut_at_error, mark_replay, streamed};
 use crate::service::responses::{TurnError, TurnStream};
 
 /// The longest silence: then comes a comment.
@@ -31,7 +31,7 @@ async fn next(events: &mut TurnStream) -> Result<Option<Bytes>, TurnError> {
     loop {
         let item = tokio::select! {
             item = events.next() => item?,
-            () = sleep(SILENCE_MAX) => return Ok(Some(Bytes::from_static(b":\n\n"))),
+            () = sleep(SILENCE_MAX) => return Ok(Some(Bytes::from_static(COMMENT.as_bytes()))),
         };
         let Some((number, item)) = item else {
             return Ok((!text.is_empty()).then(|| text.into()));

@@ -126,8 +126,12 @@ async fn other_types_are_refused(server: &Server) {
     for (accept, kind, status) in [
         (both, "application/json; charset=utf-8", 200),
         (both, "text/plain", 415),
-        ("application/json", "application/json", 406),
+        ("application/json", "application/json", 200),
+        ("*/*", "application/json", 200),
+        ("application/*;q=0.5, text/html", "application/json", 200),
         ("text/html", "application/json", 406),
+        ("text/event-stream", "application/json", 406),
+        ("application/json;q=0, */*", "application/json", 406),
     ] {
         let request = post().header("accept", accept);
         let answer = request.header("content-type", kind).send().await;

@@ -1,0 +1,73 @@
+//! Variables with our prefix that are not settings.
+
+use super::{CONFIG, PREFIX};
+
+/// Variables for clients.
+pub(super) const CLIENT_URL: &str = "THREADKEEP_URL";
+pub(super) const CLIENT_API_KEY: &str = "THREADKEEP_API_KEY";
+/// The program that the suites of this project test.
+const PROGRAM: &str = "THREADKEEP_BIN";
+
+/// The setting that a variable is meant for, in upper case.
+pub(super) fn setting<'a>(variable: &'a str, value: &str) -> Option<&'a str> {
+    let name = variable.strip_prefix(PREFIX)?;
+    let is_other = [CONFIG, CLIENT_URL, CLIENT_API_KEY, PROGRAM].contains(&variable);
+    (!is_other && !is_of_a_service(name, value)).then_some(name)
+}
+
+/// Whether Kubernetes has set a variable because a Service is called `threadkeep` or `threadkeep-...`
+/// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>). A variable
+/// with a bare port is a misspelt setting.
+fn is_of_a_service(name: &str, value: &str) -> bool {
+    let words: Vec<_> = name.split('_').collect();
+    match words[..] {
+        [.., "SERVICE", "HOST"] => true,
+        [.., "PORT"] if value.contains("://") => true,
+        _ => words.windows(2).any(|pair| match pair {
+            ["SERVICE", "PORT"] => true,
+            ["PORT", number] => number.parse::<u16>().is_ok(),
+            _ => false,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_services_and_of_clients_are_no_settings() {
+        for (variable, value) in [
+            ("THREADKEEP_SERVICE_HOST", "10.0.0.1"),
+            ("THREADKEEP_SERVICE_PORT", "8080"),
+            ("THREADKEEP_SERVICE_PORT_HTTP", "8080"),
+            ("THREADKEEP_PORT", "tcp://10.0.0.1:8080"),
+            ("THREADKEEP_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
+            ("THREADKEEP_PORT_8080_TCP_PROTO", "tcp"),
+            ("THREADKEEP_PORT_8080_TCP_PORT", "8080"),
+            ("THREADKEEP_PORT_8080_TCP_ADDR", "10.0.0.1"),
+            ("THREADKEEP_REDIS_SERVICE_HOST", "10.0.0.1"),
+            ("THREADKEEP_REDIS_PORT", "tcp://10.0.0.1:6379"),
+            ("THREADKEEP_REDIS_PORT_6379_TCP_ADDR", "10.0.0.1"),
+            ("THREADKEEP_BIN", "target/debug/threadkeep"),
+            ("THREADKEEP_URL", "http://127.0.0.1:8080"),
+            ("THREADKEEP_CONFIG", "threadkeep.toml"),
+            ("PATH", "/bin"),
+        ] {
+            assert_eq!(setting(variable, value), None, "{variable}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_close_to_them_is_taken_for_a_setting() {
+        for (variable, value, name) in [
+            ("THREADKEEP_PORT", "8080", "PORT"),
+            ("THREADKEEP_LISTEN_PORT", "8080", "LISTEN_PORT"),
+            ("THREADKEEP_SERVICE", "x", "SERVICE"),
+            ("THREADKEEP_SUPPORT_8", "x", "SUPPORT_8"),
+            ("THREADKEEP_WORKERS", "2", "WORKERS"),
+        ] {
+            assert_eq!(setting(variable, value), Some(name));
+        }
+    }
+}
