@@ -51,7 +51,7 @@ class BothConnection:
 
     def namespace(self, name: str) -> Place:
         """A namespace of entries."""
-        return Place(f"/v1/kv/{segment(name)}", self.root.headers, repr(name))
+        return self.root.at(f"/v1/kv/{segment(name)}", repr(name))
 
     def thread(self, id: str, ttl_seconds: int) -> ThreadPlace:
         """A thread, and its TTL if a write here creates it."""

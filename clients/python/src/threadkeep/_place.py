@@ -20,11 +20,22 @@ DOT_SEGMENTS = (".", "..")
 class Place:
     """A path with the headers that open it."""
 
-    def __init__(self, path: str, headers: Mapping[str, str], name: str = "") -> None:
+    def __init__(self, path: str, headers: Mapping[str, str], name: str = "", *, has_login: bool = False) -> None:
         self.path = path
         self.headers = headers
         self.name = name
         """How it is shown; without secrets."""
+        self.has_login = has_login
+        """Whether the headers have the login of a user, which opens threads only with their signed IDs."""
+
+    @property
+    def has_api_key(self) -> bool:
+        """Whether the headers have an API key, which opens threads by their IDs."""
+        return "authorization" in self.headers and not self.has_login
+
+    def at(self, path: str, name: str) -> Place:
+        """Another place, for the same caller."""
+        return Place(path, self.headers, name, has_login=self.has_login)
 
     def read(
         self,
@@ -81,8 +92,10 @@ class ThreadPlace(Place):
         id: str,
         signed_id: str | None = None,
         ttl_seconds: int | None = None,
+        *,
+        has_login: bool = False,
     ) -> None:
-        super().__init__(path, headers, repr(without_signature(id)))
+        super().__init__(path, headers, repr(without_signature(id)), has_login=has_login)
         self.id = id
         self.signed_id = signed_id
         self.ttl = {} if ttl_seconds is None else {"ttl_seconds": ttl_seconds}
@@ -91,7 +104,7 @@ class ThreadPlace(Place):
         """The thread, with writes that belong to a turn."""
         headers = dict(self.headers)
         add_headers(headers, {"x-turn-token": token})
-        place = ThreadPlace(self.path, headers, self.id, self.signed_id)
+        place = ThreadPlace(self.path, headers, self.id, self.signed_id, has_login=self.has_login)
         place.ttl = self.ttl
         return place
 

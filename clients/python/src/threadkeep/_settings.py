@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from ._flows.threads import by_id, by_signature
 from ._http.message import Origin
+from ._omitted import OMITTED, passed
 from ._place import Place, ThreadPlace, add_headers
+from ._transport import AsyncClient, SyncClient
 from .version import __version__
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -21,14 +23,30 @@ class Settings(NamedTuple):
     root: Place
 
     @classmethod
-    def of(cls, base_url: str | None, api_key: str | None) -> Settings:
-        """Arguments take precedence over `THREADKEEP_URL` and `THREADKEEP_API_KEY`."""
+    def of(
+        cls,
+        base_url: str | None,
+        api_key: str | None,
+        token: str = OMITTED,
+        http_client: SyncClient | AsyncClient | None = None,
+    ) -> Settings:
+        """Whatever the caller passes takes precedence over `THREADKEEP_URL` and `THREADKEEP_API_KEY`."""
         environment: Mapping[str, str] = os.environ
-        origin = Origin.of(base_url or environment.get("THREADKEEP_URL") or DEFAULT_URL)
+        url = environment.get("THREADKEEP_URL") or DEFAULT_URL if base_url is None else base_url
+        origin = Origin.of(url)
+        credentials = passed(token=token, api_key=OMITTED if api_key is None else api_key)
+        has_own = _has_credential(http_client)
+        if len(credentials) + has_own > 1:
+            raise TypeError("Pass one credential: a token, an api_key, or an http_client that has one.")
+        if not credentials and not has_own and environment.get("THREADKEEP_API_KEY"):
+            credentials = {"THREADKEEP_API_KEY": environment["THREADKEEP_API_KEY"]}
+
         headers = {"user-agent": f"threadkeep-python/{__version__}"}
-        key = api_key or environment.get("THREADKEEP_API_KEY")
-        add_headers(headers, {"authorization": f"Bearer {key}" if key else None})
-        return cls(origin, Place("", headers, repr(str(origin))))
+        for name, value in credentials.items():
+            if not value:
+                raise ValueError(f"{name} is empty.")
+            add_headers(headers, {"authorization": f"Bearer {value}"})
+        return cls(origin, Place("", headers, repr(str(origin)), has_login="token" in credentials))
 
     def thread(self, id: str | None, signed: str | None, ttl_seconds: int | None) -> ThreadPlace:
         """The place of a thread, by its ID or its signed ID."""
@@ -38,3 +56,8 @@ class Settings(NamedTuple):
             return by_id(self.root, id, None, ttl_seconds)
         assert signed is not None
         return by_signature(self.root, signed, ttl_seconds)
+
+
+def _has_credential(client: SyncClient | AsyncClient | None) -> bool:
+    """Whether a client of httpx sends a credential of its own."""
+    return client is not None and ("authorization" in client.headers or client.auth is not None)

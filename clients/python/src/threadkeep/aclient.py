@@ -10,6 +10,7 @@ from ._flows import keys
 from ._flows import namespaces as namespace_flows
 from ._flows import stats as stats_flows
 from ._flows.scopes import ScopePlace
+from ._omitted import OMITTED
 from ._place import Place, segment
 from ._settings import Settings
 from ._transport import AsyncClient, AsyncTransport
@@ -26,9 +27,10 @@ from .tools import AsyncTools
 class AsyncThreadkeep(AsyncHandle[Place]):
     """A client of one server. Any event loop may use it, and several at once.
 
-    Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. `timeout` is the time of one attempt in
-    seconds. An `http_client` of httpx sends the requests instead of the connections of this package; it stays yours to
-    close.
+    Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. A `token` is the login of one user, for whom
+    this client then acts; it excludes `api_key`. `timeout` is the time of one attempt in seconds. An `http_client` of
+    httpx sends the requests instead of the connections of this package, with its own credential if you pass none here;
+    it stays yours to close.
     """
 
     def __init__(
@@ -36,11 +38,12 @@ class AsyncThreadkeep(AsyncHandle[Place]):
         base_url: str | None = None,
         *,
         api_key: str | None = None,
+        token: str = OMITTED,
         timeout: float = 10.0,
         max_retries: int = 2,
         http_client: AsyncClient | None = None,
     ) -> None:
-        self._settings = Settings.of(base_url, api_key)
+        self._settings = Settings.of(base_url, api_key, token, http_client)
         runner = AsyncRunner(AsyncTransport(self._settings.origin, timeout, max_retries, http_client))
         super().__init__(runner, self._settings.root)
         self.threads = AsyncThreads(runner, self._place)
@@ -66,7 +69,7 @@ class AsyncThreadkeep(AsyncHandle[Place]):
 
     def kv(self, namespace: str) -> AsyncNamespace:
         """A namespace of entries."""
-        place = Place(f"/v1/kv/{segment(namespace)}", self._place.headers, repr(namespace))
+        place = self._place.at(f"/v1/kv/{segment(namespace)}", repr(namespace))
         return AsyncNamespace(self._runner, place)
 
     def scope(self, name: str) -> AsyncScope:

@@ -46,9 +46,10 @@ class Redis:
 class Server:
     """A server on a port that it keeps when it starts again."""
 
-    def __init__(self, directory: Path, redis: Redis | None) -> None:
+    def __init__(self, directory: Path, redis: Redis | None, **settings: str) -> None:
         self._log = directory / "server.log"
         self._redis = redis
+        self._settings = {f"THREADKEEP_{name.upper()}": value for name, value in settings.items()}
         self._port = 0
         self.start()
 
@@ -63,6 +64,7 @@ class Server:
             "THREADKEEP_WORKERS": "2",
             "THREADKEEP_SIGNING_KEYS": "main:an-hmac-secret-of-the-tests-that-is-long-enough",
             "THREADKEEP_API_KEYS": f"ops:{API_KEY}",
+            **self._settings,
         }
         if self._redis:
             environment["THREADKEEP_REDIS_URL"] = f"unix://{self._redis.socket}"

@@ -17,7 +17,7 @@ class ScopePlace(Place):
     """A scope. Its name is in the bodies of requests."""
 
     def __init__(self, place: Place, scope: str) -> None:
-        super().__init__("/v1", place.headers, repr(scope.partition(";")[0]))
+        super().__init__("/v1", place.headers, repr(scope.partition(";")[0]), has_login=place.has_login)
         self.scope = scope
 
     def ask(self, suffix: str, **members: Any) -> Request:

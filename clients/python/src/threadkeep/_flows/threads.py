@@ -29,7 +29,7 @@ def create(
     body = encode({name: value for name, value in wanted.items() if value is not None})
     response: Response = yield place.write("POST", "/v1/threads", body, idempotency_key=idempotency_key)
     info = _info(response)
-    if "authorization" in place.headers:
+    if place.has_api_key:
         return by_id(place, info.id, info.signed_id)
     assert info.signed_id
     return by_signature(place, info.signed_id)
@@ -37,29 +37,30 @@ def create(
 
 def by_id(place: Place, id: str, signed_id: str | None = None, ttl_seconds: int | None = None) -> ThreadPlace:
     """The place of a thread that the API key opens. The server rejects signed IDs here, so no signature is sent."""
-    return ThreadPlace(f"/v1/threads/{segment(without_signature(id))}", place.headers, id, signed_id, ttl_seconds)
+    path = f"/v1/threads/{segment(without_signature(id))}"
+    return ThreadPlace(path, place.headers, id, signed_id, ttl_seconds, has_login=place.has_login)
 
 
 def by_signature(place: Place, signed_id: str, ttl_seconds: int | None = None) -> ThreadPlace:
-    """The place of a thread that its signature opens, without the API key."""
-    headers = {name: value for name, value in place.headers.items() if name != "authorization"}
+    """The place of a thread that its signature opens, without the API key, but with the login that it may need."""
+    headers = dict(place.headers)
+    if place.has_api_key:
+        del headers["authorization"]
     id = signed_id.partition(";")[0]
     if not (signed_id.isascii() and signed_id.isprintable()):
         raise ValueError("The signed ID must be visible ASCII.")
     headers["x-thread-id"] = signed_id
-    return ThreadPlace("/v1/threads/current", headers, id, signed_id, ttl_seconds)
+    return ThreadPlace("/v1/threads/current", headers, id, signed_id, ttl_seconds, has_login=place.has_login)
 
 
 def moved(thread: ThreadPlace, info: ThreadInfo) -> ThreadPlace:
     """The place of a new thread, opened in the same way."""
-    if "authorization" in thread.headers:
-        return by_id(Place("", _without_turn(thread)), info.id, info.signed_id)
+    headers = {name: value for name, value in thread.headers.items() if name != "x-turn-token"}
+    caller = Place("", headers, has_login=thread.has_login)
+    if thread.has_api_key:
+        return by_id(caller, info.id, info.signed_id)
     assert info.signed_id
-    return by_signature(Place("", _without_turn(thread)), info.signed_id)
-
-
-def _without_turn(thread: ThreadPlace) -> dict[str, str]:
-    return {name: value for name, value in thread.headers.items() if name != "x-turn-token"}
+    return by_signature(caller, info.signed_id)
 
 
 def listed(

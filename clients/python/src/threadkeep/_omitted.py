@@ -1,0 +1,21 @@
+"""Parameters that a caller leaves out. None does not mean that: it is often a value that the caller failed to find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class _Omitted:
+    def __repr__(self) -> str:
+        return "omitted"
+
+
+OMITTED: Any = _Omitted()
+
+
+def passed(**parameters: Any) -> dict[str, Any]:
+    """The parameters that the caller passed. Raises `TypeError` for one that is None."""
+    for name, value in parameters.items():
+        if value is None:
+            raise TypeError(f"{name} is None: leave it out, or pass a value.")
+    return {name: value for name, value in parameters.items() if value is not OMITTED}
