@@ -56,6 +56,7 @@ def test_a_connection_with_more_than_the_response_is_not_used_again() -> None:
         b"SSH-2.0\r\n\r\n",
         b"HTTP/1.1 abc\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: " + b"9" * 5_000 + b"\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n-1\r\n",
@@ -88,3 +89,7 @@ def test_events_may_arrive_in_any_parts(size: int) -> None:
         Message("a", "x\nü"),
         Message(id="2", data="y"),
     ]
+
+
+def test_a_pause_with_too_many_digits_is_ignored() -> None:
+    assert list(SseParser().feed(b"retry: " + b"9" * 5_000 + b"\ndata: x\n\n")) == [Message(data="x")]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -18,5 +20,29 @@ def encode(value: Any) -> bytes:
 
 
 def decode(body: bytes) -> Any:
-    """The value of a body. Raises `ValueError` if it is not JSON in UTF-8."""
-    return json.loads(body.decode())
+    """The value of a body. Raises `ValueError` if it is not JSON in UTF-8.
+
+    An integer with more digits than Python converts (`sys.get_int_max_str_digits`) becomes a `Decimal`.
+    """
+    text = body.decode()
+    try:
+        return _parse(text)
+    except RecursionError:  # before Python 3.12, the calls of a thread count among the levels that it can parse
+        with ThreadPoolExecutor(1) as fresh:
+            return fresh.submit(_parse, text).result()
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return json.loads(text, parse_int=_integer)
+
+
+def _integer(digits: str) -> int | Decimal:
+    try:
+        return int(digits)
+    except ValueError:
+        return Decimal(digits)

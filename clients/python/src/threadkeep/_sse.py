@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ._json import decode
-from .errors import TransportError
+from .errors import InvalidResponse
 
+_MILLISECONDS = re.compile("[0-9]{1,18}")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -27,7 +28,7 @@ class Message(NamedTuple):
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise TransportError("The event is not a JSON object.", sent=True)
+            raise InvalidResponse("The event is not a JSON object.")
         return value
 
 
@@ -61,7 +62,7 @@ class SseParser:
             message = message._replace(data=f"{message.data}\n{value}" if message.data else value)
         elif name == "id":
             message = message._replace(id=value)
-        elif name == "retry" and value.isascii() and value.isdigit():
+        elif name == "retry" and _MILLISECONDS.fullmatch(value):
             message = message._replace(retry_ms=int(value))
         else:
             return  # a comment, or a field of a later version

@@ -24,6 +24,13 @@ class Timeout(TransportError):
     """No response arrived in time."""
 
 
+class InvalidResponse(TransportError):
+    """The response of success lacks what the API promises, so it may not be the server's."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, sent=True)
+
+
 class APIError(ThreadkeepError):
     """The server rejected the request."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .._flow import Emit, Items, Open, Pause, Read
 from .._place import Place, QueryValue, ThreadPlace
 from .._sse import Message, SseParser
-from ..errors import APIError, RateLimited, ThreadkeepError, TransportError
+from ..errors import APIError, InvalidResponse, RateLimited, ThreadkeepError, TransportError
 from ..models import Event
 
 SILENCE_SECONDS = 45.0
@@ -72,4 +72,4 @@ def _event(message: Message, cursor: str | None) -> Event:
 def _is_transient(error: ThreadkeepError) -> bool:
     if isinstance(error, APIError):
         return isinstance(error, RateLimited) or error.status in (502, 503, 504)
-    return isinstance(error, TransportError)
+    return isinstance(error, TransportError) and not isinstance(error, InvalidResponse)

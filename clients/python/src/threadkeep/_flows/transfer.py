@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from .._flow import Emit, Flow, Items, Open, Read
 from .._http.message import Response
+from .._json import decode
 from .._place import Place, QueryValue, ThreadPlace
 from ..errors import TransportError
 from ..models import ThreadInfo
@@ -47,7 +47,7 @@ def export_all(place: Place, owner: str | None = None, *, cursor: str | None = N
 def _end_of(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_END_BYTES:
         return {}
-    value: dict[str, Any] = json.loads(line)
+    value: dict[str, Any] = decode(line)
     return value if "format" not in value and ("cursor" in value or "complete" in value) else {}
 
 

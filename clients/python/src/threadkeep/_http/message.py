@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from .._json import decode
-from ..errors import APIError, TransportError, class_of
+from ..errors import APIError, InvalidResponse, class_of
 
 
 class Request(NamedTuple):
@@ -43,7 +43,7 @@ class Response(NamedTuple):
             return decode(self.body)
         except ValueError:
             # the cause would show a part of the body
-            raise TransportError("The response is not JSON.", sent=True) from None
+            raise InvalidResponse("The response is not JSON.") from None
 
     def error(self) -> APIError:
         """The error that a response other than 2xx reports."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from ..errors import TransportError
 
 MAX_HEAD_BYTES = 65_536
 _MAX_CHUNK_LINE_BYTES = 1_024
+_LENGTH = re.compile("[0-9]{1,18}")
 
 
 class ResponseParser:
@@ -87,7 +90,7 @@ class ResponseParser:
                 raise _not_http()
             self._is_chunked = True
         elif (length := self.headers.get("content-length")) is not None:
-            if not (length.isascii() and length.isdigit()):
+            if not _LENGTH.fullmatch(length):
                 raise _not_http()
             self._left = int(length)
         else:

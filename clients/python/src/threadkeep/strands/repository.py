@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from strands.session import SessionRepository
@@ -10,7 +9,7 @@ from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
 from .._adapter import Connected, Connection, checked_prefix, digest, namespace_name
-from .._json import encode
+from .._json import decode, encode
 from .._place import JSON, new_key
 from ..client import Threadkeep
 from ..errors import VersionMismatch
@@ -98,7 +97,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
         keys = [entry.key for entry in entries.keys(_messages_prefix(agent_id))]
         keys = keys[offset : None if limit is None else offset + limit]
         found = entries.get_many(keys)
-        return [SessionMessage.from_dict(json.loads(found[key].body)) for key in keys if key in found]
+        return [SessionMessage.from_dict(decode(found[key].body)) for key in keys if key in found]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Creates the state of a multi-agent. Raises `SessionException` if it exists, or if its session does not."""
@@ -122,7 +121,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
 
     def _read(self, place: _Place) -> dict[str, Any] | None:
         entry = self._entries(place.session_id).get(place.key)
-        return None if entry is None else json.loads(entry.body)
+        return None if entry is None else decode(entry.body)
 
     def _require(self, place: _Place) -> None:
         if not any(True for _ in self._entries(place.session_id).keys(place.key)):
@@ -139,7 +138,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
             entry = self._entries(place.session_id).get(place.key)
             if entry is None:
                 raise SessionException(f"{place.name} does not exist")
-            record.created_at = json.loads(entry.body)["created_at"]
+            record.created_at = decode(entry.body)["created_at"]
             try:
                 return self._put(place, record.to_dict(), if_match=entry.etag)
             except VersionMismatch:
