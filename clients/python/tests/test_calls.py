@@ -54,7 +54,9 @@ class Fake:
         path = request.target.partition("?")[0]
         self.seen.add(f"{request.method} {path}")
         lists = {name: [] for name in ("threads", "archives", "tasks") if path.endswith((f"/{name}", f"/{name}/get"))}
-        return Response(200, {}, json.dumps(self.ANSWER | lists).encode())
+        is_list = path.endswith("/keys") or "tail=" in request.target or "offset=" in request.target
+        headers = {"content-type": "application/json"}
+        return Response(200, headers, json.dumps([] if is_list else self.ANSWER | lists).encode())
 
     def open(self, request: Request) -> Any:
         self.send(request)

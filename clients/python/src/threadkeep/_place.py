@@ -147,5 +147,5 @@ def add_headers(sent: dict[str, str], headers: Mapping[str, str | None]) -> None
         if value is None:
             continue
         if not (value.isascii() and value.isprintable()):
-            raise ValueError(f"The value for {name} must be visible ASCII.")
+            raise ValueError(f"The value for {name} must be visible ASCII, without a line end or a byte order mark.")
         sent[name] = value

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeVar
+
+from .errors import InvalidResponse
 
 M = TypeVar("M", bound="Model")
 
@@ -16,23 +18,32 @@ class Model:
     @classmethod
     def of(cls: type[M], data: Mapping[str, Any], **more: Any) -> M:
         """The model of an object of the API."""
-        names, times = _shape(cls)
+        names, times, required = _shape(cls)
+        if not isinstance(data, Mapping):
+            raise InvalidResponse("The response has JSON of another kind.")
         values: dict[str, Any] = {name: data[name] for name in names if name in data}
+        for name in required:
+            if name not in values:
+                raise InvalidResponse(f"The response has no `{name}`.")
         for name in times:
             if isinstance(values.get(name), str):
                 values[name] = time_of(values[name])
         return cls(**{**values, **more})
 
 
-_shapes: dict[type, tuple[list[str], list[str]]] = {}
+Shape = tuple[list[str], list[str], list[str]]
+_shapes: dict[type, Shape] = {}
 
 
-def _shape(model: type[Any]) -> tuple[list[str], list[str]]:
-    """The names of all members, and of those that are times."""
+def _shape(model: type[Any]) -> Shape:
+    """The names of all members, of those that are times, and of those that are required."""
     shape = _shapes.get(model)
     if shape is None:
-        names = [member.name for member in fields(model)]
-        shape = _shapes[model] = (names, [name for name in names if name == "at" or name.endswith("_at")])
+        members = fields(model)
+        names = [member.name for member in members]
+        times = [name for name in names if name == "at" or name.endswith("_at")]
+        required = [one.name for one in members if one.default is MISSING and one.default_factory is MISSING]
+        shape = _shapes[model] = (names, times, required)
     return shape
 
 
@@ -65,7 +76,7 @@ class ThreadInfo(Model):
 class Receipt(Model):
     """The result of a write. Members that the write does not have are None."""
 
-    version: int | None = None
+    version: int
     size_bytes: int | None = None
     length: int | None = None
     value: int | None = None

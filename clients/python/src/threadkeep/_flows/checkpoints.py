@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._flow import Flow
 from .._http.message import Response
 from .._json import encode
@@ -44,8 +42,7 @@ def restore(
     response: Response = yield thread.write(
         "POST", f"/checkpoints/{number:d}/restore", if_match=if_match, idempotency_key=idempotency_key
     )
-    data: Any = response.json()
-    return ThreadInfo.of(data, etag=response.headers.get("etag"))
+    return ThreadInfo.of(response.members(), etag=response.headers.get("etag"))
 
 
 def delete(thread: ThreadPlace, number: int, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[None]:

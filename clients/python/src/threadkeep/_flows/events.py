@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from .._flow import Emit, Items, Open, Pause, Read
 from .._place import Place, QueryValue, ThreadPlace
 from .._sse import Message, SseParser
+from .._transport import Stream
 from ..errors import APIError, InvalidResponse, RateLimited, ThreadkeepError, TransportError
 from ..models import Event
 
 SILENCE_SECONDS = 45.0
 """Without even a comment, after which the connection is taken for dead. The server sends one every 15 s."""
 MAX_PAUSE_SECONDS = 30.0
+EVENT_STREAM = "text/event-stream"
 
 
 def of_all(place: Place, types: Sequence[str] | None = None, *, last_event_id: str | None = None) -> Items[Event]:
@@ -42,7 +44,10 @@ def _follow(
     failures = 0
     while True:
         try:
-            yield Open(place.read(path, query, headers={"accept": "text/event-stream", "last-event-id": cursor}))
+            asked = place.read(path, query, headers={"accept": EVENT_STREAM, "last-event-id": cursor})
+            stream: Stream = yield Open(asked)
+            if not stream.headers.get("content-type", "").startswith(EVENT_STREAM):
+                raise InvalidResponse("The response is no stream of events.")
             failures = 0
             parser = SseParser()
             while part := (yield Read(SILENCE_SECONDS)):

@@ -10,7 +10,7 @@ from .._flow import Emit, Flow, Items
 from .._http.message import Request, Response
 from .._json import encode
 from .._place import Place, QueryValue, segment
-from ..errors import NotFound
+from ..errors import InvalidResponse, NotFound
 from ..models import Entry, EntryInfo, EntryPut, NamespaceInfo, PutOutcome, Receipt, time_of
 from .receipts import received, written
 from .state import Tag
@@ -32,11 +32,13 @@ def get(namespace: Place, key: str) -> Flow[Entry | None]:
             raise
         return None
     headers = response.headers
+    if "content-type" not in headers or response.status != 200:
+        raise InvalidResponse("The response is no entry.")
     expires_at = headers.get("x-expires-at")
     return Entry(
         key=key,
         body=response.body,
-        content_type=headers.get("content-type", ""),
+        content_type=headers["content-type"],
         etag=headers.get("etag"),
         expires_at=time_of(expires_at) if expires_at else None,
     )
@@ -123,7 +125,7 @@ def get_many(namespace: Place, keys: Iterable[str]) -> Flow[dict[str, Entry]]:
         responses: list[Response] = yield [_reading(namespace, block) for block in _blocks(left)]
         left = []
         for response in responses:
-            data: Any = response.json()
+            data = response.members()
             found.update((entry["key"], entry_of(entry)) for entry in data["entries"])
             left += data["unread"]
     return found

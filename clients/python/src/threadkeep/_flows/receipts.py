@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from .._flow import Flow
-from .._http.message import Request, Response
+from .._http.message import Members, Request, Response
+from ..errors import InvalidResponse
 from ..models import Receipt
 
+T = TypeVar("T")
 
-def receipt_of(response: Response, data: Any = None) -> Receipt:
+
+def receipt_of(response: Response, data: Mapping[str, Any]) -> Receipt:
     """The receipt in a response."""
     headers = response.headers
-    data = response.json() if data is None else data
     return Receipt.of(data, etag=headers.get("etag"), replayed="idempotency-replayed" in headers)
 
 
 def written(request: Request) -> Flow[Receipt]:
     """Performs a write, and returns its receipt."""
     response: Response = yield request
-    return receipt_of(response)
+    return receipt_of(response, response.members())
 
 
-def received(request: Request) -> Flow[Any]:
-    """Sends a request, and returns the body of its response."""
+def received(request: Request) -> Flow[Members]:
+    """Sends a request, and returns the members of its response."""
     response: Response = yield request
-    return response.json()
+    return response.members()
+
+
+def valued(request: Request, kind: type[T] = object) -> Flow[T]:  # type: ignore[assignment]
+    """Sends a request, and returns the value that its response is, of this kind."""
+    response: Response = yield request
+    return response.json(kind)
 
 
 def done(request: Request) -> Flow[None]:
     """Sends a request whose response has nothing to say."""
     yield request
+
+
+def required(value: T | None, name: str) -> T:
+    """A member that the response must have."""
+    if value is None:
+        raise InvalidResponse(f"The response has no `{name}`.")
+    return value

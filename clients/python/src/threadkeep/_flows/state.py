@@ -13,7 +13,7 @@ from .._place import DOT_SEGMENTS, JSON, QueryValue, ThreadPlace, segment
 from ..errors import NotFound
 from ..models import Receipt
 from ..operations import Operation
-from .receipts import receipt_of, received, written
+from .receipts import receipt_of, required, valued, written
 
 Tag = str | int | None
 MERGE_PATCH = "application/merge-patch+json"
@@ -21,8 +21,7 @@ MERGE_PATCH = "application/merge-patch+json"
 
 def state(thread: ThreadPlace, *keys: str) -> Flow[dict[str, Any]]:
     """The state, or only these keys of it."""
-    found: dict[str, Any] = yield from received(thread.read("/state", {"key": keys} if keys else None))
-    return found
+    return (yield from valued(thread.read("/state", {"key": keys} if keys else None), dict))
 
 
 def get(thread: ThreadPlace, key: str, default: Any = None) -> Flow[Any]:
@@ -30,7 +29,7 @@ def get(thread: ThreadPlace, key: str, default: Any = None) -> Flow[Any]:
     if key in DOT_SEGMENTS:
         return (yield from state(thread, key)).get(key, default)
     try:
-        return (yield from received(thread.read(f"/state/{segment(key)}")))
+        return (yield from valued(thread.read(f"/state/{segment(key)}")))
     except NotFound as error:
         if error.code != "key_not_found":
             raise
@@ -55,18 +54,16 @@ def slice(thread: ThreadPlace, key: str, *, offset: int = 0, limit: int | None =
 
 def _part(thread: ThreadPlace, key: str, query: Mapping[str, int | None]) -> Flow[list[Any]]:
     try:
-        part: list[Any] = yield from received(thread.read(f"/state/{segment(key)}", query))
+        return (yield from valued(thread.read(f"/state/{segment(key)}", query), list))
     except NotFound as error:
         if error.code != "key_not_found":
             raise
         return []
-    return part
 
 
 def keys(thread: ThreadPlace) -> Flow[list[str]]:
     """The keys of the state, sorted."""
-    found: list[str] = yield from received(thread.read("/keys"))
-    return found
+    return (yield from valued(thread.read("/keys"), list))
 
 
 def set(
@@ -111,8 +108,7 @@ def increment(
         receipt = yield from written(
             _write(thread, "POST", f"/state/{segment(key)}/increment", encode({"by": by}), if_match, idempotency_key)
         )
-    assert receipt.value is not None
-    return receipt.value
+    return required(receipt.value, "value")
 
 
 def delete(thread: ThreadPlace, key: str, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[bool]:
@@ -123,7 +119,7 @@ def delete(thread: ThreadPlace, key: str, *, if_match: Tag = None, idempotency_k
         receipt = yield from written(
             _write(thread, "DELETE", f"/state/{segment(key)}", None, if_match, idempotency_key)
         )
-    return bool(receipt.deleted)
+    return required(receipt.deleted, "deleted")
 
 
 def merge(
@@ -200,5 +196,5 @@ def _only(thread: ThreadPlace, operation: Operation, if_match: Tag, idempotency_
     response: Response = yield _write(
         thread, "PATCH", "/state", encode({"operations": [operation]}), if_match, idempotency_key
     )
-    data: Any = response.json()
+    data = response.members()
     return receipt_of(response, {**data, **data["results"][0]})

@@ -6,10 +6,9 @@ from typing import Any
 
 from .._flow import Flow
 from .._place import Place
-from .receipts import received
+from .receipts import valued
 
 
 def stats(place: Place) -> Flow[dict[str, Any]]:
     """The busiest and largest threads, the routes and the store of the replica that answers, in the last minute."""
-    found: dict[str, Any] = yield from received(place.read("/v1/stats"))
-    return found
+    return (yield from valued(place.read("/v1/stats"), dict))

@@ -10,7 +10,7 @@ from .._http.message import Response
 from .._json import encode
 from .._place import Place, QueryValue, ThreadPlace, segment, without_signature
 from ..models import ThreadInfo
-from .receipts import done, received
+from .receipts import done, received, required
 from .state import Tag
 
 
@@ -31,8 +31,7 @@ def create(
     info = _info(response)
     if place.has_api_key:
         return by_id(place, info.id, info.signed_id)
-    assert info.signed_id
-    return by_signature(place, info.signed_id)
+    return by_signature(place, required(info.signed_id, "signed_id"))
 
 
 def by_id(place: Place, id: str, signed_id: str | None = None, ttl_seconds: int | None = None) -> ThreadPlace:
@@ -59,8 +58,7 @@ def moved(thread: ThreadPlace, info: ThreadInfo) -> ThreadPlace:
     caller = Place("", headers, has_login=thread.has_login)
     if thread.has_api_key:
         return by_id(caller, info.id, info.signed_id)
-    assert info.signed_id
-    return by_signature(caller, info.signed_id)
+    return by_signature(caller, required(info.signed_id, "signed_id"))
 
 
 def listed(
@@ -161,5 +159,4 @@ def rotate(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | 
 
 
 def _info(response: Response) -> ThreadInfo:
-    data: Any = response.json()
-    return ThreadInfo.of(data, etag=response.headers.get("etag"))
+    return ThreadInfo.of(response.members(), etag=response.headers.get("etag"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import Any
 
 from .._flow import Emit, Flow, Items, Open, Read
 from .._http.message import Response
-from .._json import decode
 from .._place import Place, QueryValue, ThreadPlace
-from ..errors import TransportError
+from ..errors import InvalidResponse
 from ..models import ThreadInfo
 from .receipts import received
 
@@ -21,6 +21,7 @@ MAX_END_BYTES = 1_000
 def export(thread: ThreadPlace) -> Flow[str]:
     """Everything in the thread, with values byte for byte as they were sent."""
     response: Response = yield thread.read("/export")
+    response.members()  # it is whole
     return response.body.decode()
 
 
@@ -40,14 +41,14 @@ def export_all(place: Place, owner: str | None = None, *, cursor: str | None = N
         if end.get("complete"):
             return
         if not end.get("cursor"):
-            raise TransportError("The export ended before its last line.", sent=True)
+            raise InvalidResponse("The export ended before its last line.")
         query["cursor"] = end["cursor"]
 
 
 def _end_of(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_END_BYTES:
         return {}
-    value: dict[str, Any] = decode(line)
+    value = Response(200, {}, line).members()
     return value if "format" not in value and ("cursor" in value or "complete" in value) else {}
 
 
@@ -62,8 +63,18 @@ def import_document(
     request = place.write(
         "POST",
         "/v1/threads/import",
-        document.encode() if isinstance(document, str) else document,
+        _utf8(document),
         query={"if_exists": if_exists},
         idempotency_key=idempotency_key,
     )
     return ThreadInfo.of((yield from received(request)))
+
+
+def _utf8(document: str | bytes) -> bytes:
+    """A document as the server reads it. Raises `ValueError` for other encodings, in which Windows writes files."""
+    data = document.encode() if isinstance(document, str) else document
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data[:4]:
+        raise ValueError("The document is in UTF-16 or UTF-32. It must be in UTF-8.")
+    if data.startswith(codecs.BOM_UTF8):
+        raise ValueError("The document begins with a byte order mark. It must be in UTF-8 without one.")
+    return data

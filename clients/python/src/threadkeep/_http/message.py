@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from .._json import decode
 from ..errors import APIError, InvalidResponse, class_of
+
+T = TypeVar("T")
+
+
+class Members(dict[str, Any]):
+    """The members of a response, which lacks none that the API promises."""
+
+    def __missing__(self, name: str) -> Any:
+        raise InvalidResponse(f"The response has no `{name}`.")
 
 
 class Request(NamedTuple):
@@ -37,13 +46,20 @@ class Response(NamedTuple):
     def __repr__(self) -> str:
         return f"Response({self.status})"  # headers and body may have secrets, too
 
-    def json(self) -> object:
-        """The body as JSON."""
+    def json(self, kind: type[T] = object) -> T:  # type: ignore[assignment]
+        """The body as JSON, of this kind."""
         try:
-            return decode(self.body)
+            value = decode(self.body)
         except ValueError:
             # the cause would show a part of the body
             raise InvalidResponse("The response is not JSON.") from None
+        if not isinstance(value, kind):
+            raise InvalidResponse("The response has JSON of another kind.")
+        return value
+
+    def members(self) -> Members:
+        """The members of the body."""
+        return Members(self.json(dict))
 
     def error(self) -> APIError:
         """The error that a response other than 2xx reports."""
