@@ -70,19 +70,17 @@ impl Events {
 
     /// The next event; none at the end.
     async fn next(&mut self) -> Option<Value> {
-        loop {
-            let block = self.block().await?;
-            let field = |name: &str| {
-                let line = block.lines().find_map(|line| line.strip_prefix(name));
-                line.unwrap_or_else(|| panic!("{block}"))
-            };
-            let event: Value = serde_json::from_str(field("data: ")).unwrap();
-            assert_eq!(event["type"], field("event: "));
-            assert_eq!(event["sequence_number"], self.next);
-            assert_eq!(field("id: "), self.next.to_string());
-            self.next += 1;
-            return Some(event);
-        }
+        let block = self.block().await?;
+        let field = |name: &str| {
+            let line = block.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_else(|| panic!("{block}"))
+        };
+        let event: Value = serde_json::from_str(field("data: ")).unwrap();
+        assert_eq!(event["type"], field("event: "));
+        assert_eq!(event["sequence_number"], self.next);
+        assert_eq!(field("id: "), self.next.to_string());
+        self.next += 1;
+        Some(event)
     }
 
     /// Reads up to the first event of that type.
