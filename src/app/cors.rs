@@ -14,7 +14,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
     let header = HeaderName::from_static;
     let cors = Cors::default()
         .allowed_methods(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
-        // pages send headers of their own too, such as those of tracing, and the origin decides what they may do
+        // tracing libraries add headers; access depends on the origin
         .allow_any_header()
         .expose_headers([
             ETAG,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Export, ExportPlace, ExportPlaceError, ImageService, ServiceError};
-use crate::domain::{Access, Json, Life, Owner, Refusal, Thread, ThreadId, member};
+use crate::domain::{Access, Json, Life, Owner, Thread, ThreadId, member};
 use crate::store::{Archives, Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
 
 /// The lists of a store.
@@ -42,30 +42,27 @@ impl OwnerService {
         Ok(())
     }
 
-    /// Checks whether a caller may see the events of a life of a thread, which may have had another owner than the id has
-    /// now. If the life has no final state, because it was erased or has moved to another id, only [`Access::All`] sees it.
-    /// The check does not extend the thread's life.
+    /// Returns whether a caller may see the events of a life of a thread, which may have had another owner than the id has
+    /// now. None if nothing says whose the life was: it has just expired, was erased, or has moved to another id. The
+    /// question does not extend the thread's life.
     ///
     /// # Errors
-    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
-    pub async fn check_life(
+    /// [`ServiceError::Store`].
+    pub async fn sees_life(
         &self,
         id: &ThreadId,
         life: Life,
         access: Access,
-    ) -> Result<(), ServiceError> {
-        if access == Access::All {
-            return Ok(());
-        }
-        if let Some(thread) = self.owners.peek_thread(id).await?
-            && thread.stamp.life == life
-        {
-            access.check(thread.owner.as_ref().map(Owner::tag))?;
-            return Ok(());
-        }
-        let archive = self.archives.get_final(id, life).await?;
-        access.check(archive.ok_or(Refusal::NotTheOwner)?.owner)?;
-        Ok(())
+    ) -> Result<Option<bool>, ServiceError> {
+        let living = self.owners.peek_thread(id).await?;
+        let owner = match living.filter(|thread| thread.stamp.life == life) {
+            Some(thread) => thread.owner.as_ref().map(Owner::tag),
+            None => match self.archives.get_final(id, life).await? {
+                Some(archive) => archive.owner,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(access.check(owner).is_ok()))
     }
 
     /// A thread without its state, for a caller that may read it. This is no use of the thread.

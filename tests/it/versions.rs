@@ -112,7 +112,6 @@ fn version_of(info: &BTreeMap<String, String>) -> String {
     format!("{family} {major_and_minor}")
 }
 
-/// Measures the memory of a thread with `messages` messages of 100 bytes, or with only a number as its state.
 fn number(text: &str) -> Option<u64> {
     text.replace(',', "").parse().ok()
 }
@@ -121,7 +120,8 @@ fn is_close(stated: u64, found: u64) -> bool {
     stated.abs_diff(found) * 100 <= found * TOLERANCE_PERCENT
 }
 
-/// Measures until the result is close to the stated one, as Redis frees some memory when it has the time.
+/// Measures the memory of a thread with `messages` messages of 100 bytes, or with only a number as its state.
+/// Repeats that until the result is close to the stated one, as Redis frees some memory later.
 async fn bytes_per_thread(redis: &Arc<RedisServer>, messages: usize, stated: &str) -> u64 {
     let stated = number(stated).unwrap();
     let mut bytes = 0;

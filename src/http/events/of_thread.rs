@@ -28,7 +28,7 @@ struct ThreadFeed {
     stream: ThreadStream,
     /// The item that was taken from the stream and is not sent yet.
     taken: Option<ThreadItem>,
-    /// Whether the client knows that it does not get the events that were just taken.
+    /// Whether a `reset` has covered the hidden events before this item.
     is_told: bool,
     with_values: bool,
     _session: Option<Session>,
@@ -117,8 +117,8 @@ impl ThreadFeed {
         seal(&self.api, &self.id, cursor)
     }
 
-    /// Tells the client that it does not get an event, unless it knows that. A move ends the stream, so the client has to go
-    /// on behind it.
+    /// The `reset` instead of a hidden event, unless one has covered the event before. A move ends the stream, so the client
+    /// has to resume after it.
     async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
         let ThreadItem::Event { event, cursor } = item else {
             return Ok(None);
@@ -164,6 +164,9 @@ impl Source for ThreadFeed {
     }
 
     fn cursor(&self) -> Option<String> {
+        if self.taken.is_some() {
+            return None;
+        }
         self.stream.cursor().map(|cursor| self.seal(&cursor))
     }
 

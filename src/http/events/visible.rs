@@ -11,7 +11,7 @@ use crate::store::StoreError;
 /// The decision about an item of a stream.
 pub(super) enum Verdict {
     Shown,
-    /// It is of a life that the caller may not see, and the next one may not be.
+    /// The item is of a life that the caller may not see. Later items may be visible.
     Hidden,
     /// The thread has another owner.
     Over,
@@ -22,7 +22,7 @@ pub(super) struct Viewer {
     api: web::Data<Api>,
     id: ThreadId,
     access: Access,
-    /// The last life that was looked at, and whether the caller may see it.
+    /// The last life whose owner was found, and whether the caller may see it.
     life: Option<(Life, bool)>,
 }
 
@@ -81,20 +81,31 @@ impl Viewer {
     }
 
     async fn sees_life_of(&mut self, event: &Event) -> Result<bool, StoreError> {
-        match self.life {
-            // a request about a thread that does not exist
-            _ if event.life == Life::default() => Ok(true),
-            Some((life, sees)) if life == event.life => Ok(sees),
-            _ => {
-                let sees = self.sees(&self.id, event.life).await?;
-                self.life = Some((event.life, sees));
-                Ok(sees)
-            }
+        // a request about a thread that does not exist has no life
+        if event.life == Life::default() {
+            return Ok(true);
         }
+        let id = self.id;
+        self.sees(&id, event.life).await
     }
 
-    async fn sees(&self, id: &ThreadId, life: Life) -> Result<bool, StoreError> {
-        allowed(self.api.owners.check_life(id, life, self.access).await)
+    async fn sees(&mut self, id: &ThreadId, life: Life) -> Result<bool, StoreError> {
+        if let Some((known, sees)) = self.life
+            && known == life
+        {
+            return Ok(sees);
+        }
+        let owners = &self.api.owners;
+        let sees = match owners.sees_life(id, life, self.access).await {
+            Ok(sees) => sees,
+            Err(ServiceError::Store(error)) => return Err(error),
+            Err(_) => None,
+        };
+        // a life that has just expired gets its final state later
+        if let Some(sees) = sees {
+            self.life = Some((life, sees));
+        }
+        Ok(sees.unwrap_or(false))
     }
 }
 

@@ -103,7 +103,7 @@ fn check_eviction(info: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Checks that no server has been set to evict threads since. One that does not answer is not checked.
+/// Checks that no server has been set to evict threads since the start. If one does not answer, none is checked.
 ///
 /// # Errors
 /// [`StoreError::Unavailable`] with the fault.

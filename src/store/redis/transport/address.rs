@@ -279,7 +279,7 @@ fn connection(url: &str) -> Result<ConnectionInfo, RedisUrlError> {
 }
 
 /// Asks an idle connection for a sign of life before a NAT or a load balancer forgets it, which happens without notice: after 4
-/// minutes in Azure, after 350 s in AWS. A connection without an answer is over 90 s after its last use.
+/// minutes in Azure, after 350 s in AWS. A connection without an answer is closed 90 s after its last use.
 fn keepalive() -> TcpKeepalive {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
     let keepalive = keepalive.with_interval(Duration::from_secs(10));

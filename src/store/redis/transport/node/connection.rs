@@ -22,7 +22,7 @@ use crate::store::redis::transport::wire::{Multiplexer, values};
 /// How long the failure of an attempt to connect answers calls before the next attempt: a server that is
 /// away, or takes no writes, gets no storm of connections.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// How long nothing may pass a connection that is used again.
+/// Longest idle time of a connection before it is replaced.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// A multiplexed connection, and whether it is still to be used.
@@ -74,7 +74,7 @@ impl Connection {
     }
 
     /// Whether calls still go over it. The failure of an attempt answers all calls that come shortly after
-    /// it. A connection that was idle for long may have lost its other end, which the next call should not find out.
+    /// it. A connection that was idle for long is replaced, because its other end may be gone.
     pub(super) fn is_usable(&self) -> bool {
         let is_usable = match self.connection.peek() {
             None => true,
