@@ -19,7 +19,7 @@ bun=$npm/node_modules/bun/bin/bun.exe
 
 only=${1:-}
 start_redis
-[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 
 # drive VERSION PROGRAM: has that program run the app, next to the runtime that it imports. In the background, since
 # most of it waits for others. Sets $driver.

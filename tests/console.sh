@@ -26,7 +26,7 @@ esac
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
 
-[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 THREADKEEP_BIN=$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")
 work=$PWD/target/console
 SCREENSHOTS=$work/screenshots

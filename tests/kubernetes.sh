@@ -18,6 +18,6 @@ for release in 1.31 1.37; do
         deploy/kubernetes/deployment.yaml deploy/kubernetes/service.yaml \
         deploy/kubernetes/disruption-budget.yaml deploy/kubernetes/autoscaler.yaml
 done
-[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 start_redis
 "$venv/bin/python" tests/kubernetes.py "$program" "$dir"

@@ -8,7 +8,7 @@
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
 
-[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 THREADKEEP_BIN=$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")
 REPOSITORY=$PWD
 export THREADKEEP_BIN REPOSITORY

@@ -82,7 +82,7 @@ start_server() {
         exit 2
         ;;
     esac
-    [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
+    [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
     run_server server "$@"
     server=$pid
     # shellcheck disable=SC2034 # for the script that reads this in

@@ -69,6 +69,7 @@ CLUSTER = [
     suite("The load test, while replicas end and are started again", "cluster-load.sh"),
     suite("Replicas behind the balancer", "balancer.sh"),
     suite("Kubernetes manifests", "kubernetes.sh"),
+    suite("A backup, and its restoration", "backup.sh"),
 ]
 
 CLIENTS = [

@@ -4,6 +4,7 @@
 #
 #   tests/typescript.sh [redis]   over a redis-server
 #   tests/typescript.sh memory    over the embedded store
+#   tests/typescript.sh redis NAME...   only these tests, such as react
 #   tests/typescript.sh long      over both, with React 18, all client tests on Node 22 and 24, and 200 simultaneous first
 #                                 visits instead of 20
 #
@@ -12,12 +13,12 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-store=${1:-redis} is_long=
+store=${1:-redis} is_long='' is_part=''
 case $store in
 memory | redis) ;;
 long) store=redis is_long=1 ;;
 *)
-    echo 'usage: tests/typescript.sh [memory | redis | long]' >&2
+    echo 'usage: tests/typescript.sh [memory | redis | long] [NAME...]' >&2
     exit 2
     ;;
 esac
@@ -25,7 +26,7 @@ esac
 # shellcheck source=tests/packages.sh
 . tests/packages.sh
 
-[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet
+[ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 THREADKEEP_BIN=$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")
 PACKAGE=$PWD/clients/typescript
 REPOSITORY=$PWD
@@ -36,7 +37,11 @@ work=$PWD/target/typescript
 
 # tests to run on each store, and tests for which one store is enough; the longest first
 on_each_store="react threads first-visit faults events kv-and-scopes admin"
-once="web-chat visits browsers contract package runtimes ssr samples stream-parsing"
+once="web-chat visits browsers contract package runtimes ssr samples stream-parsing proxied-tags credentials"
+if [ $# -gt 1 ]; then
+    shift
+    on_each_store=$* once='' is_part=1
+fi
 
 # install_package DIRECTORY MODULES: the packed package and the tests. React is of MODULES.
 install_package() {
@@ -86,7 +91,8 @@ wait "$types" || {
     cat "$work/types.log" >&2
     exit 1
 }
-"$PACKAGE/node_modules/.bin/tsc" -p examples/web-chat
+# its packages are those that the test web-chat installs
+[ -n "$is_part" ] || "$PACKAGE/node_modules/.bin/tsc" -p examples/web-chat
 
 if [ -n "$is_long" ]; then
     # shellcheck disable=SC2086 # names

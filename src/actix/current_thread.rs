@@ -149,7 +149,7 @@ impl CurrentThread {
         let _queue = self.queue.lock().await;
         let caller = self.pending().caller().clone();
         let options = self.options();
-        let next = match caller.source.successor() {
+        let next = match caller.source.successor(caller.id) {
             Some(fresh) => {
                 self.service().destroy(&caller.id, options).await?;
                 fresh
@@ -177,7 +177,8 @@ impl CurrentThread {
         let options = self.options();
         let rotated = self.service().rotate(&caller.id, options).await?;
         *id = rotated.id;
-        self.pending().rename(Caller::of(rotated.id, caller.source));
+        let next = Caller::of(rotated.id, caller.source).replacing(caller.id);
+        self.pending().rename(next);
         Ok(rotated.id)
     }
 

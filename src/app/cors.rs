@@ -4,6 +4,7 @@ use actix_cors::Cors;
 use actix_web::http::header::{ETAG, HeaderName, RETRY_AFTER};
 
 use crate::config::CorsOrigins;
+use crate::web::THREAD_VERSION;
 
 /// How long a browser may keep the answer to a preflight. No browser keeps it for more than two
 /// hours.
@@ -23,6 +24,7 @@ pub(super) fn middleware(origins: &CorsOrigins) -> Cors {
             header("x-expires-at"),
             header("x-session-id"),
             header("x-thread-id"),
+            THREAD_VERSION,
             header("x-total-count"),
         ])
         .max_age(MAX_AGE_SECONDS)
@@ -82,6 +84,7 @@ mod tests {
             "x-thread-id",
             "x-session-id",
             "etag",
+            "x-thread-version",
             "x-total-count",
             "idempotency-replayed",
         ] {

@@ -58,6 +58,10 @@ pub(super) enum CliError {
     NoExport,
     #[error("the server ended its answer early")]
     CutOff,
+    #[error(
+        "{0} threads are not in the export, since the store cannot read them: see its lines with `error`"
+    )]
+    Unexported(u64),
     #[error("line {number} was not imported")]
     InLine {
         number: u64,
@@ -89,6 +93,7 @@ impl CliError {
             | Self::File(_)
             | Self::NoExport
             | Self::CutOff
+            | Self::Unexported(_)
             | Self::InLine { .. } => ExitCode::from(1),
             Self::Usage(_)
             | Self::Environment(_)

@@ -64,8 +64,8 @@ pub use threads::image::{Fork, IfExists, Image, Import, Included, Origin};
 pub use threads::key::{Key, KeyError};
 pub use threads::named_secrets::NamedSecretError;
 pub(crate) use threads::named_secrets::{NamedSecret, SECRET_BYTES, is_name, named_secrets};
-pub(crate) use threads::operation::appends;
 pub use threads::operation::{Answer, Mismatch, Operation};
+pub(crate) use threads::operation::{appends, check_depth};
 pub use threads::owner::{Access, Owner, OwnerChange, OwnerError, OwnerTag};
 pub use threads::reserved_keys::{ReservedKeys, ReservedKeysError};
 pub use threads::signature::{KeyPrint, KeyRing, KeyRingError, SignedId, SigningKey, TAG_BYTES};
@@ -75,7 +75,7 @@ pub(crate) use threads::thread_id::short_hash;
 pub use threads::thread_id::{ThreadId, ThreadIdError};
 pub use threads::turn::{TakeTurn, TurnGranted, TurnHeld, TurnToken, TurnTokenError};
 pub use threads::write::{
-    Conditions, Expected, Guard, MetadataChange, Precondition, Tombstone, Write, Written,
+    Conditions, Expected, Guard, MetadataChange, Precondition, Tag, Tags, Tombstone, Write, Written,
 };
 pub use three_way::{Sent, Snapshot, ThreeWay};
 pub use trace_parent::{TraceParent, TraceParentError};

@@ -1,5 +1,6 @@
 //! Why a write changed nothing.
 
+use super::json::text::MAX_DEPTH;
 use super::rate::RateLimited;
 use super::threads::thread::Stamp;
 
@@ -21,6 +22,12 @@ pub enum Refusal {
     /// An increment met, or would make, an integer past 64 bits signed.
     #[error("the sum does not fit in 64 bits")]
     IntegerOverflow {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// A push would nest a value deeper than JSON may be.
+    #[error("the value would be nested deeper than {MAX_DEPTH} levels")]
+    TooDeep {
         /// Index of the operation.
         operation: usize,
     },
@@ -186,6 +193,7 @@ impl Refusal {
             Self::NotAnArray { operation }
             | Self::NotAnInteger { operation }
             | Self::IntegerOverflow { operation }
+            | Self::TooDeep { operation }
             | Self::AppendReusesId { operation } => Some(operation),
             _ => None,
         }

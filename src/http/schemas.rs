@@ -111,9 +111,17 @@ pub(super) struct KeyParam {
 #[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Header)]
 pub(super) struct WriteHeaders {
-    /// Write only if the thread has this tag or version (`"3"`); `"0"`: only if it does not exist, `*`: only if it does.
-    #[param(rename = "If-Match", pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#)]
+    /// Write only if the thread has one of up to 8 tags or versions (`"3"`); `"0"`: only if it does not exist, `*`: only if it does.
+    /// Weak tags never match.
+    #[param(
+        rename = "If-Match",
+        pattern = r#"^(\*|(W/)?"[0-9]+(-[0-9a-f]{16})?"( *, *(W/)?"[0-9]+(-[0-9a-f]{16})?"){0,7})$"#
+    )]
     if_match: Option<String>,
+    /// Write only if the thread is still in this life, the part of its tag after the hyphen: a tab does not write into the conversation
+    /// that another tab has begun.
+    #[param(rename = "x-thread-life", pattern = "^[0-9a-f]{16}$")]
+    x_thread_life: Option<String>,
     /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,

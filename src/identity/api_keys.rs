@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use actix_web::http::header::HeaderMap;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::bearer::bearer;
 use super::rights::Rights;
 
 /// The name and the rights of an API key. Clones share them.
@@ -79,14 +80,4 @@ impl ApiKeys {
             .find(|known| bool::from(known.digest.ct_eq(&digest)));
         known.map(|known| &known.key)
     }
-}
-
-/// The credential in `Authorization: Bearer <credential>`.
-#[must_use]
-pub fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, credential) = value.split_once(' ')?;
-    let credential = credential.trim();
-    let is_bearer = scheme.eq_ignore_ascii_case("bearer") && !credential.is_empty();
-    is_bearer.then_some(credential)
 }

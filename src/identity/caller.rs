@@ -22,6 +22,8 @@ pub struct Caller {
     /// Whether a page of another origin writes without any cookie: on its first visit, or each time if the browser
     /// withholds the cookie.
     pub foreign_without_cookie: bool,
+    /// The id that this one replaces in the browser.
+    pub(super) replaced: Option<ThreadId>,
     /// The signed id in the form of the header, when it came just as it would be sent.
     pub(super) signed: Option<HeaderValue>,
 }
@@ -42,11 +44,12 @@ pub enum Source {
 }
 
 impl Source {
-    /// The caller's thread after this one has ended; none if a provider will name the same thread again, which then
+    /// The caller's thread after that one has ended; none if a provider will name the same thread again, which then
     /// has to begin a new life at once.
     #[must_use]
-    pub fn successor(self) -> Option<Caller> {
-        (self != Self::Provider).then(|| Caller::of(ThreadId::random(), Self::Minted))
+    pub fn successor(self, of: ThreadId) -> Option<Caller> {
+        let fresh = || Caller::of(ThreadId::random(), Self::Minted).replacing(of);
+        (self != Self::Provider).then(fresh)
     }
 
     /// The name in metrics.
@@ -73,7 +76,17 @@ impl Caller {
             ignored_cookie: false,
             unverified_cookie: false,
             foreign_without_cookie: false,
+            replaced: None,
             signed: None,
+        }
+    }
+
+    /// The same in the place of that id.
+    #[must_use]
+    pub fn replacing(self, id: ThreadId) -> Self {
+        Self {
+            replaced: Some(id),
+            ..self
         }
     }
 

@@ -7,6 +7,7 @@ use memchr::{memchr, memchr3, memchr3_iter};
 use percent_encoding::percent_decode;
 
 use super::caller::{Caller, Source};
+use super::replacement::ReplacementCookie;
 use crate::domain::{KeyRing, ThreadId};
 
 /// The longest lifetime that browsers accept, 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).
@@ -118,7 +119,7 @@ impl CookieSettings {
     }
 
     /// The attributes after the value.
-    fn attributes(&self, is_https: bool) -> String {
+    pub(super) fn attributes(&self, is_https: bool) -> String {
         let same_site = match self.same_site {
             SameSite::Strict => "Strict",
             SameSite::Lax => "Lax",
@@ -144,6 +145,7 @@ impl CookieSettings {
 #[derive(Debug)]
 pub(super) struct Cookie {
     pub(super) settings: CookieSettings,
+    pub(super) replacement: ReplacementCookie,
     http_attributes: String,
     https_attributes: String,
 }
@@ -153,6 +155,7 @@ impl Cookie {
         Self {
             http_attributes: settings.attributes(false),
             https_attributes: settings.attributes(true),
+            replacement: ReplacementCookie::new(&settings),
             settings,
         }
     }
@@ -161,19 +164,10 @@ impl Cookie {
     /// several, set for different paths or domains.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
         let (mut ignored_cookie, mut unverified_cookie) = (false, false);
-        // bytes: a cookie of another application that is not text must not hide ours
-        let pairs = headers.get_all(COOKIE);
-        for pair in pairs.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')) {
-            let pair = pair.trim_ascii();
-            let Some(equals) = memchr(b'=', pair) else {
-                continue;
-            };
-            if &pair[..equals] != self.settings.name.as_bytes() {
-                continue;
-            }
-            match verify(&pair[equals + 1..], ring) {
-                Ok(caller) => return caller,
-                Err(Unverified { is_signed }) => {
+        for value in named(&self.settings.name, headers) {
+            match verify(value, ring) {
+                Ok(caller) => return self.replacing(caller, headers, ring),
+                Err(Fault { is_signed }) => {
                     ignored_cookie = true;
                     unverified_cookie |= is_signed;
                 }
@@ -186,55 +180,82 @@ impl Cookie {
         }
     }
 
+    /// The caller of an id, or of its replacement, which the response then sets.
+    fn replacing(&self, caller: Caller, headers: &HeaderMap, ring: &KeyRing) -> Caller {
+        let found = self.replacement.find(headers, ring);
+        match found.filter(|found| found.replaces(&caller.id)) {
+            Some(found) => Caller {
+                signed: None,
+                ..found.caller
+            },
+            None => caller,
+        }
+    }
+
     /// The cookie for a signed id that is given in the form of the header.
     pub(super) fn set(&self, signed: &HeaderValue, is_https: bool) -> HeaderValue {
-        let signed = signed.as_bytes();
-        let id_bytes = memchr(b';', signed).unwrap_or(signed.len());
-        let (id, signature) = signed.split_at(id_bytes);
-        let mut signature = signature.get(1..).unwrap_or_default();
         let attributes = match is_https {
             true => &self.https_attributes,
             false => &self.http_attributes,
         };
         let name = &self.settings.name;
-        let around = name.len() + attributes.len() + 2;
-        let escapes = memchr3_iter(b'+', b'/', b'=', signature).count();
+        let escapes = memchr3_iter(b'+', b'/', b'=', signed.as_bytes()).count();
         // to the byte: else the whole would be moved once more
-        let mut text = Vec::with_capacity(around + id.len() + signature.len() + 2 * escapes);
+        let around = name.len() + 1 + attributes.len();
+        let mut text = Vec::with_capacity(around + signed.len() + 2 * escapes);
         text.extend_from_slice(name.as_bytes());
         text.push(b'=');
-        text.extend_from_slice(id);
-        text.push(b'.');
-        // base64 as `encodeURIComponent` writes it
-        while let Some(at) = memchr3(b'+', b'/', b'=', signature) {
-            text.extend_from_slice(&signature[..at]);
-            text.extend_from_slice(match signature[at] {
-                b'+' => b"%2B",
-                b'/' => b"%2F",
-                _ => b"%3D",
-            });
-            signature = &signature[at + 1..];
-        }
-        text.extend_from_slice(signature);
+        write_value(&mut text, signed.as_bytes());
         text.extend_from_slice(attributes.as_bytes());
         HeaderValue::try_from(text).expect("name and domain were checked, the rest is ASCII")
     }
 }
 
+/// The values of the cookies of a name. They are bytes: a cookie of another application that is not text must not hide ours.
+pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
+    let lines = headers.get_all(COOKIE).map(HeaderValue::as_bytes);
+    let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
+    pairs.filter_map(move |pair| {
+        let pair = pair.trim_ascii();
+        let equals = memchr(b'=', pair)?;
+        (pair[..equals] == *name.as_bytes()).then(|| &pair[equals + 1..])
+    })
+}
+
+/// Writes a signed id, given in the form of the header, with base64 as `encodeURIComponent` writes it.
+pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
+    let id_bytes = memchr(b';', signed).unwrap_or(signed.len());
+    let (id, signature) = signed.split_at(id_bytes);
+    let mut signature = signature.get(1..).unwrap_or_default();
+    text.extend_from_slice(id);
+    text.push(b'.');
+    while let Some(at) = memchr3(b'+', b'/', b'=', signature) {
+        text.extend_from_slice(&signature[..at]);
+        text.extend_from_slice(match signature[at] {
+            b'+' => b"%2B",
+            b'/' => b"%2F",
+            _ => b"%3D",
+        });
+        signature = &signature[at + 1..];
+    }
+    text.extend_from_slice(signature);
+}
+
 /// A cookie that names no thread.
-struct Unverified {
+pub(super) struct Fault {
     /// Whether it has the form of a signed id, so that a key may be missing here.
     is_signed: bool,
 }
 
-fn verify(value: &[u8], ring: &KeyRing) -> Result<Caller, Unverified> {
+/// The caller that a value of a cookie names.
+pub(super) fn verify(value: &[u8], ring: &KeyRing) -> Result<Caller, Fault> {
     let decoded = percent_decode(value).decode_utf8();
     let parts = decoded
         .as_deref()
         .ok()
         .and_then(|text| text.split_once('.'));
-    let (id, signature) = parts.ok_or(Unverified { is_signed: false })?;
-    let signed = ring.verify(id, signature).ok_or_else(|| Unverified {
+    let (id, signature) = parts.ok_or(Fault { is_signed: false })?;
+    let signed = ring.verify(id, signature).ok_or_else(|| Fault {
         is_signed: KeyRing::is_well_formed(id, signature),
     })?;
     let header = signed.is_current.then(|| format!("{id};{signature}"));

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use actix_web::HttpRequest;
-use actix_web::http::header::AUTHORIZATION;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use futures_util::future::BoxFuture;
 use jsonwebtoken::DecodingKey;
 
+use super::bearer::bearer;
 use super::jwks::Jwks;
 use super::provider::{ProviderError, ThreadIdProvider};
 use super::proxies::TrustedProxies;
@@ -111,7 +111,7 @@ impl TokenKeys {
     pub(super) fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
         match self {
             Self::One(_) => None,
-            Self::Set(set) => set.prepare(bearer(request)?),
+            Self::Set(set) => set.prepare(bearer(request.headers())?),
         }
     }
 
@@ -168,17 +168,10 @@ impl ThreadIdProvider for JwtSubject {
         request: &HttpRequest,
         _: &TrustedProxies,
     ) -> Result<ThreadId, ProviderError> {
-        let token = bearer(request).ok_or(ProviderError::Missing)?;
+        let token = bearer(request.headers()).ok_or(ProviderError::Missing)?;
         let subject = self.keys.subject(token)?;
         Ok(self.ring.derive("sub", &[subject.as_bytes()]))
     }
-}
-
-/// The token of `Authorization: Bearer`.
-pub(super) fn bearer(request: &HttpRequest) -> Option<&str> {
-    let value = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 impl fmt::Debug for JwtSubject {
@@ -189,6 +182,7 @@ impl fmt::Debug for JwtSubject {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::header::AUTHORIZATION;
     use actix_web::test::TestRequest;
     use jsonwebtoken::{EncodingKey, Header, encode, get_current_timestamp};
     use serde_json::json;

@@ -1,6 +1,7 @@
 //! The caller: the signed thread id of a request, and the headers that return it.
 
 mod api_keys;
+mod bearer;
 mod caller;
 mod client_network;
 mod cookie;
@@ -14,6 +15,7 @@ mod origins;
 mod owners;
 mod provider;
 mod proxies;
+mod replacement;
 mod rights;
 mod scope_grant;
 mod trusted_header;
@@ -21,17 +23,22 @@ mod trusted_header;
 mod verifier;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
-use actix_web::http::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use actix_web::http::header::{
+    COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE,
+};
 use futures_util::future::BoxFuture;
 
-use crate::domain::KeyRing;
+use crate::domain::{Excerpt, KeyRing};
 
 pub use crate::domain::{KeyRingError, ThreadId, ThreadIdError};
 #[doc(hidden)]
-pub use api_keys::{ApiKey, ApiKeys, bearer};
+pub use api_keys::{ApiKey, ApiKeys};
+#[doc(hidden)]
+pub use bearer::bearer;
 #[doc(hidden)]
 pub use caller::{Caller, Source};
 use cookie::Cookie;
@@ -70,6 +77,8 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
+    /// Whether a refusal of a page of another host, and of one whose `Host` a proxy has changed, was logged.
+    logged: Arc<[AtomicBool; 2]>,
 }
 
 /// A request whose thread cannot be determined. No part of the answer reveals the cause.
@@ -107,6 +116,7 @@ impl Identity {
             origins: Arc::default(),
             provider: None,
             owners: None,
+            logged: Arc::default(),
         }
     }
 
@@ -201,7 +211,8 @@ impl Identity {
             && !request.headers().contains_key(COOKIE)
             && self.origins.is_foreign(request, &self.proxies);
         if caller.source == Source::Cookie {
-            self.check_origin(request)?;
+            self.check_origin(request)
+                .inspect_err(|_| self.log_refusal(request))?;
             // pages of every site add it, so a request without an origin must not count
             let is_cross_site = self.cookie.settings.same_site == SameSite::None;
             if is_cross_site && is_write(request) && !has_origin(request) {
@@ -307,8 +318,8 @@ impl Identity {
     }
 
     /// Puts the caller's signed id on a response: always as the header, and as the cookie if that changes what the
-    /// browser has, or if the response `renews` the cookie. A cookie on every response would let a late one, to a
-    /// request that began before another tab destroyed the thread, bring the old id back.
+    /// browser has, or if the response `renews` the cookie. An id that replaces another also comes as the cookie of
+    /// [`replacement`], so that a late response to an earlier request does not bring the old one back.
     ///
     /// Callers of a provider get no cookie, as they have another credential. Nor do new callers that come from another
     /// site: the browser may have withheld their own cookie, or a page that may not write for them has just filled the
@@ -333,8 +344,54 @@ impl Identity {
         if caller.source != Source::Provider && !is_stranger && (is_news || renews) {
             let is_https = self.proxies.is_https(request);
             headers.append(SET_COOKIE, self.cookie.set(&signed, is_https));
+            if let Some(replaced) = &caller.replaced {
+                let cookie = &self.cookie.replacement;
+                let before = cookie.find(request.headers(), &self.ring);
+                let cookie = cookie.set(&signed, replaced, before.as_ref(), is_https);
+                headers.append(SET_COOKIE, cookie);
+            }
         }
         headers.insert(THREAD_ID, signed);
+    }
+
+    /// The address at which the client has reached this service, as its request and a trusted proxy say; None without a host.
+    #[must_use]
+    pub(crate) fn address(&self, request: &HttpRequest) -> Option<String> {
+        let asked = request.headers().get(HOST).map(HeaderValue::as_bytes);
+        let host = std::str::from_utf8(self.proxies.host(request).or(asked)?).ok()?;
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+        let is_plain = !host.is_empty() && host.bytes().all(is_host);
+        let scheme = if self.proxies.is_https(request) {
+            "https"
+        } else {
+            "http"
+        };
+        is_plain.then(|| format!("{scheme}://{host}"))
+    }
+
+    /// Logs the first refusal of each kind: where the settings do not fit, all pages are refused.
+    fn log_refusal(&self, request: &HttpRequest) {
+        let is_proxied = origins::is_same_origin(request);
+        if self.logged[usize::from(is_proxied)].swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let text = |name| {
+            request
+                .headers()
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+        };
+        let [origin, host] = [ORIGIN, HOST].map(|name| text(name).unwrap_or_default());
+        let advice = match is_proxied {
+            true => "a proxy changes the Host header: have it keep that, or set public_url",
+            false => "if its pages may write, add the origin to cors_origins",
+        };
+        tracing::warn!(
+            origin = %Excerpt(origin),
+            host = %Excerpt(host),
+            advice,
+            "refused a page's write by cookie; further ones are not logged"
+        );
     }
 
     /// A write whose credential a browser adds by itself, whichever page made it, has to come from a page that may

@@ -106,6 +106,12 @@ pub(super) fn has_origin(request: &HttpRequest) -> bool {
     request.headers().contains_key(ORIGIN)
 }
 
+/// Whether the browser says that a page of this host made a request.
+pub(super) fn is_same_origin(request: &HttpRequest) -> bool {
+    let site = request.headers().get(&SEC_FETCH_SITE);
+    site.is_some_and(|site| site == "same-origin")
+}
+
 /// Whether a page of another site has led here. A browser keeps a stricter cookie back then, and
 /// must not be given another in its place.
 pub(super) fn is_cross_site(request: &HttpRequest) -> bool {

@@ -27,6 +27,9 @@ pub(super) struct Verifier {
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
+    /// One text. In a list, any of its issuers would do.
+    #[serde(default, rename = "iss")]
+    _issuer: Option<String>,
 }
 
 impl Verifier {

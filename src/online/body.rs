@@ -1,15 +1,19 @@
 //! Bodies of answers, decompressed and with a limit.
 
 use std::io::{self, Write};
+use std::mem;
 
-use flate2::write::MultiGzDecoder;
+use flate2::write::GzDecoder;
 use reqwest::Response;
 use reqwest::header::CONTENT_ENCODING;
+
+/// Members of one gzip at most. Servers send one, and a member costs 10 us however little it holds.
+const MEMBERS_MAX: usize = 64;
 
 /// Why a body cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// It is longer than the limit, as it was sent or decompressed.
+    /// It is longer than the limit, as it was sent or decompressed, or has too many parts.
     TooLong,
     /// It is compressed in another way than by gzip.
     Encoding,
@@ -45,7 +49,13 @@ pub(super) async fn read_body(
 
 enum Reader {
     Plain(Bounded),
-    Gzip(Box<MultiGzDecoder<Bounded>>),
+    Gzip(Gzip),
+}
+
+/// The member that is being read, and how many were before it.
+struct Gzip {
+    member: Box<GzDecoder<Bounded>>,
+    before: usize,
 }
 
 impl Reader {
@@ -64,7 +74,7 @@ impl Reader {
                 if name.as_bytes().eq_ignore_ascii_case(b"gzip")
                     || name.as_bytes().eq_ignore_ascii_case(b"x-gzip") =>
             {
-                Ok(Self::Gzip(Box::new(MultiGzDecoder::new(bounded))))
+                Ok(Self::Gzip(Gzip::of(bounded)))
             }
             _ => Err(BodyError::Encoding),
         }
@@ -73,7 +83,7 @@ impl Reader {
     fn write(&mut self, chunk: &[u8]) -> Result<(), BodyError> {
         let written = match self {
             Self::Plain(bounded) => bounded.write_all(chunk),
-            Self::Gzip(decoder) => decoder.write_all(chunk),
+            Self::Gzip(gzip) => gzip.write(chunk),
         };
         written.map_err(sort)
     }
@@ -81,8 +91,42 @@ impl Reader {
     fn finish(self) -> Result<Vec<u8>, BodyError> {
         match self {
             Self::Plain(bounded) => Ok(bounded.bytes),
-            Self::Gzip(decoder) => Ok(decoder.finish().map_err(sort)?.bytes),
+            Self::Gzip(gzip) => Ok(gzip.member.finish().map_err(sort)?.bytes),
         }
+    }
+}
+
+impl Gzip {
+    fn of(bounded: Bounded) -> Self {
+        Self {
+            member: Box::new(GzDecoder::new(bounded)),
+            before: 0,
+        }
+    }
+
+    fn write(&mut self, mut chunk: &[u8]) -> io::Result<()> {
+        while !chunk.is_empty() {
+            let taken = self.member.write(chunk)?;
+            if taken == 0 {
+                self.begin_next()?;
+            }
+            chunk = &chunk[taken..];
+        }
+        Ok(())
+    }
+
+    fn begin_next(&mut self) -> io::Result<()> {
+        if self.before + 1 == MEMBERS_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.member.try_finish()?;
+        let bounded = Bounded {
+            bytes: mem::take(&mut self.member.get_mut().bytes),
+            max_bytes: self.member.get_ref().max_bytes,
+        };
+        self.before += 1;
+        *self.member = GzDecoder::new(bounded);
+        Ok(())
     }
 }
 
@@ -110,5 +154,55 @@ impl Write for Bounded {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn member(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn read(bytes: &[u8], chunk: usize, max_bytes: usize) -> Result<Vec<u8>, BodyError> {
+        let mut reader = Reader::Gzip(Gzip::of(Bounded {
+            bytes: Vec::new(),
+            max_bytes,
+        }));
+        for chunk in bytes.chunks(chunk) {
+            reader.write(chunk)?;
+        }
+        reader.finish()
+    }
+
+    #[test]
+    fn members_are_one_body_however_they_arrive() {
+        let body = [member("a"), member(""), member("bc")].concat();
+
+        for chunk in [1, 7, body.len()] {
+            assert_eq!(read(&body, chunk, 3).unwrap(), b"abc");
+            assert_eq!(read(&body, chunk, 2), Err(BodyError::TooLong));
+            assert_eq!(
+                read(&body[..body.len() - 1], chunk, 3),
+                Err(BodyError::Broken)
+            );
+        }
+    }
+
+    #[test]
+    fn members_are_bounded() {
+        let many = |count: usize| member("").repeat(count);
+
+        assert_eq!(read(&many(MEMBERS_MAX), 1_000, 0).unwrap(), b"");
+        assert_eq!(
+            read(&many(MEMBERS_MAX + 1), 1_000, 0),
+            Err(BodyError::TooLong)
+        );
     }
 }

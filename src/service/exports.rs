@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{ImageService, ServiceError};
 use crate::domain::{Access, Image, Owner, ThreadId};
-use crate::store::{OwnedPlace, Owners, ThreadOrder};
+use crate::store::{OwnedPlace, Owners, StoreError, ThreadOrder};
 
 /// Places of the list that are read at once.
 const AT_ONCE: usize = 100;
@@ -44,8 +44,8 @@ pub struct Export {
 pub struct Exported {
     /// Its id.
     pub id: ThreadId,
-    /// All that it has.
-    pub image: Image,
+    /// All that it has; none if the store cannot read it.
+    pub image: Option<Image>,
 }
 
 impl Export {
@@ -82,21 +82,28 @@ impl Export {
         self.done
     }
 
-    /// The next thread; none at the end. Threads that end meanwhile are left out.
+    /// The next thread, also one that cannot be read; none at the end. Threads that end meanwhile are left out.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn next(&mut self) -> Result<Option<Exported>, ServiceError> {
         loop {
             while let Some((place, id)) = self.listed.front().copied() {
-                let image = self.images.export(&id, Access::All).await?;
+                let image = match self.images.export(&id, Access::All).await {
+                    Err(ServiceError::Store(StoreError::Corrupt(_))) => Err(()),
+                    image => Ok(image?),
+                };
                 self.listed.pop_front();
                 self.done = Some(place);
+                let Ok(image) = image else {
+                    return Ok(Some(Exported { id, image: None }));
+                };
                 let is_wanted = |image: &Image| match &self.owner {
                     Some(owner) => image.thread.owner.as_ref() == Some(owner),
                     None => true,
                 };
                 if let Some(image) = image.filter(is_wanted) {
+                    let image = Some(image);
                     return Ok(Some(Exported { id, image }));
                 }
             }

@@ -1,28 +1,26 @@
 //! Parts of answers, the same for all kinds.
 
-use crate::domain::{Json, Usage};
+use super::client::Failure;
+use crate::domain::Json;
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
 use crate::upstreams::json::{Object, array};
 
-/// The answer with these parts. None if it has neither a message nor a call although it came to its end. One that was
-/// ended early before both has an empty message.
-pub(super) fn complete(
-    mut parts: Vec<AnswerPart>,
-    finish: Finish,
-    usage: Usage,
-) -> Option<ModelAnswer> {
-    let is_empty = parts.iter().all(|part| matches!(part, AnswerPart::Item(_)));
-    if is_empty && finish == Finish::Done {
-        return None;
+/// An answer that has a message or a call, perhaps an empty message.
+///
+/// # Errors
+/// [`Failure`] if it has neither, unless it ended early, or the model `may_be_silent`.
+pub(super) fn with_words(
+    mut answer: ModelAnswer,
+    may_be_silent: bool,
+) -> Result<ModelAnswer, Failure> {
+    let is_item = |part: &AnswerPart| matches!(part, AnswerPart::Item(_));
+    if answer.parts.iter().all(is_item) {
+        if answer.finish == Finish::Done && !may_be_silent {
+            return Err(Failure::malformed());
+        }
+        answer.parts.push(message(&[output_text("")]));
     }
-    if is_empty {
-        parts.push(message(&[output_text("")]));
-    }
-    Some(ModelAnswer {
-        parts,
-        finish,
-        usage,
-    })
+    Ok(answer)
 }
 
 /// A message with that content.

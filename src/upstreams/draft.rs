@@ -1,6 +1,6 @@
 //! Answers that are being written.
 
-use super::answer::{complete, message, output_text, refusal};
+use super::answer::{message, output_text, refusal};
 use super::client::Failure;
 use super::json::{elements, inside_member, text};
 use crate::domain::{Json, Usage};
@@ -201,8 +201,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The answer, with the last pieces. None if a call has no name, or the answer has neither a message nor a call
-    /// although it came to its end.
+    /// The answer, with the last pieces. None if a call has no name.
     pub(super) fn end(
         self,
         finish: Finish,
@@ -213,7 +212,11 @@ impl Draft {
         let parts: Option<Vec<_>> = parts
             .map(|(number, part)| part.end(number, pieces))
             .collect();
-        complete(parts?, finish, usage)
+        Some(ModelAnswer {
+            parts: parts?,
+            finish,
+            usage,
+        })
     }
 }
 
@@ -239,8 +242,10 @@ impl Part {
                 message(&content)
             }
             Self::Call(mut call) => {
-                // a call of a function without parameters may come without arguments
-                call.arguments.get_or_insert_with(|| Text::of("{}"));
+                // a call of a function without parameters may come without arguments, or with empty ones
+                if call.arguments.as_ref().is_none_or(Text::is_empty) {
+                    call.arguments = Some(Text::of("{}"));
+                }
                 call.flush(part, pieces);
                 let (id, name) = call.head?;
                 let arguments = call.arguments?.all();
@@ -303,6 +308,10 @@ impl Text {
         self.sent = json.len();
         let rest = whole.get(sent..).unwrap_or_default();
         Ok((!rest.is_empty()).then(|| rest.into()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.json.is_empty()
     }
 
     /// The text that was not sent.

@@ -5,5 +5,5 @@ mod etag;
 mod session;
 
 pub use error::{ApiError, with_problem};
-pub(crate) use etag::etag;
+pub(crate) use etag::{THREAD_VERSION, tag};
 pub use session::{SESSION_ID, SessionId};

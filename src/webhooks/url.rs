@@ -70,11 +70,15 @@ impl FromStr for EndpointUrl {
         if text.len() > MAX_BYTES || text.contains(is_odd) {
             return Err(EndpointUrlError::Malformed);
         }
+        // the parser would take the path of `http:///path` for the host
+        let (_, rest) = text.split_once(':').ok_or(EndpointUrlError::Malformed)?;
+        let has_host = |rest: &str| !rest.starts_with(['/', '\\']);
+        let names_a_host = rest.strip_prefix("//").is_some_and(has_host);
         let url = Url::parse(text).map_err(|_| EndpointUrlError::Malformed)?;
         if !["http", "https"].contains(&url.scheme()) {
             return Err(EndpointUrlError::Scheme);
         }
-        if !url.has_host() {
+        if !url.has_host() || !names_a_host {
             return Err(EndpointUrlError::Malformed);
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -124,6 +128,11 @@ mod tests {
             ("", EndpointUrlError::Malformed),
             ("a.example", EndpointUrlError::Malformed),
             ("http://", EndpointUrlError::Malformed),
+            ("http:///a.example", EndpointUrlError::Malformed),
+            ("http:/a.example", EndpointUrlError::Malformed),
+            ("http:a.example", EndpointUrlError::Malformed),
+            ("http:\\\\a.example", EndpointUrlError::Malformed),
+            ("https://\\a.example", EndpointUrlError::Malformed),
             (" http://a.example", EndpointUrlError::Malformed),
             ("http://a.example/\nb", EndpointUrlError::Malformed),
             (long.as_str(), EndpointUrlError::Malformed),

@@ -1,7 +1,8 @@
 //! The operations of a merge, and what each answers.
 
 use super::key::Key;
-use crate::domain::json::text::Json;
+use crate::domain::Refusal;
+use crate::domain::json::text::{Json, MAX_DEPTH, is_deeper_than};
 use crate::domain::json::value::Value;
 use crate::domain::scope::{Appended, HistoryItem, ItemId};
 
@@ -73,6 +74,18 @@ pub(crate) fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, 
         Operation::Append(item) => Some((index, item)),
         _ => None,
     })
+}
+
+/// Checks that no operation nests a value deeper than JSON may be: the array around a pushed value is a level.
+///
+/// # Errors
+/// [`Refusal::TooDeep`].
+pub(crate) fn check_depth(operations: &[Operation]) -> Result<(), Refusal> {
+    let found = operations.iter().position(|operation| match operation {
+        Operation::Push { value, .. } => is_deeper_than(MAX_DEPTH - 1, value.as_str()),
+        _ => false,
+    });
+    found.map_or(Ok(()), |operation| Err(Refusal::TooDeep { operation }))
 }
 
 /// The effect of a push on a value that is not an array.

@@ -117,7 +117,22 @@ pub enum Precondition {
     Stamp(Stamp),
     /// It is in this life, at whatever version.
     Life(Life),
+    /// It has one of these tags.
+    OneOf(Tags),
 }
+
+/// A version, in a certain life or in any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag {
+    /// The version; 0: it does not exist.
+    pub version: u64,
+    /// The life; none for any.
+    pub life: Option<Life>,
+}
+
+/// Up to [`Tags::MAX`] tags. No thread meets an empty list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tags([Option<Tag>; Self::MAX]);
 
 impl Precondition {
     /// Whether a thread of that stamp meets it; one that does not exist has the default stamp.
@@ -128,7 +143,79 @@ impl Precondition {
             Self::Version(version) => stamp.version == version,
             Self::Stamp(wanted) => stamp == wanted,
             Self::Life(life) => stamp.version > 0 && stamp.life == life,
+            Self::OneOf(tags) => tags.iter().any(|tag| tag.names(stamp)),
         }
+    }
+
+    /// The same, and in this life.
+    #[must_use]
+    pub fn within(self, life: Life) -> Self {
+        let tags = match self {
+            Self::Exists => return Self::Life(life),
+            Self::Life(other) => {
+                return if other == life {
+                    self
+                } else {
+                    Self::OneOf(Tags::default())
+                };
+            }
+            Self::Version(version) => Tags::of(Tag {
+                version,
+                life: None,
+            }),
+            Self::Stamp(Stamp { version, life }) => Tags::of(Tag {
+                version,
+                life: Some(life),
+            }),
+            Self::OneOf(tags) => tags,
+        };
+        Self::OneOf(tags.within(life))
+    }
+}
+
+impl Tag {
+    fn names(self, stamp: Stamp) -> bool {
+        self.version == stamp.version && self.life.is_none_or(|life| life == stamp.life)
+    }
+}
+
+impl From<Tag> for Precondition {
+    fn from(Tag { version, life }: Tag) -> Self {
+        match life {
+            Some(life) => Self::Stamp(Stamp { version, life }),
+            None => Self::Version(version),
+        }
+    }
+}
+
+impl Tags {
+    /// More would be a mistake of the client.
+    pub const MAX: usize = 8;
+
+    /// Adds a tag; none if there is no room.
+    #[must_use]
+    pub fn with(mut self, tag: Tag) -> Option<Self> {
+        *self.0.iter_mut().find(|place| place.is_none())? = Some(tag);
+        Some(self)
+    }
+
+    fn of(tag: Tag) -> Self {
+        let mut tags = Self::default();
+        tags.0[0] = Some(tag);
+        tags
+    }
+
+    fn within(self, life: Life) -> Self {
+        Self(self.0.map(|tag| {
+            let tag = tag.filter(|tag| tag.life.is_none_or(|other| other == life))?;
+            let life = Some(life);
+            Some(Tag { life, ..tag })
+        }))
+    }
+
+    /// The tags.
+    pub fn iter(&self) -> impl Iterator<Item = Tag> {
+        self.0.iter().copied().flatten()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Answers to reads and writes.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::domain::scope::Appended;
 use crate::domain::{Answer, Stamp, Written};
 use crate::http::request::conditions::ReadConditions;
 use crate::store::StateBody;
-use crate::web::{ApiError, etag};
+use crate::web::{ApiError, tag};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -63,7 +63,7 @@ pub(crate) fn not_modified(stamp: Stamp) -> HttpResponse {
 /// A response with the tag of that version.
 fn tagged(status: StatusCode, stamp: Stamp) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
-    builder.insert_header((ETAG, etag(stamp)));
+    tag(&mut builder, stamp);
     builder
 }
 

@@ -1,7 +1,6 @@
 //! Handlers of entries, for back ends.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse};
 
 use super::content::{entry_body, entry_head};
@@ -20,7 +19,7 @@ use crate::http::request::conditions::ReadConditions;
 use crate::http::request::query::{Nothing, Query};
 use crate::service::EntryDraft;
 use crate::store::{Answered, Reading};
-use crate::web::{ApiError, etag};
+use crate::web::{ApiError, tag};
 
 /// Read an entry
 ///
@@ -37,7 +36,7 @@ use crate::web::{ApiError, etag};
     ),
     responses(
         (status = 200, description = "The body, as it was put.", body = Vec<u8>, content_type = "*/*", headers(
-            ("etag" = String),
+            ("etag" = String), ("x-thread-version" = u64),
             ("x-expires-at" = String, description = "When the entry expires (RFC 3339); absent if never."),
         )),
         (status = 304, description = "The entry has one of the tags."),
@@ -64,7 +63,7 @@ pub(crate) async fn get_entry(
         StatusCode::OK
     };
     let mut response = entry_head(status, &entry.head);
-    response.insert_header((ETAG, etag(entry.head.stamp)));
+    tag(&mut response, entry.head.stamp);
     if is_known {
         return Ok(response.finish());
     }
@@ -90,8 +89,8 @@ pub(crate) async fn get_entry(
     ),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any bytes of any type."),
     responses(
-        (status = 200, description = "The entry was replaced.", body = EntryReceipt, headers(("etag" = String))),
-        (status = 201, description = "The entry was created.", body = EntryReceipt, headers(("etag" = String))),
+        (status = 200, description = "The entry was replaced.", body = EntryReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 201, description = "The entry was created.", body = EntryReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         NotAcceptable,
         PreconditionFailed,
         TooLarge,
@@ -126,7 +125,7 @@ pub(crate) async fn put_entry(
         _ => HttpResponse::Ok(),
     };
     mark_replay(&mut response, replayed);
-    response.insert_header((ETAG, etag(put.stamp)));
+    tag(&mut response, put.stamp);
     Ok(json(response, &EntryReceipt::of(&put, size_bytes)))
 }
 

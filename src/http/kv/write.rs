@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::content::EntryContent;
 use crate::domain::Precondition;
-use crate::http::request::conditions::{idempotency, precondition};
+use crate::http::request::conditions::{idempotency, if_match};
 use crate::http::request::context::body_of;
 use crate::store::EntryTerms;
 use crate::web::ApiError;
@@ -35,7 +35,7 @@ impl EntryConditions {
                 remembers_mismatch: false,
             }))
         };
-        let wanted = precondition(request)?;
+        let wanted = if_match(request)?;
         let mut unwanted = request.headers().get_all(IF_NONE_MATCH);
         let refused = |detail: &str| Err(ApiError::InvalidParameter(detail.into()));
         match (wanted, unwanted.next(), unwanted.next()) {

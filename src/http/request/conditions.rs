@@ -7,11 +7,14 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::context::body_of;
 use super::json::{Version, Whole};
-use crate::domain::{Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, TurnToken};
+use crate::domain::{
+    Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, Tag, Tags, TurnToken,
+};
 use crate::service::{ServiceError, WriteOptions};
 use crate::web::ApiError;
 
 const TURN_TOKEN: HeaderName = HeaderName::from_static("x-turn-token");
+const THREAD_LIFE: HeaderName = HeaderName::from_static("x-thread-life");
 /// The header of a write that the server recognizes when it is repeated.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -92,42 +95,94 @@ fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
         == Some(tag)
 }
 
-/// `If-Match` of a request.
+/// `If-Match` and `x-thread-life` of a request.
 ///
 /// # Errors
 /// [`ApiError::InvalidParameter`] for another form than the documented ones.
 pub(crate) fn precondition(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
-    let mut values = request.headers().get_all(IF_MATCH);
-    let Some(value) = values.next() else {
-        return Ok(None);
+    let wanted = if_match(request)?;
+    let mut lives = request.headers().get_all(THREAD_LIFE);
+    let Some(value) = lives.next() else {
+        return Ok(wanted);
     };
-    let parsed = value.to_str().ok().and_then(parse_tag);
-    match (parsed, values.next()) {
-        (Some(precondition), None) => Ok(Some(precondition)),
-        _ => Err(ApiError::InvalidParameter(
-            "If-Match must be `*`, one whole ETag, or a version in quotes".into(),
-        )),
-    }
+    let life = value.to_str().ok().and_then(parse_life);
+    let (Some(life), None) = (life, lives.next()) else {
+        let detail =
+            "x-thread-life must be the 16 hex digits after the hyphen of an ETag, given once";
+        return Err(ApiError::InvalidParameter(detail.into()));
+    };
+    Ok(Some(wanted.map_or(Precondition::Life(life), |wanted| {
+        wanted.within(life)
+    })))
 }
 
-fn parse_tag(text: &str) -> Option<Precondition> {
-    if text == "*" {
+/// `If-Match` of a request.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] for another form than the documented ones.
+pub(crate) fn if_match(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
+    let mut values = request.headers().get_all(IF_MATCH).peekable();
+    if values.peek().is_none() {
+        return Ok(None);
+    }
+    let values: Option<Vec<_>> = values.map(|value| value.to_str().ok()).collect();
+    let parsed = values.and_then(|values| parse_list(&values.join(",")));
+    parsed.map(Some).ok_or_else(|| {
+        ApiError::InvalidParameter(format!(
+            "If-Match must be `*`, or up to {} whole ETags or versions in quotes",
+            Tags::MAX
+        ))
+    })
+}
+
+/// Reads a list of tags (RFC 9110, section 13.1.1). The comparison is strong, so weak tags are left out.
+fn parse_list(text: &str) -> Option<Precondition> {
+    if text.trim() == "*" {
         return Some(Precondition::Exists);
     }
+    let members: Vec<_> = text.split(',').map(str::trim).collect();
+    if let [only] = members[..]
+        && !is_weak(only)
+    {
+        return parse_tag(only).map(Precondition::from);
+    }
+    let strong = members.into_iter().filter(|member| !is_weak(member));
+    let tags = strong
+        .map(parse_tag)
+        .try_fold(Tags::default(), |tags, tag| tags.with(tag?));
+    tags.map(Precondition::OneOf)
+}
+
+fn is_weak(tag: &str) -> bool {
+    let tag = tag
+        .strip_prefix("W/\"")
+        .and_then(|tag| tag.strip_suffix('"'));
+    tag.is_some_and(|tag| !tag.contains('"'))
+}
+
+fn parse_tag(text: &str) -> Option<Tag> {
     let tag = text.strip_prefix('"')?.strip_suffix('"')?;
     let version = |text: &str| -> Option<u64> {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().ok())?
     };
     let Some((number, life)) = tag.split_once('-') else {
-        return version(tag).map(Precondition::Version);
+        let version = version(tag)?;
+        return Some(Tag {
+            version,
+            life: None,
+        });
     };
-    let hex = life.len() == 16 && life.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let life = hex.then(|| u64::from_str_radix(life, 16).ok())??;
-    Some(Precondition::Stamp(Stamp {
+    Some(Tag {
         version: version(number)?,
-        life: Life(life),
-    }))
+        life: Some(parse_life(life)?),
+    })
+}
+
+fn parse_life(text: &str) -> Option<Life> {
+    let is_hex = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let life = is_hex.then(|| u64::from_str_radix(text, 16).ok())??;
+    Some(Life(life))
 }
 
 /// `x-turn-token` of a request. A text that is no token is one that no turn has.

@@ -14,7 +14,7 @@ use super::query::OfNew;
 use crate::domain::{Access, Policy, Thread, ThreadId};
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
-use crate::identity::{ApiKey, Behalf, Caller, Source};
+use crate::identity::{ApiKey, Behalf, Caller, Right, Source};
 use crate::service::{CheckpointService, ScopeService, ServiceError, ThreadService, TurnService};
 use crate::web::ApiError;
 
@@ -104,6 +104,14 @@ impl Target {
     /// The signed id of a thread.
     pub(crate) fn signed_id(&self, id: &ThreadId) -> HeaderValue {
         self.api.identity.signed_id(id)
+    }
+
+    /// The signed id of this thread for a back end that may write to it, to give to its client.
+    pub(crate) fn signed_for_back_end(&self, request: &HttpRequest) -> Option<HeaderValue> {
+        let is_named = self.source == Source::ApiKey;
+        let key = key_for(request, &self.api).ok().filter(|_| is_named)?;
+        let may_write = key.rights.cover(&Right::Threads);
+        may_write.then(|| self.signed_id(&self.id))
     }
 
     /// The API key of the request, which may change owners.

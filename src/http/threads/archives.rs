@@ -1,6 +1,5 @@
 //! Handlers of archives, which hold ended threads.
 
-use actix_web::http::header::ETAG;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 
 use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
@@ -15,7 +14,7 @@ use crate::http::request::cursor;
 use crate::http::request::query::Query;
 use crate::identity::THREAD_ID;
 use crate::store::{Archive, ArchivePlace};
-use crate::web::{ApiError, etag};
+use crate::web::{ApiError, tag};
 
 /// List archives
 ///
@@ -109,7 +108,7 @@ pub(crate) async fn get_archive(
         ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
     ),
     responses(
-        (status = 200, description = "The restored thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."))),
+        (status = 200, description = "The restored thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."))),
         NotFound,
         Conflict,
         BackEndProblems,
@@ -127,9 +126,10 @@ pub(crate) async fn restore_archive(
     let thread = api.archives.restore(&id, life).await?;
     let signed_id = api.identity.signed_id(&id);
     let object = ThreadObject::of(&id, &thread, api.service.policy()).signed(&signed_id);
-    Ok(HttpResponse::Ok()
+    let mut response = HttpResponse::Ok();
+    tag(&mut response, thread.stamp);
+    Ok(response
         .content_type("application/json")
-        .insert_header((ETAG, etag(thread.stamp)))
         .insert_header((THREAD_ID, signed_id))
         .body(object.to_json()))
 }

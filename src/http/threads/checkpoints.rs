@@ -1,7 +1,6 @@
 //! Handlers of checkpoints.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::ETAG;
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
 use super::checkpoint_object::{
@@ -20,7 +19,7 @@ use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::{CheckpointParam, WriteHeaders};
-use crate::web::{ApiError, etag};
+use crate::web::{ApiError, tag};
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
@@ -36,7 +35,7 @@ const AROUND: usize = 1;
     params(WriteHeaders),
     request_body(content = Option<NewCheckpointBody>),
     responses(
-        (status = 201, description = "The new checkpoint.", body = CheckpointObject, headers(("etag" = String))),
+        (status = 201, description = "The new checkpoint.", body = CheckpointObject, headers(("etag" = String), ("x-thread-version" = u64))),
         NotFound,
         WriteProblems,
     ),
@@ -67,7 +66,7 @@ pub(crate) async fn save_checkpoint(
     path = "/v1/threads/current/checkpoints",
     tag = "checkpoints",
     responses(
-        (status = 200, description = "All checkpoints of the thread.", body = CheckpointList, headers(("etag" = String))),
+        (status = 200, description = "All checkpoints of the thread.", body = CheckpointList, headers(("etag" = String), ("x-thread-version" = u64))),
         ReadProblems,
     ),
 )]
@@ -87,7 +86,7 @@ pub(crate) async fn list_checkpoints(
     tag = "checkpoints",
     params(CheckpointParam),
     responses(
-        (status = 200, description = "The checkpoint with its state and metadata, exactly as they were.", body = CheckpointWithState, headers(("etag" = String))),
+        (status = 200, description = "The checkpoint with its state and metadata, exactly as they were.", body = CheckpointWithState, headers(("etag" = String), ("x-thread-version" = u64))),
         NotFound,
         ReadProblems,
     ),
@@ -113,7 +112,7 @@ pub(crate) async fn get_checkpoint(
     tag = "checkpoints",
     params(CheckpointParam, WriteHeaders),
     responses(
-        (status = 200, description = "The thread after the write.", body = ThreadObject, headers(("etag" = String))),
+        (status = 200, description = "The thread after the write.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
         NotFound,
         WriteProblems,
     ),
@@ -141,7 +140,7 @@ pub(crate) async fn restore_checkpoint(
     tag = "checkpoints",
     params(CheckpointParam, WriteHeaders),
     responses(
-        (status = 204, description = "The checkpoint no longer exists.", headers(("etag" = String))),
+        (status = 204, description = "The checkpoint no longer exists.", headers(("etag" = String), ("x-thread-version" = u64))),
         NotFound,
         WriteProblems,
     ),
@@ -163,6 +162,6 @@ pub(crate) async fn delete_checkpoint(
 
 /// An answer with the tag of the thread.
 fn tagged(mut response: HttpResponseBuilder, stamp: Stamp) -> HttpResponseBuilder {
-    response.insert_header((ETAG, etag(stamp)));
+    tag(&mut response, stamp);
     response
 }

@@ -10,7 +10,7 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use futures_util::stream;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::document;
@@ -32,9 +32,10 @@ const MAX_BYTES: u64 = 1 << 30;
 /// Export all threads
 ///
 /// Streams the threads of an owner, the newest first, or all threads in the order of their ids: one document per line. The last line
-/// is `{"complete":true}`, or `{"cursor":text}` where a further request goes on. An answer without either was cut off: go
-/// on after its last whole line, with the id of that thread as the cursor, or with an owner, its `created_at` in milliseconds,
-/// `-` and the id. Nothing is read ahead of the client. Threads that are written meanwhile appear as they are when they are
+/// is `{"complete":true}`, or `{"cursor":text}` where a further request goes on. A thread that the store cannot read is a line
+/// `{"error":"unreadable","thread_id":text,"place":text}`, and the last line has their number in `failed`. An answer without a
+/// last line was cut off: go on after its last whole line, with its `place` or the id of its thread as the cursor, or with an
+/// owner, its `created_at` in milliseconds, `-` and the id. Nothing is read ahead of the client. Threads that are written meanwhile appear as they are when they are
 /// read.
 #[utoipa::path(
     get,
@@ -67,6 +68,7 @@ pub(crate) async fn export_threads(
         leaving: None,
         until: Instant::now() + MAX_TIME,
         bytes: 0,
+        failed: 0,
         is_done: false,
     };
     let parts = stream::unfold(lines, |mut lines| async move {
@@ -110,6 +112,8 @@ struct Lines {
     leaving: Option<(HeldAnswer, u64)>,
     until: Instant,
     bytes: u64,
+    /// Threads that could not be read.
+    failed: u64,
     is_done: bool,
 }
 
@@ -148,6 +152,14 @@ impl Lines {
         }
     }
 
+    /// The end of this answer, with the number of threads that are not in it.
+    fn last_line(&self, mut end: Value) -> Bytes {
+        if self.failed > 0 {
+            end["failed"] = self.failed.into();
+        }
+        line_of(&end)
+    }
+
     /// The next line, or the first part of a long one.
     async fn line(&mut self) -> Result<Bytes, Cut> {
         let is_over = Instant::now() >= self.until || self.bytes >= MAX_BYTES;
@@ -156,7 +168,7 @@ impl Lines {
             && let Some(place) = self.export.place()
         {
             self.is_done = true;
-            return Ok(format!("{}\n", json!({"cursor": place.to_string()})).into());
+            return Ok(self.last_line(json!({"cursor": place.to_string()})));
         }
         let next = match self.next.take() {
             Some(next) => next,
@@ -164,7 +176,14 @@ impl Lines {
         };
         let Some(Exported { id, image }) = next else {
             self.is_done = true;
-            return Ok(Bytes::from_static(b"{\"complete\":true}\n"));
+            return Ok(self.last_line(json!({"complete": true})));
+        };
+        let Some(image) = image else {
+            self.failed += 1;
+            tracing::error!(thread = ?id, "a thread cannot be read, and is not in the export");
+            let place = self.export.place().map(|place| place.to_string());
+            let line = json!({"error": "unreadable", "thread_id": id.as_str(), "place": place});
+            return Ok(line_of(&line));
         };
         let mut line = document::write(&id, &image, self.api.service.policy());
         drop(image);
@@ -184,6 +203,10 @@ impl Lines {
         self.leaving = Some((held, bytes - part.len() as u64));
         Ok(part)
     }
+}
+
+fn line_of(value: &Value) -> Bytes {
+    format!("{value}\n").into()
 }
 
 fn cut(error: impl Error + 'static) -> Cut {

@@ -43,7 +43,7 @@ use crate::web::ApiError;
     params(WriteHeaders, OfNewParam),
     request_body(content = Option<ForkBody<'_>>),
     responses(
-        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
         NotFound,
         WriteProblems,
     ),
@@ -126,7 +126,7 @@ pub(crate) async fn export_thread(
     ),
     request_body(content = ThreadDocument<'_>),
     responses(
-        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
         (status = 200, description = "The thread existed, and was left as it is.", body = ThreadObject),
         ImportProblems,
         BodyProblems,

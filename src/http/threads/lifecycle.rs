@@ -1,7 +1,7 @@
 //! Handlers of threads as a whole.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ETAG, IF_MATCH, LOCATION};
+use actix_web::http::header::{IF_MATCH, LOCATION};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
 use super::body::{NewThreadBody, ThreadPatchBody, read_new_thread, read_patch};
@@ -20,7 +20,7 @@ use crate::http::request::target::{Target, behalf, reserves_keys, threads_for};
 use crate::http::request::thread_maker::ThreadMaker;
 use crate::http::schemas::{OfNewParam, WriteHeaders};
 use crate::identity::THREAD_ID;
-use crate::web::{ApiError, etag};
+use crate::web::{ApiError, tag};
 
 /// Create a thread
 ///
@@ -32,7 +32,7 @@ use crate::web::{ApiError, etag};
     params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: a repeat with the same body gets the first answer. Keys of different API keys, threads and client addresses do not meet. Without a credential, a key needs at least 32 characters, such as a UUID.")),
     request_body(content = Option<NewThreadBody<'_>>),
     responses(
-        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
         WriteProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
@@ -69,6 +69,8 @@ pub(crate) async fn create_thread(
 }
 
 /// Read a thread without its state
+///
+/// A back end whose API key has the right `threads` gets the `signed_id` of a thread that it names, to give to a client.
 #[utoipa::path(
     get,
     path = "/v1/threads/current",
@@ -78,12 +80,13 @@ pub(crate) async fn create_thread(
         ("peek" = Option<bool>, Query, description = "`true`: this read does not extend the life of the thread."),
     ),
     responses(
-        (status = 200, description = "The thread; `exists` is false if nothing was written yet.", body = ThreadObject, headers(("etag" = String))),
+        (status = 200, description = "The thread; `exists` is false if nothing was written yet.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
         (status = 304, description = "The thread still has that tag."),
         ReadProblems,
     ),
 )]
 pub(crate) async fn get_thread(
+    request: HttpRequest,
     target: Target,
     conditions: ReadConditions,
     Query(reading): Query<Reading>,
@@ -97,6 +100,7 @@ pub(crate) async fn get_thread(
     let answer = match &thread {
         Some(thread) => {
             let object = ThreadObject::of(&target.id, thread, policy);
+            let object = object.signed_with(target.signed_for_back_end(&request).as_ref());
             content(&conditions, thread.stamp, object.to_json())?
         }
         None => {
@@ -120,7 +124,7 @@ pub(crate) async fn get_thread(
     params(WriteHeaders, OfNewParam),
     request_body(content = ThreadPatchBody<'_>),
     responses(
-        (status = 200, description = "The thread after the change, which creates it if needed.", body = ThreadObject, headers(("etag" = String))),
+        (status = 200, description = "The thread after the change, which creates it if needed.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -163,7 +167,7 @@ pub(crate) async fn delete_thread(
     _: Query<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
     let service = target.threads();
-    let destroyed = match target.source.successor() {
+    let destroyed = match target.source.successor(target.id) {
         Some(fresh) => {
             let destroyed = service.destroy(&target.id, conditions.options).await?;
             request.extensions_mut().insert(Successor(fresh));
@@ -176,7 +180,7 @@ pub(crate) async fn delete_thread(
         }
     };
     let mut builder = HttpResponse::NoContent();
-    builder.insert_header((ETAG, etag(Stamp::default())));
+    tag(&mut builder, Stamp::default());
     mark_replay(&mut builder, destroyed.replayed);
     Ok(builder.finish())
 }

@@ -14,6 +14,7 @@ use crate::http::openapi::problems::ReadProblems;
 use crate::http::request::back_end::{key_for, own};
 use crate::http::request::cursor::{self, Cursor};
 use crate::http::request::query::Query;
+use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::store::ThreadPage;
 use crate::web::ApiError;
@@ -29,8 +30,8 @@ pub(super) struct ThreadList {
 
 /// List threads
 ///
-/// With an API key, those of any owner, or all in the order of their ids. A caller with an owner gets its own, with
-/// signed ids to open them with. Listing does not extend the life of a thread.
+/// With an API key, those of any owner, or all in the order of their ids. A caller with an owner gets its own. Threads have the signed
+/// ids that open them, except for API keys that may only read. Listing does not extend the life of a thread.
 #[utoipa::path(
     get,
     path = "/v1/threads",
@@ -55,7 +56,9 @@ pub(crate) async fn list_threads(
 ) -> Result<HttpResponse, ApiError> {
     accepts_json(&request)?;
     let key = key_for(&request, &api);
-    let is_own = key.is_err();
+    let has_signed = key
+        .as_ref()
+        .map_or(true, |key| key.rights.cover(&Right::Threads));
     if let Err(refusal) = key {
         let own = own(&request, &api, refusal)?;
         if listing.owner.get_or_insert(own.clone()) != &own {
@@ -68,12 +71,18 @@ pub(crate) async fn list_threads(
             let after = place(&api, &listing)?;
             let order = listing.order();
             let page = api.owners.list_owned(owner, order, after, limit, filter);
-            Ok(respond(&api, &listing, page.await?, is_own, |(_, id)| id))
+            Ok(respond(
+                &api,
+                &listing,
+                page.await?,
+                has_signed,
+                |(_, id)| id,
+            ))
         }
         None => {
             let after = place(&api, &listing)?;
             let page = api.owners.list_threads(after, limit, filter).await?;
-            Ok(respond(&api, &listing, page, false, |id| id))
+            Ok(respond(&api, &listing, page, has_signed, |id| id))
         }
     }
 }
@@ -84,19 +93,19 @@ fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> Result<Option<P>, Api
     listing.cursor.as_ref().map(open).transpose()
 }
 
-/// The answer, in which a caller's own threads have their signed ids.
+/// The answer, in which threads that the caller may write to have their signed ids.
 fn respond<P: Cursor>(
     api: &Api,
     listing: &ThreadListing,
     page: ThreadPage<P>,
-    is_own: bool,
+    has_signed: bool,
     id: impl Fn(&P) -> &ThreadId,
 ) -> HttpResponse {
     let policy = api.service.policy();
     let object = |(place, thread): &(P, Thread)| {
         let id = id(place);
         let object = ThreadObject::of(id, thread, policy);
-        match is_own {
+        match has_signed {
             true => object.signed(&api.identity.signed_id(id)),
             false => object,
         }

@@ -82,6 +82,14 @@ impl ThreadObject {
         }
     }
 
+    /// The same with a signed id for callers that may have one.
+    pub(crate) fn signed_with(self, signed_id: Option<&HeaderValue>) -> Self {
+        match signed_id {
+            Some(signed_id) => self.signed(signed_id),
+            None => self,
+        }
+    }
+
     pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).expect("text and numbers always serialize")
     }

@@ -1,7 +1,6 @@
 //! The handler that moves a thread to another id.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::ETAG;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 
 use super::object::ThreadObject;
@@ -14,7 +13,7 @@ use crate::http::request::query::{Nothing, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::WriteHeaders;
 use crate::identity::{Caller, Source, THREAD_ID};
-use crate::web::{ApiError, etag};
+use crate::web::{ApiError, tag};
 
 /// Move a thread to a new id
 ///
@@ -28,7 +27,7 @@ use crate::web::{ApiError, etag};
     tag = "threads",
     params(WriteHeaders),
     responses(
-        (status = 200, description = "The thread under its new id.", body = ThreadObject, headers(("etag" = String), ("x-thread-id" = String, description = "The new signed id."))),
+        (status = 200, description = "The thread under its new id.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The new signed id."))),
         WriteProblems,
     ),
 )]
@@ -51,12 +50,11 @@ pub(crate) async fn rotate_thread(
     let signed_id = target.signed_id(&rotated.id);
     let object = object.signed(&signed_id);
     // of the same source: a browser that has sent its cookie gets the new one
-    let next = Caller::of(rotated.id, target.source);
+    let next = Caller::of(rotated.id, target.source).replacing(target.id);
     request.extensions_mut().insert(Successor(next));
     let mut response = HttpResponse::build(StatusCode::OK);
-    response
-        .insert_header((ETAG, etag(stamp.unwrap_or(Stamp::default()))))
-        .insert_header((THREAD_ID, signed_id));
+    tag(&mut response, stamp.unwrap_or(Stamp::default()));
+    response.insert_header((THREAD_ID, signed_id));
     mark_replay(&mut response, rotated.replayed);
     Ok(response
         .content_type("application/json")

@@ -27,7 +27,7 @@ use crate::web::ApiError;
         ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
     ),
     responses(
-        (status = 200, description = "The state, with keys in the order of their bytes. For clients that send `Accept-Encoding: gzip`, it may be compressed.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String))),
+        (status = 200, description = "The state, with keys in the order of their bytes. For clients that send `Accept-Encoding: gzip`, it may be compressed.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String), ("x-thread-version" = u64))),
         (status = 304, description = "The state still has that tag."),
         ReadProblems,
     ),
@@ -73,7 +73,7 @@ pub(crate) async fn get_state(
     ),
     responses(
         (status = 200, description = "The value or its part, exactly as it was sent.", body = serde_json::Value, headers(
-            ("etag" = String),
+            ("etag" = String), ("x-thread-version" = u64),
             ("x-total-count" = u64, description = "Elements of the whole array, if the request asked for a part."),
         )),
         (status = 304, description = "The state still has that tag."),
@@ -114,7 +114,7 @@ pub(crate) async fn get_value(
     tag = "state",
     params(("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one.")),
     responses(
-        (status = 200, description = "The keys, in the order of their bytes.", body = Vec<String>, headers(("etag" = String))),
+        (status = 200, description = "The keys, in the order of their bytes.", body = Vec<String>, headers(("etag" = String), ("x-thread-version" = u64))),
         (status = 304, description = "The state still has that tag."),
         ReadProblems,
     ),

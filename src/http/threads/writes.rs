@@ -28,7 +28,7 @@ use crate::web::ApiError;
     params(KeyParam, WriteHeaders, OfNewParam),
     request_body(content = serde_json::Value, description = "Any JSON value."),
     responses(
-        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -50,7 +50,7 @@ pub(crate) async fn put_value(
     tag = "state",
     params(KeyParam, WriteHeaders, OfNewParam),
     responses(
-        (status = 200, description = "The write is in the store.", body = DeleteReceipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = DeleteReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -76,7 +76,7 @@ pub(crate) async fn delete_value(
         WriteHeaders, OfNewParam),
     request_body(content = serde_json::Value, description = "The new element: any JSON value."),
     responses(
-        (status = 200, description = "The write is in the store.", body = PushReceipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = PushReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -108,7 +108,7 @@ pub(crate) async fn push_value(
     params(KeyParam, WriteHeaders, OfNewParam),
     request_body(content = Option<Increment>, description = "The number to add, 1 by default."),
     responses(
-        (status = 200, description = "The write is in the store.", body = IncrementReceipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = IncrementReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -137,7 +137,7 @@ pub(crate) async fn increment_value(
     params(WriteHeaders, OfNewParam),
     request_body(content = BTreeMap<String, serde_json::Value>, description = "The new state."),
     responses(
-        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -173,7 +173,7 @@ pub(crate) async fn put_state(
         description = "1 to 1,000 operations, or a merge patch (RFC 7396) of the top level with at most `max_keys` keys."
     ),
     responses(
-        (status = 200, description = "The write is in the store.", body = MergeReceipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = MergeReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]
@@ -212,7 +212,7 @@ pub(crate) async fn patch_state(
     tag = "state",
     params(WriteHeaders, OfNewParam),
     responses(
-        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String))),
+        (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),
         WriteProblems,
     ),
 )]

@@ -73,10 +73,13 @@ pub(crate) async fn create_mcp_url(
         scope,
         expires: body.expires_in_seconds.map(|Whole(seconds)| now + seconds),
     };
-    let public_url = api.events.public_url();
+    let base = match api.events.public_url() {
+        "" => api.identity.address(&request).unwrap_or_default(),
+        public_url => public_url.to_owned(),
+    };
     let query = grant.to_query(api.identity.ring());
     let url = McpUrl {
-        url: format!("{public_url}/mcp?{query}"),
+        url: format!("{base}/mcp?{query}"),
         scope: grant.scope.to_string(),
         expires_at: grant.expires.and_then(|seconds| rfc3339(seconds * 1_000)),
     };

@@ -7,8 +7,9 @@ use futures_util::future::BoxFuture;
 
 use super::{OwnerProvider, named};
 use crate::domain::Owner;
+use crate::identity::bearer::bearer;
 use crate::identity::jwks::Jwks;
-use crate::identity::jwt::{JwtError, TokenKeys, bearer};
+use crate::identity::jwt::{JwtError, TokenKeys};
 use crate::identity::provider::ProviderError;
 use crate::identity::proxies::TrustedProxies;
 use crate::identity::verifier::JwtSettings;
@@ -52,7 +53,7 @@ impl OwnerProvider for JwtOwner {
         request: &HttpRequest,
         _: &TrustedProxies,
     ) -> Result<Option<Owner>, ProviderError> {
-        let Some(token) = bearer(request) else {
+        let Some(token) = bearer(request.headers()) else {
             return Ok(None);
         };
         named(&self.keys.subject(token)?).map(Some)

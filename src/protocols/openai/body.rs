@@ -8,8 +8,8 @@ use crate::domain::scope::HistoryItem;
 use crate::domain::{IdempotencyKey, Json, ObjectError, member};
 use crate::web::ApiError;
 
-/// Levels around a value: the body, and the list.
-const AROUND: usize = 2;
+/// Levels around an item. A list is around it also where its message goes into a state, so it does not count.
+const AROUND: usize = 1;
 
 /// A body that is an object.
 pub(super) struct ObjectBody(Json);

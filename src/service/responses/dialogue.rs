@@ -42,22 +42,20 @@ pub fn items_of_message(message: &str) -> Vec<Json> {
 /// The messages that an item leaves in a session, with ids that only its own repeat has. Reasoning and instructions leave
 /// none.
 pub(super) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
-    let messages = match text_of(item.as_str(), "type").as_deref() {
-        Some("message") => said(item.as_str()).into_iter().collect(),
-        Some("function_call") => vec![calling(item.as_str())],
+    let item = item.as_str();
+    let name = || text_of(item, "name").unwrap_or_default();
+    let messages = match text_of(item, "type").as_deref() {
+        Some("message") => said(item).into_iter().collect(),
+        Some("function_call") => vec![calling(item, &name())],
         Some("function_call_output") => {
-            let output = member(item.as_str(), "output").unwrap_or("\"\"");
-            vec![result_message(item.as_str(), &plain_text(output))]
+            let output = member(item, "output").unwrap_or("\"\"");
+            vec![result_message(item, &plain_text(output))]
         }
-        Some("mcp_call") => {
-            let output = match text_of(item.as_str(), "error") {
-                Some(error) => json!({ "error": error }).to_string(),
-                None => text_of(item.as_str(), "output").unwrap_or_default(),
-            };
-            vec![
-                calling(item.as_str()),
-                result_message(item.as_str(), &output),
-            ]
+        Some("mcp_call") => ran(item, &name()),
+        // those of this server have an id of the call
+        Some("web_search_call") if text_of(item, "call_id").is_some() => ran(item, "web_search"),
+        Some("image_generation_call") if text_of(item, "call_id").is_some() => {
+            ran(item, "image_generation")
         }
         _ => Vec::new(),
     };
@@ -156,8 +154,18 @@ fn said(item: &str) -> Option<Json> {
     )))
 }
 
+/// The messages of a call that a server has run, and of its result.
+fn ran(item: &str, name: &str) -> Vec<Json> {
+    let output = match (text_of(item, "error"), text_of(item, "code")) {
+        (Some(error), Some(code)) => json!({"error": error, "code": code}).to_string(),
+        (Some(error), None) => json!({ "error": error }).to_string(),
+        (None, _) => text_of(item, "output").unwrap_or_default(),
+    };
+    vec![calling(item, name), result_message(item, &output)]
+}
+
 /// The message of a call.
-fn calling(item: &str) -> Json {
+fn calling(item: &str, name: &str) -> Json {
     let text = |name| text_of(item, name).unwrap_or_default();
     let message = json!({
         "role": "assistant",
@@ -165,7 +173,7 @@ fn calling(item: &str) -> Json {
         "tool_calls": [{
             "id": text("call_id"),
             "type": "function",
-            "function": {"name": text("name"), "arguments": text("arguments")},
+            "function": {"name": name, "arguments": text("arguments")},
         }],
     });
     Json::from_compact(message.to_string())
@@ -264,6 +272,25 @@ mod tests {
         };
         assert_eq!(shown(call, "i"), [called.clone(), result(r#"{"keys":[]}"#)]);
         assert_eq!(shown(&mistake, "i"), [called, result(r#"{"error":"no"}"#)]);
+        let coded = mistake.replace(r#""error":"no""#, r#""error":"no","code":"C""#);
+        assert_eq!(
+            shown(&coded, "i")[1],
+            result(r#"{"error":"no","code":"C"}"#)
+        );
+        for name in ["web_search", "image_generation"] {
+            let item = format!(
+                r#"{{"type":"{name}_call","call_id":"c","arguments":"{{}}","output":"{{\"n\":1}}","result":null}}"#
+            );
+            let called = format!(
+                r#"{{"type":"function_call","call_id":"c","name":"{name}","arguments":"{{}}"}}"#
+            );
+            assert_eq!(shown(&item, "i"), [called, result(r#"{"n":1}"#)]);
+            // only the upstream knows the results of those that it has run
+            assert_eq!(
+                shown(&format!(r#"{{"type":"{name}_call","id":"a"}}"#), "i"),
+                [""; 0]
+            );
+        }
         let ids = |id: &str| {
             let messages = messages_of_item(id, &Json::from_compact(call));
             messages

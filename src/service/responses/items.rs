@@ -30,7 +30,7 @@ pub(crate) fn item_id_of(item: &Json) -> Option<ItemId> {
 }
 
 /// The turn that has given an item that id.
-pub(super) fn turn_of_item(id: &str) -> Option<FollowedTurn> {
+pub(crate) fn turn_of_item(id: &str) -> Option<FollowedTurn> {
     let (_, digits) = id.rsplit_once('_')?;
     if digits.len() != RESPONSE_DIGITS + NUMBER_DIGITS || !digits.is_ascii() {
         return None;

@@ -98,6 +98,14 @@ pub struct Question<'a> {
     pub left: Duration,
 }
 
+impl Question<'_> {
+    /// Whether the prompt ends with the result of a call. A model may answer that with nothing.
+    #[must_use]
+    pub fn follows_a_result(&self) -> bool {
+        matches!(self.prompt.last(), Some(PromptItem::Result { .. }))
+    }
+}
+
 /// A function that a model may call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
@@ -156,7 +164,7 @@ pub struct Parameters {
 /// The answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelAnswer {
-    /// Its parts in order; without text and calls it is [`UpstreamError::Malformed`].
+    /// Its parts in order, among them a message or a call.
     pub parts: Vec<AnswerPart>,
     /// Why it ended.
     pub finish: Finish,

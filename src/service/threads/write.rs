@@ -6,7 +6,7 @@ use super::effort::Effort;
 use crate::domain::scope::{HistoryItem, HistoryLimit};
 use crate::domain::{
     Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, OwnerTag,
-    Precondition, Refusal, ThreadId, Write, Written, merge_json,
+    Precondition, Refusal, ThreadId, Write, Written, check_depth, merge_json,
 };
 use crate::service::{ServiceError, ThreadService, WriteOptions};
 use crate::store::{Destroy, Destroyed, Rotate, Rotated, StoreError, WriteError, millis};
@@ -287,14 +287,15 @@ impl ThreadService {
         Ok(self.store.destroy(id, &destroy).await?)
     }
 
-    /// Does a write, unless it would give an owner more threads than an owner may have, or writes a key that the
-    /// caller may not write.
+    /// Does a write, unless it would give an owner more threads than an owner may have, writes a key that the caller may
+    /// not write, or nests a value too deep.
     pub(crate) async fn commit(
         &self,
         id: &ThreadId,
         write: &Write<'_>,
     ) -> Result<Written, ServiceError> {
         self.reserved_keys.check(write.operations)?;
+        check_depth(write.operations)?;
         // most writes are to threads that have their owner already
         let unplaced = Write {
             has_place: false,

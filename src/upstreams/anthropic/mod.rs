@@ -63,7 +63,7 @@ impl Model for AnthropicMessages {
         );
         let codec = MessagesCodec { names };
         self.endpoint
-            .ask(body.into(), question.left, &codec, pieces)
+            .ask(body.into(), question, &codec, pieces)
             .await
     }
 

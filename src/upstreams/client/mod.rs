@@ -15,11 +15,12 @@ use reqwest::{Client, Response, Url};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::answer::with_words;
 use super::codec::Codec;
 use super::retry::wait;
 use super::settings::UpstreamSettings;
 use crate::egress::{AGENT, http_client};
-use crate::service::responses::{ModelAnswer, Piece, UpstreamError};
+use crate::service::responses::{ModelAnswer, Piece, Question, UpstreamError};
 use body::{read_streamed, read_whole};
 use outlet::Outlet;
 
@@ -99,21 +100,24 @@ impl Endpoint {
     pub(super) async fn ask<C: Codec>(
         &self,
         body: Bytes,
-        left: Duration,
+        question: &Question<'_>,
         codec: &C,
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError> {
-        let start = Instant::now();
+        let (start, left) = (Instant::now(), question.left);
         let mut outlet = Outlet::new(pieces);
         let mut attempt = 0;
         loop {
             let limit = self.timeout.min(left.saturating_sub(start.elapsed()));
             let answer = self.exchange(body.clone(), codec, pieces.is_some(), &mut outlet);
-            let answer = timeout(limit, answer).await;
+            let answer = match timeout(limit, answer).await {
+                Ok(answer) => answer,
+                Err(_) => Err(Failure::temporary(UpstreamError::Timeout)),
+            };
+            let answer = answer.and_then(|answer| with_words(answer, question.follows_a_result()));
             let failure = match answer {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(failure)) => failure,
-                Err(_) => Failure::temporary(UpstreamError::Timeout),
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
             };
             outlet.void().await;
             let left = left.saturating_sub(start.elapsed());

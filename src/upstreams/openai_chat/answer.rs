@@ -3,14 +3,14 @@
 use super::reasoning::Reasoning;
 use crate::domain::{Json, Usage};
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
-use crate::upstreams::answer::{complete, message, output_text, refusal};
+use crate::upstreams::answer::{message, output_text, refusal};
 use crate::upstreams::client::Failure;
 use crate::upstreams::json::{elements, find, inside_member, text};
 
 /// Reads a whole answer.
 ///
 /// # Errors
-/// [`Failure`] if it is an error, unreadable, or has neither text nor calls although it came to its end.
+/// [`Failure`] if it is an error or unreadable.
 pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
     let body = std::str::from_utf8(body).ok();
     let body = body.and_then(|body| Json::parse(body).ok());
@@ -24,15 +24,17 @@ pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
     let finish = finish_of(choice)?;
     // some servers give no reason
     let finish = finish.unwrap_or(Finish::Done);
-    parts(choice)
-        .and_then(|parts| complete(parts, finish, usage(body)))
-        .ok_or_else(Failure::malformed)
+    Ok(ModelAnswer {
+        parts: parts(choice).ok_or_else(Failure::malformed)?,
+        finish,
+        usage: usage(body),
+    })
 }
 
 /// The parts of an answer. Fields are looked up where they are needed: further fields and fields of other types do no
 /// harm.
 fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
-    let answer = find(choice, "message")?;
+    let answer = find(choice, "message").filter(|message| message.starts_with('{'))?;
     let content = message_content(answer);
     let reasoning = Reasoning::of_message(answer);
     let reasoning = reasoning.map(|reasoning| AnswerPart::Item(reasoning.item()));
@@ -88,10 +90,10 @@ fn calls(message: &str) -> Option<Vec<AnswerPart>> {
     }
 }
 
-/// A call. Some servers send the arguments as an object instead of its text, or leave them out.
+/// A call. Some servers send the arguments as an object instead of its text, or leave them out or empty.
 fn function_call(id: Option<&str>, function: &str) -> Option<AnswerPart> {
     let arguments = match find(function, "arguments") {
-        None | Some("null") => "{}".into(),
+        None | Some("null" | "\"\"") => "{}".into(),
         Some(arguments) => text(arguments).unwrap_or(arguments.into()),
     };
     Some(AnswerPart::Call {
@@ -124,6 +126,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::upstreams::answer::with_words;
 
     const WHOLE: &str = r#"{
         "id": "chatcmpl-1", "object": "chat.completion", "new": [{"a": 1}],
@@ -139,7 +142,7 @@ mod tests {
 
     fn of_message(message: &str, finish: &str) -> Option<ModelAnswer> {
         let body = format!(r#"{{"choices":[{{"message":{message},"finish_reason":{finish}}}]}}"#);
-        read(body.as_bytes()).ok()
+        with_words(read(body.as_bytes()).ok()?, false).ok()
     }
 
     fn item(json: &str) -> AnswerPart {

@@ -48,6 +48,13 @@ impl Calls {
         goes_on.then_some(call.part)
     }
 
+    /// Bytes that the call of a delta keeps.
+    pub(super) fn bytes_of(delta: &str) -> usize {
+        let index = index_of(delta).map_or(0, str::len);
+        // the id is a key, too
+        index + 2 * find(delta, "id").map_or(0, str::len)
+    }
+
     /// Adds the call that a delta begins.
     pub(super) fn begin(&mut self, part: usize, delta: &str) {
         let number = self.begun.len();

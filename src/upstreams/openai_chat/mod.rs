@@ -51,7 +51,7 @@ impl Model for OpenAiChat {
     ) -> Result<ModelAnswer, UpstreamError> {
         let body = request::write(question, self.dialect, pieces.is_some());
         self.endpoint
-            .ask(body.into(), question.left, &ChatCodec, pieces)
+            .ask(body.into(), question, &ChatCodec, pieces)
             .await
     }
 

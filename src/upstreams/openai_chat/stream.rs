@@ -107,6 +107,7 @@ impl ChatStream {
             let part = match self.calls.part_of(call) {
                 Some(part) => part,
                 None => {
+                    self.draft.count(Calls::bytes_of(call))?;
                     let part = self.draft.add_call()?;
                     self.calls.begin(part, call);
                     part

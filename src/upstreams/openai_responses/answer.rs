@@ -10,7 +10,7 @@ use crate::upstreams::names::Names;
 /// Reads a whole answer.
 ///
 /// # Errors
-/// [`Failure`] if it is an error, unreadable, or has neither text nor calls although it came to its end.
+/// [`Failure`] if it is an error or unreadable.
 pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     let body = std::str::from_utf8(body).ok();
     let body = body.and_then(|body| Json::parse(body).ok());

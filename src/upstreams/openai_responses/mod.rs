@@ -49,7 +49,7 @@ impl Model for OpenAiResponses {
         let body = request::write(question, pieces.is_some(), &mut names);
         let codec = ResponsesCodec { names };
         self.endpoint
-            .ask(body.into(), question.left, &codec, pieces)
+            .ask(body.into(), question, &codec, pieces)
             .await
     }
 

@@ -5,7 +5,7 @@ mod table;
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::ServiceResponse;
-use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 
@@ -255,6 +255,12 @@ impl ResponseError for ApiError {
     }
 }
 
+/// Whether `If-Match` has a weak tag, which never matches (RFC 9110, section 8.8.3.2).
+fn has_weak_condition(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(IF_MATCH);
+    values.any(|value| value.as_bytes().windows(3).any(|bytes| bytes == b"W/\""))
+}
+
 /// Gives a response that is an [`ApiError`] its problem object; others pass as they are.
 pub fn with_problem<B: MessageBody>(
     response: ServiceResponse<B>,
@@ -264,7 +270,8 @@ pub fn with_problem<B: MessageBody>(
     let Some(error) = error.and_then(|error| error.as_error::<ApiError>()) else {
         return response.map_into_left_body();
     };
-    let body = error.problem().body(session);
+    let weakened = || has_weak_condition(response.request().headers());
+    let body = error.problem().explained(weakened).body(session);
     response.map_body(|head, _| {
         let json = HeaderValue::from_static("application/problem+json");
         head.headers_mut().insert(CONTENT_TYPE, json);

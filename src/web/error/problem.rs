@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, ETAG, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
 
-use super::super::etag::etag;
+use super::super::etag::{THREAD_VERSION, etag};
 use super::super::session::SessionId;
 use crate::domain::Stamp;
 
@@ -84,6 +84,16 @@ impl Problem {
         }
     }
 
+    /// The same, with the reason why a condition with a weak tag is not met.
+    pub(super) fn explained(mut self, is_weak: impl FnOnce() -> bool) -> Self {
+        if self.status == StatusCode::PRECONDITION_FAILED && is_weak() {
+            self.detail.push_str(
+                " A weak tag (`W/`) never matches: a proxy has weakened it. Send `x-thread-version` in quotes instead.",
+            );
+        }
+        self
+    }
+
     /// Status and headers.
     pub(super) fn head(&self) -> HttpResponse {
         let mut response = HttpResponse::new(self.status);
@@ -97,6 +107,7 @@ impl Problem {
         }
         if let Some(stamp) = self.stamp {
             headers.insert(ETAG, etag(stamp));
+            headers.insert(THREAD_VERSION, stamp.version.into());
         }
         if let Some(seconds) = self.retry_after_seconds {
             headers.insert(RETRY_AFTER, seconds.into());

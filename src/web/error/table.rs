@@ -90,7 +90,8 @@ fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
         IdentityError::OriginNotAllowed => Problem::new(
             StatusCode::FORBIDDEN,
             "origin_not_allowed",
-            "A write by cookie must come from a page of this host, or of an origin in `cors_origins`.",
+            "A write by cookie must come from a page of this host, or of an origin in `cors_origins`. A proxy must keep the `Host` header \
+             (Vite: `changeOrigin: false`), unless `public_url` is set.",
         ),
         IdentityError::Unavailable(_) => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -174,6 +175,9 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         }
         Refusal::IntegerOverflow { operation } => {
             row(StatusCode::CONFLICT, "integer_overflow").with("operation", operation)
+        }
+        Refusal::TooDeep { operation } => {
+            row(StatusCode::BAD_REQUEST, "invalid_json").with("operation", operation)
         }
         Refusal::StateTooLarge {
             limit_bytes,

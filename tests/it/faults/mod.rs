@@ -16,7 +16,9 @@ mod model_turns;
 mod overload;
 mod partitions;
 mod readiness;
+mod refused_writes;
 mod resharding;
+mod rollback;
 mod shutdown;
 
 use std::collections::HashSet;

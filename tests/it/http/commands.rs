@@ -429,6 +429,75 @@ async fn an_interrupted_export_goes_on(backend: Backend) {
     }
 }
 
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
+    let redis = crate::support::redis::RedisServer::start();
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    some_threads(&server.client(), 6).await;
+    let owner = ["export", "--owner", "user-1"];
+    let whole = export(&server, &[]).await;
+    let bad: Vec<_> = run(command(&server, &owner)).await.stdout;
+    let bad = bad.split(|byte| *byte == b'\n').take(2).map(|line| {
+        let thread: Value = serde_json::from_slice(line).unwrap();
+        thread["thread"]["id"].as_str().unwrap().to_owned()
+    });
+    let bad: Vec<String> = bad.collect();
+    for id in &bad {
+        let all = redis.keys();
+        let name = all.iter().find(|name| name.contains(&format!(":t:{id}")));
+        redis.call(&["HSET", name.unwrap(), "\"k\"", "1"]);
+    }
+
+    for (args, others) in [(&["export"][..], 4), (&owner, 1)] {
+        let output = run(command(&server, args)).await;
+
+        assert_eq!(output.status.code(), Some(1));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("2 threads are not in the export"), "{told}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (errors, documents): (Vec<_>, Vec<_>) = text
+            .lines()
+            .partition(|line| !line.starts_with("{\"format\""));
+        assert_eq!(documents.len(), others);
+        assert!(documents.iter().all(|line| contains(&whole, line)));
+        assert_eq!(errors.len(), 3);
+        for id in &bad {
+            let line = format!(r#"{{"error":"unreadable","thread_id":"{id}","place":""#);
+            assert!(
+                errors.iter().any(|error| error.starts_with(&line)),
+                "{text}"
+            );
+        }
+        assert_eq!(errors[2], r#"{"complete":true,"failed":2}"#);
+
+        // cut off behind each line, the export goes on to the same end
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("partly-{}", server.address().port()));
+        let resume = [args, &["--resume", path.to_str().unwrap()]].concat();
+        for (end, _) in text.match_indices('\n') {
+            std::fs::write(&path, &text[..=end]).unwrap();
+            let output = run(command(&server, &resume)).await;
+            assert_eq!(output.status.code(), Some(1));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        std::fs::remove_file(&path).unwrap();
+
+        let to = Server::start(Backend::Memory);
+        let imported = run_with(command(&to, &["import", "--json"]), text.into_bytes()).await;
+        assert_eq!(imported.status.code(), Some(1));
+        let told: Value = serde_json::from_slice(&imported.stdout).unwrap();
+        let expected = json!({"imported": others, "skipped": 0, "complete": true, "failed": 2});
+        assert_eq!(told, expected);
+    }
+}
+
+#[cfg(feature = "redis")]
+fn contains(text: &[u8], line: &str) -> bool {
+    text.split(|byte| *byte == b'\n')
+        .any(|other| other == line.as_bytes())
+}
+
 async fn a_file_that_is_no_export_stays_as_it_is(server: &Server) {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("notes-{}", server.address().port()));

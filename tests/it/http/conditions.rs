@@ -1,6 +1,9 @@
 //! Versions, entity tags, and requests that hold only for some.
 
-use crate::support::server::Server;
+use reqwest::Method;
+
+use crate::support::client::{Answer, Request};
+use crate::support::server::{API_SECRET, Server};
 
 const ABSENT: &str = "\"0-0000000000000000\"";
 
@@ -157,11 +160,11 @@ async fn another_form_of_condition_is_refused(server: &Server) {
         "\"1".into(),
         "\"1-\"".into(),
         "\"1-xyz\"".into(),
-        format!("W/{etag}"),
-        "W/\"1\"".into(),
-        format!("{etag}, \"2\""),
-        "\"1\",\"2\"".into(),
+        "W/1".into(),
+        "W/\"1\"\"".into(),
         "*, \"1\"".into(),
+        format!("{etag},"),
+        ["\"1\""; 9].join(","),
         etag.trim_matches('"').to_owned(),
     ] {
         thread
@@ -170,13 +173,150 @@ async fn another_form_of_condition_is_refused(server: &Server) {
             .refused(400, "invalid_parameter")
             .await;
     }
-    thread
-        .put("state/k", "2")
-        .header("if-match", "\"1\"")
-        .header("if-match", "\"2\"")
-        .refused(400, "invalid_parameter")
-        .await;
     assert_eq!(thread.state().await, r#"{"k":1}"#);
+}
+
+async fn a_write_may_name_several_tags(server: &Server) {
+    let thread = server.client().thread();
+    let put = |value: &str, tags: &str| thread.put("state/k", value).header("if-match", tags);
+    let first = put("1", "\"7\",\"0\"").ok().await.etag().to_owned();
+
+    let second = put("2", &format!("{ABSENT} , {first}")).ok().await;
+    let both = thread.put("state/k", "3");
+    let both = both.header("if-match", &first).header("if-match", "\"2\"");
+    assert_eq!(both.ok().await.version(), 3);
+    let read = thread
+        .get("state/k")
+        .header("if-match", format!("{first}, \"3\""));
+    assert_eq!(read.ok().await.text(), "3");
+    for tags in [
+        format!("{first}, {}", second.etag()),
+        ["\"1\""; 8].join(","),
+    ] {
+        let problem = put("4", &tags).refused(412, "version_mismatch").await;
+        assert_eq!(problem["current_version"], 3);
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(!detail.contains("proxy"), "{detail}");
+    }
+}
+
+async fn a_weak_tag_matches_no_write_and_the_version_does(server: &Server) {
+    let thread = server.client().thread();
+    let first = thread.put("state/k", "1").ok().await;
+    let version = first.header("x-thread-version").unwrap();
+    let weak = format!("W/{}", first.etag());
+
+    for tags in [weak.clone(), format!("{weak}, \"7\"")] {
+        for request in [thread.put("state/k", "2"), thread.get("state/k")] {
+            let request = request.header("if-match", &tags);
+            let problem = request.refused(412, "version_mismatch").await;
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(detail.contains("a proxy has weakened it"), "{detail}");
+        }
+    }
+    for tags in [format!("\"{version}\""), format!("{weak}, \"2\"")] {
+        thread
+            .put("state/k", "3")
+            .header("if-match", tags)
+            .ok()
+            .await;
+    }
+    assert_eq!(thread.state().await, r#"{"k":3}"#);
+}
+
+/// The life in an answer's tag.
+fn life_of(answer: &Answer) -> String {
+    let (_, life) = answer.etag().split_once('-').unwrap();
+    life.trim_end_matches('"').to_owned()
+}
+
+async fn a_write_for_another_life_changes_nothing(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let first = thread.put("state/k", "1").ok().await;
+    let life = life_of(&first);
+    let other = life_of(&client.thread().put("state/k", "1").ok().await);
+    let in_life = |request: Request, life: &str| request.header("x-thread-life", life);
+
+    for request in [
+        thread.put("state/k", "2"),
+        thread.post("state/list/push", "1"),
+        thread.merge(r#"[{"op":"set","key":"a","value":1}]"#),
+        thread.put("state/k", "3").header("if-match", "*"),
+        thread
+            .put("state/k", "4")
+            .header("if-match", "\"4\", \"5\""),
+    ] {
+        in_life(request, &life).ok().await;
+    }
+    let current = thread.get("state").ok().await;
+    for request in [
+        thread.put("state/k", "5"),
+        thread.post("state/list/push", "1"),
+        thread.delete("state/k"),
+        thread.patch("", r#"{"metadata":{"a":1}}"#),
+        thread.delete(""),
+        thread.put("state/k", "5").header("if-match", "*"),
+        thread
+            .put("state/k", "5")
+            .header("if-match", current.etag()),
+        thread.put("state/k", "5").header("if-match", "\"6\""),
+        // a thread that does not exist is in no life
+        client.thread().put("state/k", "5"),
+        client.thread().delete(""),
+    ] {
+        in_life(request, &other)
+            .refused(412, "version_mismatch")
+            .await;
+    }
+    assert_eq!(thread.get("state").ok().await.etag(), current.etag());
+    for wrong in ["", "*", "1", &life[1..], "\"0123456789abcdef\""] {
+        let request = in_life(thread.put("state/k", "6"), wrong);
+        request.refused(400, "invalid_parameter").await;
+    }
+    let ended = in_life(thread.delete(""), &life).send().await;
+    assert_eq!(ended.status, 204);
+}
+
+async fn each_tag_comes_with_the_version_alone(server: &Server) {
+    let client = server.client();
+    let thread = client.thread();
+    let written = thread.put("state/k", "[1]").ok().await;
+    let entry = format!("/v1/kv/{}/k", thread.id);
+    let put = client
+        .request(Method::PUT, &entry)
+        .bearer(API_SECRET)
+        .json("1")
+        .ok()
+        .await;
+    let mut answers = vec![written, put];
+    for (path, header) in [
+        ("", None),
+        ("state", None),
+        ("state/k", None),
+        ("keys", None),
+        ("state", Some("if-none-match")),
+        ("state", Some("if-match")),
+    ] {
+        let request = thread.get(path);
+        let tag = answers[0].etag().replace("\"1-", "\"7-");
+        answers.push(match header {
+            Some("if-match") => request.header("if-match", tag).send().await,
+            Some(name) => request.header(name, answers[0].etag()).send().await,
+            None => request.ok().await,
+        });
+    }
+    answers.push(client.get(&entry).bearer(API_SECRET).ok().await);
+    answers.push(thread.post("checkpoints", "{}").send().await);
+    answers.push(thread.delete("checkpoints/1").ok().await);
+    answers.push(thread.post("rotate", "").ok().await);
+    answers.push(client.thread().delete("").send().await);
+
+    for answer in answers {
+        let tag = answer.etag();
+        let (version, _) = tag.trim_start_matches('"').split_once('-').unwrap();
+        assert_eq!(answer.header("x-thread-version"), Some(version), "{tag}");
+    }
 }
 
 async fn every_write_takes_a_condition(server: &Server) {
@@ -313,6 +453,10 @@ over_both_stores!(
     version_zero_asks_for_a_thread_that_does_not_exist,
     a_star_asks_for_a_thread_that_exists,
     another_form_of_condition_is_refused,
+    a_write_may_name_several_tags,
+    a_weak_tag_matches_no_write_and_the_version_does,
+    a_write_for_another_life_changes_nothing,
+    each_tag_comes_with_the_version_alone,
     every_write_takes_a_condition,
     a_destroy_may_ask_for_a_version_too,
     a_read_of_what_is_known_is_not_repeated,

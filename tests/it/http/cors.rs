@@ -405,6 +405,45 @@ async fn an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of(backend:
     }
 }
 
+async fn the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host(backend: Backend) {
+    let server = allowing(backend, APP);
+    let write = async |origin: &str, site: &str| {
+        let write = by_cookie(&server, Method::PUT, &new_id());
+        let write = write
+            .header("origin", origin)
+            .header("sec-fetch-site", site);
+        let problem = write.refused(403, "origin_not_allowed").await;
+        assert!(
+            problem["detail"]
+                .as_str()
+                .unwrap()
+                .contains("changeOrigin: false")
+        );
+    };
+
+    // Vite, whose short form changes the Host header
+    write("http://localhost:5173", "same-origin").await;
+    write("http://localhost:5174", "same-origin").await;
+    write("https://b.example", "same-site").await;
+    write("https://c.example", "same-site").await;
+
+    server.await_log(|line| line.contains("https://b.example"));
+    let log = server.log();
+    let lines: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("write by cookie"))
+        .collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    let host = format!(r#""host":"{}""#, server.address());
+    for (line, (origin, advice)) in lines.iter().zip([
+        ("http://localhost:5173", "public_url"),
+        ("https://b.example", "cors_origins"),
+    ]) {
+        assert!(line.contains(&format!(r#""origin":"{origin}""#)), "{line}");
+        assert!(line.contains(&host) && line.contains(advice), "{line}");
+    }
+}
+
 async fn a_star_lets_nobody_write_by_cookie(backend: Backend) {
     let server = allowing(backend, "*");
 
@@ -472,6 +511,7 @@ with_own_servers!(
     a_page_of_another_site_gets_a_cookie_only_where_its_browser_keeps_one,
     a_write_of_another_origin_without_a_cookie_is_counted_and_logged_once,
     an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of,
+    the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host,
     a_star_lets_nobody_write_by_cookie,
     a_page_of_the_public_url_is_the_hosts_own,
     the_cookie_is_set_as_the_settings_say,

@@ -177,6 +177,11 @@ async fn replay(backend: Backend, is_by_id: bool) {
             exchange["status"],
             "{exchange:?}: {found}"
         );
+        let found = match (id, found.split_once(r#","signed_id":"#)) {
+            // only back ends get it with this
+            ("get_thread", Some((found, _))) if is_by_id => format!("{found}}}"),
+            _ => found,
+        };
         match id {
             "get_settings" | "get_stats" => compare_members(&exchange["answer"], &answer.json()),
             _ => words.compare(&example.unwrap_or_default(), &found),

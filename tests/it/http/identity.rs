@@ -1,8 +1,10 @@
 //! The thread of a request: header, cookie, or a new id.
 
+use std::collections::BTreeMap;
+
 use reqwest::Method;
 
-use crate::support::client::{Answer, Client, hex_signature, new_id, signature};
+use crate::support::client::{Answer, Client, Request, hex_signature, new_id, signature};
 use crate::support::server::{API_SECRET, Backend, SIGNING_SECRET, Server};
 
 /// The id that an answer hands back, after checking its signature and that the cookie agrees.
@@ -26,12 +28,41 @@ fn named(answer: &Answer) -> String {
     id.to_owned()
 }
 
-/// The value of the one cookie that an answer sets.
+/// The value of the one cookie of an id that an answer sets.
 fn cookie_value(answer: &Answer) -> String {
-    let cookies: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
-    assert_eq!(cookies.len(), 1, "{cookies:?}");
-    let pair = cookies[0].to_str().unwrap().split(';').next().unwrap();
-    pair.strip_prefix("atid=").unwrap().to_owned()
+    let pairs: Vec<_> = pairs_of(answer)
+        .into_iter()
+        .filter(|pair| pair.starts_with("atid="))
+        .collect();
+    assert_eq!(pairs.len(), 1, "{pairs:?}");
+    pairs[0].strip_prefix("atid=").unwrap().to_owned()
+}
+
+/// The names and values of the cookies that an answer sets.
+fn pairs_of(answer: &Answer) -> Vec<String> {
+    let cookies = answer.headers.get_all("set-cookie").iter();
+    let pair = |text: &str| text.split(';').next().unwrap().to_owned();
+    cookies
+        .map(|cookie| pair(cookie.to_str().unwrap()))
+        .collect()
+}
+
+/// The cookies of a browser.
+#[derive(Clone, Default)]
+struct Jar(BTreeMap<String, String>);
+
+impl Jar {
+    fn take(&mut self, answer: &Answer) {
+        for pair in pairs_of(answer) {
+            let (name, value) = pair.split_once('=').unwrap();
+            self.0.insert(name.into(), value.into());
+        }
+    }
+
+    fn header(&self) -> String {
+        let pairs = self.0.iter().map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// A cookie's value for an id and its signature in base64.
@@ -444,6 +475,105 @@ async fn the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed
     assert_hands_back_nothing(&late);
 }
 
+/// Every response that sets a cookie, and every one that replaces an id, in all orders in which the server may answer two
+/// requests that a browser sends with the same cookies, and in which the responses may arrive.
+async fn no_late_response_brings_an_old_id_back(server: &Server) {
+    let client = server.client();
+    let current =
+        |method: Method, path: &str| client.request(method, &format!("/v1/threads/current{path}"));
+    let replacing = |which: usize| match which {
+        0 => current(Method::POST, "/rotate"),
+        _ => current(Method::DELETE, ""),
+    };
+    let other = |which: usize| match which {
+        0 => current(Method::GET, ""),
+        1 => current(Method::HEAD, ""),
+        2 => current(Method::GET, "/state"),
+        _ => current(Method::POST, "/state/k/push").json("1"),
+    };
+    for (first, second) in (0..2).flat_map(|first| (0..4).map(move |second| (first, second))) {
+        for (is_before, is_late) in [(true, true), (true, false), (false, true), (false, false)] {
+            let mut jar = Jar::default();
+            jar.take(&current(Method::POST, "/state/k/push").json("0").ok().await);
+            for _ in 0..2 {
+                let sent = jar.header();
+                let old = jar.0["atid"].clone();
+                let with = |request: Request| request.header("cookie", &sent).send();
+                let (replaced, answer) = if is_before {
+                    let answer = with(other(second)).await;
+                    (with(replacing(first)).await, answer)
+                } else {
+                    let replaced = with(replacing(first)).await;
+                    (replaced, with(other(second)).await)
+                };
+                let new = cookie_value(&replaced);
+                assert_ne!(new, old);
+                let mut arrivals = [&replaced, &answer];
+                if !is_late {
+                    arrivals.reverse();
+                }
+                for answer in arrivals {
+                    jar.take(answer);
+                }
+
+                let next = current(Method::GET, "/state");
+                let next = next.header("cookie", jar.header()).ok().await;
+                jar.take(&next);
+
+                let case = format!("{first} {second} {is_before} {is_late}");
+                assert_eq!(jar.0["atid"], new, "{case}");
+                assert!(new.starts_with(&named(&next)), "{case}");
+                // and what is written now is read later
+                let push = current(Method::POST, "/state/k/push").json("2");
+                jar.take(&push.header("cookie", jar.header()).ok().await);
+                jar.0.insert("atid".into(), old);
+                let read = current(Method::GET, "/state").header("cookie", jar.header());
+                assert!(read.ok().await.text().contains('2'), "{case}");
+                jar.0.insert("atid".into(), new);
+            }
+        }
+    }
+}
+
+async fn a_replacement_counts_only_for_the_ids_that_it_replaces(server: &Server) {
+    let client = server.client();
+    let first = client
+        .post("/v1/threads/current/state/k/push")
+        .json("1")
+        .ok()
+        .await;
+    let old = format!("atid={}", cookie_value(&first));
+    let ended = client
+        .request(Method::DELETE, "/v1/threads/current")
+        .header("cookie", &old);
+    let ended = ended.ok().await;
+    let cookies: Vec<_> = ended.headers.get_all("set-cookie").iter().collect();
+    let next = cookies[1].to_str().unwrap();
+    assert!(
+        next.ends_with("; Path=/; HttpOnly; SameSite=Lax; Max-Age=600"),
+        "{next}"
+    );
+    let next = &pairs_of(&ended)[1];
+    let whose = async |cookies: String| {
+        let request = client
+            .get("/v1/threads/current/state")
+            .header("cookie", cookies);
+        named(&request.ok().await)
+    };
+
+    assert_eq!(whose(format!("{old}; {next}")).await, named(&ended));
+    // an app may have its own reasons to set the cookie, or to delete it
+    let other = new_id();
+    assert_eq!(
+        whose(format!("{}; {next}", good_cookie(&other))).await,
+        other
+    );
+    assert_ne!(whose(next.clone()).await, named(&ended));
+    // a stranger cannot make one
+    let forged = next.replace(&named(&ended), &other);
+    assert_eq!(whose(format!("{old}; {forged}")).await, named(&first));
+}
+
 async fn the_cookie_is_not_for_scripts_and_lasts_as_long_as_browsers_allow(server: &Server) {
     let answer = server.client().get("/v1/threads/current").ok().await;
 
@@ -668,6 +798,8 @@ over_both_stores!(
     a_new_caller_who_finds_no_key_keeps_the_new_id,
     a_refusal_hands_a_known_caller_the_id_again,
     the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed,
+    no_late_response_brings_an_old_id_back,
+    a_replacement_counts_only_for_the_ids_that_it_replaces,
     the_cookie_is_not_for_scripts_and_lasts_as_long_as_browsers_allow,
     anyone_saying_https_does_not_make_the_cookie_secure,
     an_api_key_sees_every_thread,

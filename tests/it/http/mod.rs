@@ -70,6 +70,7 @@ mod entry_batches;
 mod entry_repeats;
 mod errors;
 mod events;
+mod every_way;
 mod exactness;
 mod examples;
 mod expiry;

@@ -200,6 +200,41 @@ async fn a_signed_id_opens_its_thread_whatever_key_comes_with_it(backend: Backen
     assert_eq!(both.ok().await.version(), 1);
 }
 
+async fn a_key_that_may_write_gets_the_signed_id_of_a_thread(backend: Backend) {
+    let server = limited(backend);
+    let client = server.client();
+    let thread = client.thread();
+    thread.put("state/k", "1").ok().await;
+    let one = format!("/v1/threads/{}", thread.id);
+    let owned = client
+        .request(Method::PATCH, &one)
+        .bearer(&secret_of("all"));
+    owned.json(r#"{"owner":"ann"}"#).ok().await;
+
+    for (right, expected) in [
+        ("all", json!(thread.signed)),
+        ("threads", json!(thread.signed)),
+        ("threads.read", Value::Null),
+    ] {
+        let ask = async |path: &str| {
+            let request = client.get(path).bearer(&secret_of(right));
+            request.ok().await.json()
+        };
+        assert_eq!(ask(&one).await["signed_id"], expected, "{right}");
+        assert_eq!(
+            ask(&format!("{one}?peek=true")).await["signed_id"],
+            expected
+        );
+        for path in ["/v1/threads", "/v1/threads?owner=ann"] {
+            assert_eq!(
+                ask(path).await["threads"][0]["signed_id"],
+                expected,
+                "{right} {path}"
+            );
+        }
+    }
+}
+
 async fn a_key_is_told_its_name_and_rights(server: &Server) {
     let ask = |key: &str| server.client().get("/v1/api-keys/current").bearer(key);
 
@@ -209,6 +244,11 @@ async fn a_key_is_told_its_name_and_rights(server: &Server) {
     ask("wrong").refused(401, "invalid_api_key").await;
     let none = server.client().get("/v1/api-keys/current");
     none.refused(401, "api_key_required").await;
+    // a proxy might believe one of them, and this server the other
+    for second in [API_SECRET, "wrong"] {
+        let both = ask(API_SECRET).bearer(second);
+        both.refused(401, "invalid_api_key").await;
+    }
 }
 
 async fn calls_of_operators_leave_a_line_without_what_they_name(backend: Backend) {
@@ -261,5 +301,6 @@ with_own_servers!(
     a_key_of_one_namespace_sees_no_other,
     the_other_protocols_ask_for_the_same_rights,
     a_signed_id_opens_its_thread_whatever_key_comes_with_it,
+    a_key_that_may_write_gets_the_signed_id_of_a_thread,
     calls_of_operators_leave_a_line_without_what_they_name,
 );

@@ -112,6 +112,11 @@ impl Client {
 }
 
 impl OwnThread {
+    /// The client that it is a thread of.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// A request to the thread itself (an empty path), or to something below it such as `state`.
     pub(crate) fn request(&self, method: Method, path: &str) -> Request {
         self.client

@@ -20,8 +20,10 @@ struct Output {
     out: Box<dyn Write>,
     order: Order,
     progress: Progress,
-    /// The last document that was written.
+    /// The last line that was written.
     last: Vec<u8>,
+    /// Threads that could not be read.
+    failed: u64,
 }
 
 /// The end of an answer.
@@ -31,7 +33,8 @@ enum End {
 }
 
 /// Writes the threads of an owner, or all, one document per line, and a last line that says that these are all; to
-/// standard output, or to a file, which may have the beginning of the same export.
+/// standard output, or to a file, which may have the beginning of the same export. A thread that cannot be read has another
+/// line, and makes the command fail at its end.
 pub(in crate::cli::remote) async fn export(
     remote: &Remote,
     owner: Option<&str>,
@@ -41,11 +44,15 @@ pub(in crate::cli::remote) async fn export(
         Some(_) => Order::OfOwner,
         None => Order::All,
     };
-    let (out, mut cursor): (Box<dyn Write>, _) = match resumed {
-        None => (Box::new(io::stdout()), None),
+    let (out, mut cursor, failed): (Box<dyn Write>, _, _) = match resumed {
+        None => (Box::new(io::stdout()), None, 0),
         Some(path) => match resume::open(path, order)? {
-            (_, Left::Complete) => return Ok(()),
-            (file, Left::From(place)) => (Box::new(file), place),
+            (_, Left::Complete(failed)) => return unless_failed(failed),
+            (file, Left::From(place)) => {
+                // and leaves the file at its end
+                let failed = resume::count_errors(&file)?;
+                (Box::new(file), place, failed)
+            }
         },
     };
     let mut output = Output {
@@ -53,16 +60,16 @@ pub(in crate::cli::remote) async fn export(
         order,
         progress: Progress::new(None),
         last: Vec::new(),
+        failed,
     };
     let mut failures = 0;
     loop {
         let before = output.progress.threads();
         match pass(remote, owner, cursor.as_deref(), &mut output).await {
             Ok(End::Complete) => {
-                output.write(b"{\"complete\":true}\n")?;
-                output.flush()?;
+                output.write_end()?;
                 output.progress.end();
-                return Ok(());
+                return unless_failed(output.failed);
             }
             Ok(End::Cursor(place)) => {
                 cursor = Some(place);
@@ -82,6 +89,13 @@ pub(in crate::cli::remote) async fn export(
                 sleep(pause(failures)).await;
             }
         }
+    }
+}
+
+fn unless_failed(failed: u64) -> Result<(), CliError> {
+    match failed {
+        0 => Ok(()),
+        _ => Err(CliError::Unexported(failed)),
     }
 }
 
@@ -115,10 +129,12 @@ async fn pass(
 }
 
 impl Output {
-    /// Takes a line: writes a document, or returns the end that the line says.
+    /// Takes a line: writes what it says of a thread, or returns the end that it says.
     fn take(&mut self, line: &mut Vec<u8>) -> Result<Option<End>, CliError> {
-        if Line::is_document(line) {
+        let is_error = Line::is_error(line);
+        if is_error || Line::is_document(line) {
             self.write(line)?;
+            self.failed += u64::from(is_error);
             self.progress.add(line.len());
             mem::swap(&mut self.last, line);
             line.clear();
@@ -139,6 +155,17 @@ impl Output {
             return Ok(None);
         }
         Ok(Line::read(&self.last)?.place(self.order))
+    }
+
+    fn write_end(&mut self) -> Result<(), CliError> {
+        match self.failed {
+            0 => self.write(b"{\"complete\":true}\n")?,
+            failed => {
+                let line = format!("{{\"complete\":true,\"failed\":{failed}}}\n");
+                self.write(line.as_bytes())?;
+            }
+        }
+        self.flush()
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {

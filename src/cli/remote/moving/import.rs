@@ -34,6 +34,8 @@ struct Numbered {
 enum Outcome {
     Imported,
     Skipped,
+    /// The line says that this thread could not be exported.
+    Unexported,
 }
 
 /// Makes the threads of an export from standard input, and prints how many were imported and how many were there.
@@ -45,7 +47,7 @@ pub(in crate::cli::remote) async fn import(
     let mut progress = Progress::new(input_bytes());
     let mut lines = lines();
     let room = Arc::new(Semaphore::new(AT_ONCE_KIB as usize));
-    let (mut imported, mut skipped, mut is_complete) = (0_u64, 0_u64, false);
+    let (mut imported, mut skipped, mut failed, mut is_complete) = (0_u64, 0_u64, 0_u64, false);
     let documents = stream::unfold(&mut lines, |lines| async {
         let line = lines.recv().await?;
         let room = Arc::clone(&room);
@@ -68,6 +70,10 @@ pub(in crate::cli::remote) async fn import(
                 skipped += 1;
                 progress.add(bytes);
             }
+            Ok(Some((Outcome::Unexported, bytes))) => {
+                failed += 1;
+                progress.add(bytes);
+            }
             Ok(None) => is_complete = true,
             Err(error) => {
                 progress.end();
@@ -77,12 +83,20 @@ pub(in crate::cli::remote) async fn import(
     }
     progress.end();
     if is_json {
-        let counts = json!({"imported": imported, "skipped": skipped, "complete": is_complete});
-        return print_line(&counts.to_string());
+        let mut counts = json!({"imported": imported, "skipped": skipped, "complete": is_complete});
+        if failed > 0 {
+            counts["failed"] = failed.into();
+        }
+        print_line(&counts.to_string())?;
+    } else {
+        print_line(&format!("{:<14} {imported}", "imported"))?;
+        print_line(&format!("{:<14} {skipped}", "skipped"))?;
+        print_line(&format!("{:<14} {is_complete}", "complete"))?;
     }
-    print_line(&format!("{:<14} {imported}", "imported"))?;
-    print_line(&format!("{:<14} {skipped}", "skipped"))?;
-    print_line(&format!("{:<14} {is_complete}", "complete"))
+    match failed {
+        0 => Ok(()),
+        _ => Err(CliError::Unexported(failed)),
+    }
 }
 
 /// Sends a document; none if the line says that the export ends here.
@@ -97,6 +111,9 @@ async fn send_line(
         number,
         source: Box::new(source),
     };
+    if Line::is_error(&document) {
+        return Ok(Some((Outcome::Unexported, document.len())));
+    }
     if !Line::is_document(&document) {
         let line = Line::read(&document).map_err(in_line)?;
         return match line.complete {

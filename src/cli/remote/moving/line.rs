@@ -10,6 +10,8 @@ pub(super) const LINE_MAX_BYTES: usize = 64 * 1_048_576;
 
 /// The beginning of a document.
 const DOCUMENT: &[u8] = b"{\"format\"";
+/// The beginning of the line of a thread that could not be read.
+const ERROR: &[u8] = b"{\"error\"";
 
 /// The part of a line that tells where an export goes on, or ends.
 #[derive(Debug, Deserialize)]
@@ -17,6 +19,11 @@ pub(super) struct Line {
     thread: Option<Thread>,
     pub(super) cursor: Option<String>,
     pub(super) complete: Option<bool>,
+    /// In the last line, the number of threads that could not be read.
+    #[serde(default)]
+    pub(super) failed: u64,
+    /// Of a thread that could not be read, where the export goes on behind it.
+    place: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,14 +55,23 @@ impl Line {
         line.starts_with(DOCUMENT)
     }
 
+    /// Whether the line is about a thread that could not be read, without reading it.
+    pub(super) fn is_error(line: &[u8]) -> bool {
+        line.starts_with(ERROR)
+    }
+
     /// Whether a file that begins with these bytes may be an export, or the beginning of one.
     pub(super) fn may_begin(head: &[u8]) -> bool {
         let begins = |with: &[u8]| head.iter().zip(with).all(|(byte, other)| byte == other);
-        begins(DOCUMENT) || begins(b"{\"complete\":true}") || begins(b"{\"cursor\":")
+        let lines = [DOCUMENT, ERROR, b"{\"complete\":true", b"{\"cursor\":"];
+        lines.into_iter().any(begins)
     }
 
-    /// The cursor behind that document; none if the line is not a document.
+    /// The cursor behind that thread; none if the line is not about one.
     pub(super) fn place(&self, order: Order) -> Option<String> {
+        if let Some(place) = &self.place {
+            return Some(place.clone());
+        }
         let thread = self.thread.as_ref()?;
         match order {
             Order::All => Some(thread.id.clone()),
@@ -83,12 +99,23 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_could_not_be_read_says_where_an_export_goes_on() {
+        let line = br#"{"error":"unreadable","thread_id":"thrd_a","place":"7-thrd_a"}"#;
+
+        assert!(Line::is_error(line) && !Line::is_document(line));
+        let line = Line::read(line).unwrap();
+        assert_eq!(line.place(Order::OfOwner).as_deref(), Some("7-thrd_a"));
+    }
+
+    #[test]
     fn a_file_of_something_else_is_no_export() {
         for head in [
             "",
             "{",
             "{\"format\":1,\"thread",
             "{\"complete\":true}\n",
+            "{\"complete\":true,\"failed\":1}\n",
+            "{\"error\":\"unreadable\"",
             "{\"cu",
         ] {
             assert!(Line::may_begin(head.as_bytes()), "{head}");

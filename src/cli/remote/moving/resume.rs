@@ -1,7 +1,7 @@
 //! The file of an export that was interrupted.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use super::line::{LINE_MAX_BYTES, Line, Order};
@@ -14,8 +14,8 @@ const HEAD_MAX_BYTES: u64 = 16;
 
 /// The content of the file of an earlier export.
 pub(super) enum Left {
-    /// It was complete.
-    Complete,
+    /// It was complete except for that number of threads.
+    Complete(u64),
     /// It goes on behind a place, or begins.
     From(Option<String>),
 }
@@ -29,7 +29,6 @@ pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> 
     let file = options.read(true).write(true).create(true).truncate(false);
     let mut file = file.open(path).map_err(CliError::File)?;
     let left = cut(&mut file, order)?;
-    file.seek(SeekFrom::End(0)).map_err(CliError::File)?;
     Ok((file, left))
 }
 
@@ -48,7 +47,7 @@ fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
         let line = read(file, start, whole)?;
         let line = Line::read(&line).map_err(|_| CliError::NoExport)?;
         if line.complete == Some(true) {
-            break Left::Complete;
+            break Left::Complete(line.failed);
         }
         if let Some(place) = line.place(order) {
             break Left::From(Some(place));
@@ -61,6 +60,18 @@ fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
     };
     file.set_len(whole).map_err(CliError::File)?;
     Ok(left)
+}
+
+/// The number of threads that an interrupted export could not read.
+///
+/// # Errors
+/// [`CliError::File`].
+pub(super) fn count_errors(file: &File) -> Result<u64, CliError> {
+    let mut file = BufReader::new(file);
+    file.rewind().map_err(CliError::File)?;
+    let lines = file.split(b'\n');
+    let count = lines.map(|line| Ok(u64::from(Line::is_error(&line?))));
+    count.sum::<io::Result<u64>>().map_err(CliError::File)
 }
 
 /// The place behind the last line feed before a place; 0 without one.

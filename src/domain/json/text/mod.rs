@@ -111,6 +111,40 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+/// Whether compact JSON nests deeper than that.
+pub(crate) fn is_deeper_than(levels: usize, json: &str) -> bool {
+    // each level has two brackets
+    json.len() > 2 * levels && deepest(json.as_bytes()) > levels
+}
+
+fn deepest(json: &[u8]) -> usize {
+    let (mut level, mut deepest, mut at) = (0_usize, 0, 0);
+    while let Some(byte) = json.get(at) {
+        match byte {
+            b'{' | b'[' => level += 1,
+            b'}' | b']' => level -= 1,
+            b'"' => at += end_of_string(&json[at + 1..]),
+            _ => {}
+        }
+        deepest = deepest.max(level);
+        at += 1;
+    }
+    deepest
+}
+
+/// Bytes up to the closing quote and with it.
+fn end_of_string(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = rest.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found + 1;
+        if rest[at - 1] == b'"' {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
 /// Text that is not one JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {

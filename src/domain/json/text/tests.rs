@@ -76,6 +76,22 @@ fn nesting_is_allowed_to_512_levels_and_no_deeper() {
 }
 
 #[test]
+fn the_depth_of_a_value_is_that_of_its_brackets_outside_of_strings() {
+    let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+    let around = |text: &str| format!(r#"[[],{{"{text}":"{text}"}}]"#);
+
+    for (json, levels) in [
+        (nested(7), 7),
+        (around(r"[[[[\\"), 2),
+        (around(r#"\\\"[[[["#), 2),
+        (format!("[{},[1]]", nested(7)), 8),
+    ] {
+        assert!(is_deeper_than(levels - 1, &json), "{json}");
+        assert!(!is_deeper_than(levels, &json), "{json}");
+    }
+}
+
+#[test]
 fn a_separator_parts_the_elements_of_the_outer_array_alone() {
     let text = compact("[1, [2, 3], {\"a\": 4, \"b\": [5, 6]}]", b'\n', 9).unwrap();
 

@@ -5,6 +5,7 @@ mod delivery;
 mod input;
 mod object;
 mod place;
+mod references;
 mod stream;
 mod stream_query;
 mod tools;
@@ -41,6 +42,7 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     let digest = request.repeat_digest("threadkeep response")?;
     let context = Context::read(&body)?;
     let fingerprint = fingerprint(request.key(), &body);
+    let body = references::resolve(&request, &context, body).await?;
     let created_ms = Clock::system().now_ms();
     let has_no_history = matches!(context, Context::New | Context::Nothing);
     let read = |id: &ResponseId, conversation: Option<&str>| {

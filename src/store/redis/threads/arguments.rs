@@ -182,6 +182,14 @@ pub(crate) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {
             packed.push(b'L');
             put(&mut packed, life.0, 8);
         }
+        Some(Precondition::OneOf(tags)) => {
+            packed.push(b'O');
+            for tag in tags.iter() {
+                packed.push(if tag.life.is_some() { b'S' } else { b'V' });
+                put(&mut packed, tag.version, 6);
+                put(&mut packed, tag.life.map_or(0, |life| life.0), 8);
+            }
+        }
     }
     packed
 }

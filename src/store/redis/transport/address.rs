@@ -7,6 +7,8 @@ use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use socket2::TcpKeepalive;
 
+use super::parameters::{self, Parameters};
+
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
@@ -52,6 +54,8 @@ pub enum RedisUrlError {
     Master,
     /// A cluster has no databases.
     Cluster,
+    /// A parameter, a part behind `#`, or a user without a password, which would have no effect.
+    Parameter,
     /// It asks for TLS, which this build has not: see the crate's feature `tls`.
     Encryption,
 }
@@ -77,6 +81,10 @@ impl RedisUrlError {
                 "redis+cluster://user:password@host:6379,host:6379: a cluster has one database and \
                  no parameters"
             }
+            Self::Parameter => {
+                "an address without parameters and without `#`, except for db, user and pass of unix://, and sentinel_username \
+                 and sentinel_password of redis+sentinel://, each given once; a user needs a password"
+            }
             Self::Encryption => {
                 "an address without TLS, as threadkeep was built without its feature tls"
             }
@@ -91,8 +99,6 @@ struct Parts<'a> {
     hosts: Vec<&'a str>,
     path: &'a str,
     query: &'a str,
-    /// `#insecure` or nothing.
-    fragment: String,
 }
 
 impl Address {
@@ -104,11 +110,12 @@ impl Address {
         }
         let parts = |scheme| Parts::of(scheme, rest);
         match scheme {
-            "redis+sentinel" => Self::sentinels(&parts("redis")),
-            "rediss+sentinel" => Self::sentinels(&parts("rediss")),
-            "redis+cluster" => Self::cluster(&parts("redis")),
-            "rediss+cluster" => Self::cluster(&parts("rediss")),
+            "redis+sentinel" => Self::sentinels(&parts("redis")?),
+            "rediss+sentinel" => Self::sentinels(&parts("rediss")?),
+            "redis+cluster" => Self::cluster(&parts("redis")?),
+            "rediss+cluster" => Self::cluster(&parts("rediss")?),
             "redis" | "rediss" | "unix" | "redis+unix" if !rest.is_empty() => {
+                parameters::check_server(scheme, rest)?;
                 connection(url).map(|info| Self::Server(Box::new(info)))
             }
             _ => Err(RedisUrlError::Scheme),
@@ -120,18 +127,13 @@ impl Address {
         if master.is_empty() || database.contains('/') {
             return Err(RedisUrlError::Master);
         }
-        let mut credentials = String::new();
-        let [mut username, mut password] = [""; 2];
-        for parameter in parts.query.split('&').filter(|text| !text.is_empty()) {
-            match parameter.split_once('=') {
-                Some(("sentinel_username", value)) => username = value,
-                Some(("sentinel_password", value)) => password = value,
-                _ => return Err(RedisUrlError::Master),
-            }
-        }
-        if !password.is_empty() {
-            credentials = format!("{username}:{password}@");
-        }
+        let names = ["sentinel_username", "sentinel_password"];
+        let parameters = Parameters::read(parts.query, &names)?;
+        let [username, password] = names.map(|name| parameters.get(name));
+        parameters::check_user(username, password)?;
+        let credentials = password.map_or_else(String::new, |password| {
+            format!("{}:{password}@", username.unwrap_or_default())
+        });
         let sentinels = parts.hosts.iter().map(|host| {
             let info = parts.connection(&credentials, host, "")?;
             Ok(with_port(info, host, SENTINEL_PORT))
@@ -160,25 +162,24 @@ impl Address {
 }
 
 impl<'a> Parts<'a> {
-    fn of(scheme: &'static str, rest: &'a str) -> Self {
-        let (rest, fragment) = match rest.split_once('#') {
-            Some((rest, fragment)) => (rest, format!("#{fragment}")),
-            None => (rest, String::new()),
-        };
+    fn of(scheme: &'static str, rest: &'a str) -> Result<Self, RedisUrlError> {
+        if rest.contains('#') {
+            return Err(RedisUrlError::Parameter);
+        }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (credentials, hosts) = match authority.rfind('@') {
             Some(at) => authority.split_at(at + 1),
             None => ("", authority),
         };
-        Self {
+        parameters::check_credentials(credentials.trim_end_matches('@'))?;
+        Ok(Self {
             scheme,
             credentials,
             hosts: hosts.split(',').collect(),
             path: path.strip_suffix('/').unwrap_or(path),
             query,
-            fragment,
-        }
+        })
     }
 
     /// How to reach one of the hosts: by the URL that it would have alone.
@@ -191,12 +192,8 @@ impl<'a> Parts<'a> {
         if host.is_empty() {
             return Err(RedisUrlError::Host);
         }
-        let Self {
-            scheme, fragment, ..
-        } = self;
-        connection(&format!(
-            "{scheme}://{credentials}{host}/{database}{fragment}"
-        ))
+        let scheme = self.scheme;
+        connection(&format!("{scheme}://{credentials}{host}/{database}"))
     }
 }
 
@@ -339,7 +336,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_url_is_told() {
-        use RedisUrlError::{Cluster, Host, Master, Scheme};
+        use RedisUrlError::{Cluster, Host, Master, Parameter, Scheme};
         for (url, error) in [
             ("localhost:6379", Scheme),
             ("redis://", Scheme),
@@ -353,7 +350,27 @@ mod tests {
             ("redis+cluster://one?replicas=true", Cluster),
             ("redis+sentinel://one", Master),
             ("redis+sentinel://one/main/0/1", Master),
-            ("redis+sentinel://one/main?password=x", Master),
+            ("redis+sentinel://one/main?password=x", Parameter),
+            ("redis+sentinel://one/main?sentinel_username=s", Parameter),
+            ("redis+sentinel://one/main?sentinel_password=", Parameter),
+            (
+                "redis+sentinel://one/main?sentinel_password=a&sentinel_password=b",
+                Parameter,
+            ),
+            ("redis+sentinel://user@one/main", Parameter),
+            ("redis+cluster://user@one", Parameter),
+            ("redis+cluster://one#insecure", Parameter),
+            ("redis://host?db=1", Parameter),
+            ("redis://host?protocol=resp3", Parameter),
+            ("redis://host/0?timeout=5", Parameter),
+            ("redis://host#insecure", Parameter),
+            ("redis://user@host", Parameter),
+            ("redis://user:@host", Parameter),
+            ("redis://host/0/1", Host),
+            ("unix:///socket?database=1", Parameter),
+            ("unix:///socket?db=1&db=2", Parameter),
+            ("unix:///socket?user=a", Parameter),
+            ("unix:///socket#a", Parameter),
             ("redis+sentinel://one/main/x", Host),
         ] {
             assert_eq!(Address::parse(url).unwrap_err(), error, "{url}");

@@ -12,6 +12,7 @@ pub(super) mod hash_slot;
 mod limiter;
 pub(super) mod link;
 pub(super) mod node;
+mod parameters;
 mod registry;
 pub(super) mod replies;
 mod wire;

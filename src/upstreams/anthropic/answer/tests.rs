@@ -1,5 +1,6 @@
 use super::*;
 use crate::service::responses::AnswerPart;
+use crate::upstreams::answer::with_words;
 
 const WHOLE: &str = r#"{
     "id": "msg_1", "type": "message", "role": "assistant", "new": [{"a": 1}],
@@ -15,7 +16,8 @@ const WHOLE: &str = r#"{
         "output_tokens": 5, "output_tokens_details": {"thinking_tokens": 2}}}"#;
 
 fn read(body: &str) -> Result<ModelAnswer, Failure> {
-    super::read(body.as_bytes(), &Names::default())
+    let answer = super::read(body.as_bytes(), &Names::default())?;
+    with_words(answer, false)
 }
 
 fn of_content(content: &str, reason: &str) -> Result<ModelAnswer, Failure> {

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::service::responses::AnswerPart;
+use crate::upstreams::answer::with_words;
 use crate::upstreams::openai_chat::answer;
 
 fn chunk(delta: &str) -> String {
@@ -23,7 +24,8 @@ fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
             Err(failure) => return (Err(failure), pieces),
         }
     }
-    (stream.end(&mut pieces), pieces)
+    let answer = stream.end(&mut pieces);
+    (answer.and_then(|answer| with_words(answer, false)), pieces)
 }
 
 /// The answer of deltas that end by `stop`.
@@ -145,6 +147,7 @@ fn a_stream_makes_the_same_answer_as_a_whole_one() {
             arguments(2, "{\"key\""),
             call(3, Some("call_2"), "list"),
             arguments(2, ":\"ä\"}"),
+            arguments(3, "{}"),
         ]
     );
 }
@@ -273,6 +276,22 @@ fn a_stream_may_be_empty_only_when_it_was_ended_early() {
         panic!("{answer:?}");
     };
     assert!(content.as_str().contains(r#""text":"""#));
+}
+
+#[test]
+fn ids_and_indexes_of_calls_count_as_bytes_of_the_answer() {
+    let call = |number: usize| {
+        let (index, id) = ("i".repeat(500), "d".repeat(500));
+        chunk(&format!(
+            r#"{{"tool_calls":[{{"index":"{number}{index}","id":"{number}{id}"}}]}}"#
+        ))
+    };
+    let mut stream = ChatStream::new(10_000);
+    let mut pieces = Vec::new();
+    let taken = (0..).take_while(|number| stream.event(None, &call(*number), &mut pieces).is_ok());
+
+    // 1.5 KB each
+    assert_eq!(taken.count(), 6);
 }
 
 #[test]

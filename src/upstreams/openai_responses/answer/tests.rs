@@ -1,6 +1,7 @@
 use super::*;
 use crate::domain::Usage;
 use crate::service::responses::{AnswerPart, Finish};
+use crate::upstreams::answer::with_words;
 
 const WHOLE: &str = r#"{
     "id": "resp_1", "object": "response", "status": "completed", "error": null, "new": [{"a": 1}],
@@ -17,7 +18,8 @@ const WHOLE: &str = r#"{
         "output_tokens_details": {"reasoning_tokens": 2}}}"#;
 
 fn read(body: &str) -> Result<ModelAnswer, Failure> {
-    super::read(body.as_bytes(), &Names::default())
+    let answer = super::read(body.as_bytes(), &Names::default())?;
+    with_words(answer, false)
 }
 
 fn json(text: &str) -> Json {
@@ -50,7 +52,7 @@ fn an_answer_has_its_items_in_order_and_unchanged() {
             )),
             call(Some("call_1"), "kv.get", "{\"key\""),
             AnswerPart::Item(json(r#"{"type":"of_tomorrow","id":"x"}"#)),
-            call(None, "list", ""),
+            call(None, "list", "{}"),
         ]
     );
     assert_eq!(answer.finish, Finish::Done);

@@ -73,8 +73,10 @@ impl Mcp {
         self
     }
 
-    fn at(mut self, path: impl Into<String>) -> Self {
-        self.path = path.into();
+    /// At the path of a URL, whose host may be that of another replica.
+    fn at(mut self, url: impl Into<String>) -> Self {
+        let url = url.into();
+        self.path = url[url.find("/mcp").unwrap()..].to_owned();
         self
     }
 

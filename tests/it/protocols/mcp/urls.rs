@@ -24,6 +24,9 @@ async fn a_url_opens_the_scope_that_it_was_made_for(server: &Server) {
     let client = server.client();
     let name = format!("{}&é=+/%", unique());
     let url = url(&client, &format!("session:{name}")).await;
+    // without `public_url`, the address at which the back end has reached the server
+    let address = format!("http://{}/mcp?", server.address());
+    assert!(url.starts_with(&address), "{url}");
     let mcp = Mcp::stranger(&client).at(url);
 
     mcp.call("kv_write", json!({"key": "k", "value": "v"}))

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::runs::{new_run, path};
 use super::{ask, get, post, refused};
 use crate::http::over_both_stores;
-use crate::protocols::openai::responses::{count, with_models};
+use crate::protocols::openai::responses::{PATIENCE_MS, count, with_models};
 use crate::support::client::{Request, new_id};
 use crate::support::server::Server;
 use crate::support::upstream::{Call, PRIVATE_DETAIL, Reply, Upstream};
@@ -251,7 +251,7 @@ async fn either_header_makes_a_repeat_the_same_turn(server: &Server) {
 async fn each_failure_of_the_upstream_has_its_error(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
-        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 500)
+        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
         .start();
     for (reply, status, code) in [
         (

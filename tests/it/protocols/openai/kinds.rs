@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Program;
+use super::responses::PATIENCE_MS;
 use crate::http::over_both_stores;
 use crate::support::client::new_id;
 use crate::support::server::{Builder, Server};
@@ -125,10 +126,100 @@ async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Se
     }
 }
 
+/// A model that has nothing to say about the results of its calls has answered.
+async fn an_empty_answer_after_calls_completes_the_turn(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    for kind in KINDS {
+        for is_streamed in [false, true] {
+            let id = new_id();
+            upstream.script([
+                Reply::calls([Call::new("kv_increment", r#"{"key":"n"}"#)]),
+                Reply::empty(),
+                Reply::text("One."),
+            ]);
+            let ask = |input: &str, is_streamed: bool| {
+                let body = json!({
+                    "model": kind, "conversation": id, "tools": state_tools(), "input": input, "stream": is_streamed,
+                });
+                program.post("/responses", &body)
+            };
+
+            let answer = ask("Count.", is_streamed).ok().await.text();
+            let answer: Value = match is_streamed {
+                false => serde_json::from_str(&answer).unwrap(),
+                true => {
+                    let last = answer
+                        .lines()
+                        .rfind(|line| line.starts_with("data: {"))
+                        .unwrap();
+                    let event: Value = serde_json::from_str(&last[6..]).unwrap();
+                    assert_eq!(event["type"], "response.completed", "{kind}");
+                    event["response"].clone()
+                }
+            };
+
+            assert_eq!(answer["status"], "completed", "{kind}: {answer}");
+            assert_eq!(kinds_of(&answer["output"]), ["mcp_call", "message"]);
+            assert_eq!(answer["output"][1]["content"][0]["text"], "");
+            let next = ask("How many?", false).ok().await.json();
+            assert_eq!(next["status"], "completed", "{kind}: {next}");
+            let conversation = next["conversation"]["id"].as_str().unwrap();
+            let items = program.conversation(conversation).list("order=asc").await;
+            let all = ["message", "mcp_call", "message", "message", "message"];
+            assert_eq!(kinds_of(&items["data"]), all, "{kind}");
+        }
+        // also after the results of calls that the client ran
+        upstream.script([Reply::empty()]);
+        let body = json!({"model": kind, "input": [
+            {"role": "user", "content": "Look it up."},
+            {"type": "function_call", "call_id": "a", "name": "look", "arguments": ""},
+            {"type": "function_call_output", "call_id": "a", "output": "nothing"},
+        ]});
+        let answer = program.post("/responses", &body).ok().await.json();
+        assert_eq!(answer["status"], "completed", "{kind}: {answer}");
+    }
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn a_call_without_arguments_has_an_empty_object(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    for kind in KINDS {
+        for is_streamed in [false, true] {
+            upstream.script([Reply::calls([Call::new("look", "")])]);
+            let look =
+                json!({"type": "function", "name": "look", "parameters": {"type": "object"}});
+            let body =
+                json!({"model": kind, "input": "Look.", "tools": [look], "stream": is_streamed});
+
+            let answer = program.post("/responses", &body).ok().await.text();
+
+            let arguments = match is_streamed {
+                false => serde_json::from_str::<Value>(&answer).unwrap()["output"][0]["arguments"]
+                    .clone(),
+                true => {
+                    let done = answer
+                        .lines()
+                        .find(|line| {
+                            line.contains("response.function_call_arguments.done")
+                                && line.starts_with("data: ")
+                        })
+                        .unwrap();
+                    serde_json::from_str::<Value>(&done[6..]).unwrap()["arguments"].clone()
+                }
+            };
+            assert_eq!(arguments, "{}", "{kind} {is_streamed}: {answer}");
+        }
+    }
+}
+
 async fn each_failure_has_its_error_over_each_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream)
-        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 500)
+        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
         .start();
     let program = Program::of(&server);
     for kind in KINDS {
@@ -198,6 +289,8 @@ async fn a_conversation_goes_on_at_another_kind(server: &Server) {
 over_both_stores! {
     a_turn_runs_state_tools_over_each_kind,
     the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind,
+    an_empty_answer_after_calls_completes_the_turn,
+    a_call_without_arguments_has_an_empty_object,
     each_failure_has_its_error_over_each_kind,
     a_conversation_goes_on_at_another_kind,
 }

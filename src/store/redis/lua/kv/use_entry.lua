@@ -4,8 +4,8 @@
 local entry, ahead, member = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 local left, at = call('PTTL', entry), now(ahead)
 if left == -2 or left >= 0 and left <= ahead then return 0 end
--- a full Redis still answers reads
-write_even_when_full(KEYS[3])
+-- a Redis that refuses writes still answers reads
+if not may_write(KEYS[3]) then return 1 end
 local packed = call('GETRANGE', entry, 0, HEAD_AT + HEAD_BYTES - 2)
 local ends, _, uses = unpack_(USES, packed)
 local _, _, _, _, _, ttl = unpack_(HEAD, packed, HEAD_AT)

@@ -93,7 +93,7 @@ local function open_scope(k, ahead, is_use, access)
     s.left = left == -1 and -1 or left - ahead
     if s.ttl > 0 and is_use then
       s.left = s.ttl
-      for _, key in ipairs({k.scope, k.history, k.ids}) do call('PEXPIRE', key, s.ttl + ahead) end
+      for _, key in ipairs({k.scope, k.history, k.ids}) do renew(key, s.ttl + ahead) end
     end
   end
   purge(k.scope, s, ahead)

@@ -105,6 +105,15 @@ local function lifetime(ttl, ends, ahead)
   return math.max(0, math.min(ttl, ends - now(ahead)))
 end
 
+-- Moves the end of a key because of a read. A Redis that refuses writes, since its disk is full or too few replicas are connected,
+-- still answers the read, and the end stays.
+local function renew(key, lives)
+  local moved = redis.pcall('PEXPIRE', key, lives)
+  if type(moved) == 'table' and not find(moved.err, 'MISCONF', 1, true) and not find(moved.err, 'NOREPLICAS', 1, true) then
+    call('PEXPIRE', key, lives)
+  end
+end
+
 -- The meta of a living thread, its end moved, and how long it lives from now; nil without one. `access`: the threads that
 -- the caller may use: nothing when all, `-` those without an owner, or the tag of an owner, whose and those without one.
 -- If the thread is not among them, nil and the refusal; else false instead of it, which is the reply nil.
@@ -119,7 +128,7 @@ local function touch(key, ahead, access)
   if access ~= '' and #m > META_BYTES and access ~= sub(m, META_BYTES + 1) then
     return nil, {'R', access == '-' and 'owner_required' or 'not_the_owner'}
   end
-  call('PEXPIRE', key, left + kept)
+  renew(key, left + kept)
   return m, left
 end
 
@@ -153,6 +162,11 @@ end
 -- script that frees memory in the end begins with this on a hash, which changes nothing.
 local function write_even_when_full(hash)
   call('HDEL', hash, '')
+end
+
+-- The same for a script that does not need to write. Whether it may.
+local function may_write(hash)
+  return type(redis.pcall('HDEL', hash, '')) == 'number'
 end
 
 -- Calls a command with many arguments in slices.

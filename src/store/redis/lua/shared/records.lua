@@ -62,11 +62,17 @@ local function forget_soon(key, after_ms, ahead)
   return true
 end
 
--- Whether a thread of that version and life is what a precondition says.
+-- Whether a thread of that version and life is what a precondition says. A list has tags of 15 bytes, of which one must be met.
 local function is_met(precondition, version, life)
   local kind = sub(precondition, 1, 1)
   if kind == '' then return true end
   if kind == 'E' then return version > 0 end
+  if kind == 'O' then
+    for at = 2, #precondition, 15 do
+      if is_met(sub(precondition, at, at + 14), version, life) then return true end
+    end
+    return false
+  end
   if kind == 'L' then return version > 0 and sub(precondition, 2) == life end
   if unpack_('>I6', precondition, 2) ~= version then return false end
   return kind == 'V' or sub(precondition, 8) == life

@@ -4,7 +4,7 @@
 -- ARGV: 1 policy: ahead, ttl, greatest age (0: none), most bytes, most keys, most bytes of metadata,
 --         life for a new thread, its grace in seconds, how long an archive is kept, whether all
 --         changes are logged, access
---       2 precondition: nothing, `E` exists, `V` version, `S` version and life, `L` life
+--       2 precondition: nothing, `E` exists, `V` version, `S` version and life, `L` life, `O` and a list of tags
 --       3 idempotency key (16 bytes) and request (16 bytes), or nothing
 --       4 new ttl or nothing   5 `d` when the answer describes the thread
 --       6 new metadata or nothing   7 the metadata it was worked out from, or nothing

@@ -35,9 +35,7 @@ pub(super) async fn open(info: &ConnectionInfo) -> Result<Arc<Queue>, RedisError
         }
         #[cfg(unix)]
         ConnectionAddr::Unix(path) => Ok(drive(UnixStream::connect(path).await?)),
-        _ => Err(unusable(
-            "what is behind # in the address, such as insecure, is not supported",
-        )),
+        _ => Err(unusable("the address is of no known kind")),
     }
 }
 

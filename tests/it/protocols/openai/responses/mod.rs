@@ -2,6 +2,7 @@
 
 mod floor;
 mod history;
+mod references;
 mod repeats;
 mod streams;
 mod turn_rules;
@@ -16,6 +17,9 @@ use crate::support::server::{Builder, Server};
 use crate::support::upstream::Upstream;
 
 const STATE: &str = "threadkeep:state";
+
+/// How long a server waits for a scripted upstream that hangs. One that answers does so long before, also on half a core.
+pub(in crate::protocols) const PATIENCE_MS: u64 = 3_000;
 
 /// A server on the same store that knows the models of an upstream.
 pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) -> Builder {

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{count, kinds, state_tools, with_models};
+use super::{PATIENCE_MS, count, kinds, state_tools, with_models};
 use crate::http::over_both_stores;
 use crate::protocols::openai::{Program, refused};
 use crate::support::client::{Request, new_id};
@@ -271,7 +271,7 @@ async fn a_text_that_breaks_off_is_replaced_by_another_item(server: &Server) {
 async fn each_failure_of_a_stream_is_its_last_event_and_the_next_turn_works(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
-        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 500)
+        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
         .start();
     let program = Program::of(&server);
     let id = new_id();

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{STATE, count, kinds, run, state_tools, with_models};
+use super::{PATIENCE_MS, STATE, count, kinds, run, state_tools, with_models};
 use crate::http::over_both_stores;
 use crate::protocols::openai::{Program, missing, refused};
 use crate::support::client::new_id;
@@ -153,7 +153,7 @@ async fn mistakes_of_the_model_are_results_for_it(server: &Server) {
 async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
-        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 500)
+        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
         .set("THREADKEEP_LOG", "debug")
         .start();
     let program = Program::of(&server);

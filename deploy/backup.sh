@@ -1,0 +1,30 @@
+#!/bin/sh
+# Writes a snapshot of a Redis to a file, also from another machine.
+#
+#   deploy/backup.sh FILE [OPTION...]
+#
+# The options are those of redis-cli: -u redis://user@host:6379, --tls, --cacert FILE ... For a password, set REDISCLI_AUTH. In a cluster,
+# run it for each master. FILE must not exist. It has everything up to the moment at which the command began, or does not appear.
+set -eu
+
+[ $# -ge 1 ] || {
+    sed -n 's/^#   //p' "$0" >&2
+    exit 2
+}
+file=$1
+shift
+
+fail() {
+    echo "$0: $*" >&2
+    exit 1
+}
+
+[ ! -e "$file" ] || fail "$file exists"
+umask 077
+part=$file.part
+trap 'rm -f "$part"' EXIT
+trap 'exit 130' INT TERM
+
+redis-cli "$@" --no-auth-warning --rdb "$part" >&2
+redis-check-rdb "$part" >/dev/null || fail "the snapshot is broken"
+mv "$part" "$file"

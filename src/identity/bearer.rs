@@ -1,0 +1,21 @@
+//! The credential of a request.
+
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+
+/// No key and no token.
+const UNKNOWN: &str = "";
+
+/// The credential in `Authorization: Bearer <credential>`. Two such headers are one that nobody knows, since a proxy and this server might
+/// each believe another one.
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION);
+    let value = values.next()?;
+    if values.next().is_some() {
+        return Some(UNKNOWN);
+    }
+    let (scheme, credential) = value.to_str().ok()?.split_once(' ')?;
+    let credential = credential.trim();
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer") && !credential.is_empty();
+    is_bearer.then_some(credential)
+}

@@ -1,0 +1,78 @@
+//! Tags after Redis has come back with older data: docs/redis.md says when they may be wrong.
+
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+
+use crate::support::client::OwnThread;
+use crate::support::redis::RedisServer;
+use crate::support::server::{Backend, Server};
+use crate::support::until;
+
+async fn comes_back(redis: &Arc<RedisServer>, thread: &OwnThread) {
+    redis.kill();
+    let back = Arc::clone(redis);
+    spawn_blocking(move || back.restart()).await.unwrap();
+    until(async || thread.get("state").send().await.status == 200).await;
+}
+
+async fn is_known(thread: &OwnThread, tag: &str) -> bool {
+    let read = thread
+        .get("state")
+        .header("if-none-match", tag)
+        .send()
+        .await;
+    read.status == 304
+}
+
+#[tokio::test]
+async fn a_tag_of_a_lost_version_names_other_content_only_once_that_version_is_written_again() {
+    let redis = Arc::new(RedisServer::start());
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let thread = server.client().thread();
+    let kept = thread.put("state/k", "1").ok().await;
+    redis.call(&["SAVE"]);
+    let lost = thread.put("state/k", "2").ok().await;
+    let later = thread.put("state/k", "3").ok().await;
+
+    comes_back(&redis, &thread).await;
+
+    assert_eq!(thread.state().await, r#"{"k":1}"#);
+    assert!(is_known(&thread, kept.etag()).await);
+    for tag in [lost.etag(), later.etag()] {
+        assert!(!is_known(&thread, tag).await);
+        let write = thread.put("state/k", "9").header("if-match", tag);
+        write.refused(412, "version_mismatch").await;
+    }
+    // the one case in which a tag names two contents
+    let again = thread.put("state/other", "2").ok().await;
+    assert_eq!(again.etag(), lost.etag());
+    assert!(is_known(&thread, lost.etag()).await);
+    assert!(!is_known(&thread, later.etag()).await);
+}
+
+#[tokio::test]
+async fn a_tag_names_no_other_content_if_the_thread_is_gone() {
+    let redis = Arc::new(RedisServer::start());
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let thread = server.client().thread();
+    let mut tags = Vec::new();
+    for round in 0..3 {
+        for value in ["1", "2"] {
+            let written = thread.put("state/k", value).ok().await;
+            tags.push(written.etag().to_owned());
+        }
+        match round {
+            // a Redis that lost everything
+            0 => comes_back(&redis, &thread).await,
+            1 => drop(redis.call(&["FLUSHALL"])),
+            _ => drop(thread.by_api_key(reqwest::Method::DELETE, "").ok().await),
+        }
+        for tag in &tags {
+            assert!(!is_known(&thread, tag).await);
+        }
+    }
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), 6);
+}

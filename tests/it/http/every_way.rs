@@ -1,0 +1,240 @@
+//! Values at their limits, through every way to write, and then through every way to read.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::client::{Answer, OwnThread, Request, key_path};
+use crate::support::server::{API_SECRET, Server};
+
+/// Levels of nesting that a value may have.
+const LEVELS: usize = 512;
+const LONGEST_KEY: usize = 256;
+
+fn nested(levels: usize) -> String {
+    format!("{}{}", "[".repeat(levels), "]".repeat(levels))
+}
+
+fn nested_objects(levels: usize) -> String {
+    format!(
+        "{}{{}}{}",
+        r#"{"":"#.repeat(levels - 1),
+        "}".repeat(levels - 1)
+    )
+}
+
+/// Values that one way might take and another refuse. The last ones are too deep for some ways or for all.
+fn values() -> Vec<String> {
+    let plain = [
+        "1e400",
+        "-0.0",
+        "123456789012345678901234567890",
+        r#""\ud800""#,
+        r#""\u0000 \u2028""#,
+        r#"{"a":1,"a":2}"#,
+        r#"{"\ud800":"\ud800"}"#,
+        "[]",
+        "{}",
+        "null",
+    ];
+    let text = format!("\"{}\"", "\\u0001".repeat(100_000));
+    let deep = [LEVELS - 2, LEVELS - 1, LEVELS, LEVELS + 1];
+    let deep = deep
+        .into_iter()
+        .flat_map(|levels| [nested(levels), nested_objects(levels)]);
+    plain
+        .into_iter()
+        .map(Into::into)
+        .chain([text])
+        .chain(deep)
+        .collect()
+}
+
+/// Keys that one way might take and another refuse.
+fn keys() -> [String; 5] {
+    let longest = "k".repeat(LONGEST_KEY);
+    [
+        "k".into(),
+        longest,
+        "a/b?c%d".into(),
+        "\u{1F600}".into(),
+        "__proto__".into(),
+    ]
+}
+
+fn openai(thread: &OwnThread, method: Method, path: &str) -> Request {
+    let conversation = thread.id.replace("thrd_", "conv_");
+    let path = format!("/openai/v1/conversations/{conversation}/{path}");
+    thread.client().request(method, &path).bearer(API_SECRET)
+}
+
+/// Every way to write a value into a thread.
+fn writes(thread: &OwnThread, key: &str, value: &str) -> Vec<Request> {
+    let name = json!(key);
+    let at_key = key_path(key);
+    let item = |id: &str| format!(r#"{{"id":"{id}","value":{value}}}"#);
+    let message =
+        format!(r#"{{"items":[{{"type":"message","role":"user","content":"a","x":{value}}}]}}"#);
+    vec![
+        thread.put("state", &format!(r#"{{{name}:{value}}}"#)),
+        thread.put(&at_key, value),
+        thread.put(&at_key, "[]"),
+        thread.post(&format!("{at_key}/push"), value),
+        thread.post(&format!("{at_key}/push?max_records=1"), value),
+        thread.put("state", "{}"),
+        thread.merge(&format!(
+            r#"[{{"op":"push","key":{name},"value":{value}}}]"#
+        )),
+        thread.merge(&format!(r#"[{{"op":"set","key":{name},"value":{value}}}]"#)),
+        thread.merge(&format!(r#"[{{"op":"append","value":{value}}}]"#)),
+        thread.merge_patch(&format!(r#"{{{name}:{value}}}"#)),
+        thread.merge_patch(&format!(r#"{{{name}:{{"in":{value}}}}}"#)),
+        thread.merge_patch(&format!(r#"{{"a":{{"in":{value}}},"b":[{value}]}}"#)),
+        thread.patch("", &format!(r#"{{"metadata":{{"in":{value}}}}}"#)),
+        thread.patch("", &format!(r#"{{"metadata":{{"in":{{"in":{value}}}}}}}"#)),
+        thread.post("history", &format!(r#"{{"items":[{}]}}"#, item("one"))),
+        thread.post("history", &item("two")),
+        thread.post_beside(
+            "/v1/scopes/kv/set",
+            &format!(
+                r#"{{"scope":"thread:current","key":{name},"value":{}}}"#,
+                json!(value)
+            ),
+        ),
+        thread.post_beside(
+            "/v1/tools/kv_write",
+            &format!(
+                r#"{{"scope":"thread:current","arguments":{{"key":{name},"value":{value}}}}}"#
+            ),
+        ),
+        openai(thread, Method::POST, "items").json(&message),
+    ]
+}
+
+/// Every way to read a thread, as requests that must succeed.
+fn reads(thread: &OwnThread, key: &str) -> Vec<Request> {
+    let mut reads: Vec<_> = [
+        "",
+        "state",
+        "keys",
+        "history",
+        "history?order=desc&limit=100",
+        "checkpoints",
+        "export",
+        "?peek=true",
+    ]
+    .map(|path| thread.by_api_key(Method::GET, path))
+    .into();
+    reads.push(thread.get(&format!(
+        "state?key={}",
+        key_path(key).trim_start_matches("state/")
+    )));
+    reads.push(openai(thread, Method::GET, "items?limit=100"));
+    reads.push(thread.post_beside(
+        "/v1/scopes/kv/get",
+        r#"{"scope":"thread:current","keys":["k"]}"#,
+    ));
+    reads
+}
+
+async fn succeeds(what: &str, request: Request) -> Answer {
+    let answer = request.send().await;
+    let text = answer.text();
+    let shown: String = text.chars().take(300).collect();
+    assert!(answer.status < 300, "{what}: {} {shown}", answer.status);
+    answer
+}
+
+/// The new thread in an answer.
+fn id_of(answer: &Answer) -> String {
+    let (id, _) = answer
+        .header("x-thread-id")
+        .unwrap()
+        .split_once(';')
+        .unwrap();
+    id.to_owned()
+}
+
+/// The parts of a document that clients wrote.
+fn content(document: &str) -> String {
+    let from = document.find(r#""ttl_seconds""#).unwrap();
+    document[from..].to_owned()
+}
+
+async fn is_read_by_all(thread: &OwnThread, key: &str) {
+    for (index, read) in reads(thread, key).into_iter().enumerate() {
+        succeeds(&format!("read {index}"), read).await;
+    }
+    let client = thread.client();
+    let document = succeeds("export", thread.by_api_key(Method::GET, "export")).await;
+    let fork = succeeds("fork", thread.by_api_key(Method::POST, "fork").json("{}")).await;
+    let fork = client.thread_of(&id_of(&fork));
+    let saved = fork.by_api_key(Method::POST, "checkpoints").json("{}");
+    succeeds("checkpoint", saved).await;
+    let read = fork.by_api_key(Method::GET, "checkpoints/1");
+    succeeds("read of a checkpoint", read).await;
+    succeeds("write", fork.put("state", "{}")).await;
+    let restored = fork.by_api_key(Method::POST, "checkpoints/1/restore");
+    succeeds("restore", restored).await;
+    let state = succeeds("state", thread.get("state")).await.text();
+    assert_eq!(succeeds("state", fork.get("state")).await.text(), state);
+
+    let new_id = succeeds("rotation", fork.post("rotate", "")).await;
+    let rotated = client.thread_of(&id_of(&new_id));
+    assert_eq!(succeeds("state", rotated.get("state")).await.text(), state);
+    succeeds("end", rotated.delete("")).await;
+    let archive = client
+        .get(&format!("/v1/archives/{}", rotated.id))
+        .bearer(API_SECRET);
+    succeeds("archive", archive).await;
+
+    // the same id again, with all that it had
+    let import = client
+        .post("/v1/threads/import?if_exists=replace")
+        .bearer(API_SECRET);
+    succeeds("import", import.json(&document.text())).await;
+    let again = succeeds("export", thread.by_api_key(Method::GET, "export")).await;
+    assert_eq!(content(&again.text()), content(&document.text()));
+}
+
+async fn what_one_way_writes_every_way_reads(server: &Server) {
+    let client = server.client();
+    let mut written = 0;
+    for (index, value) in values().iter().enumerate() {
+        let key = &keys()[index % keys().len()];
+        let thread = client.thread();
+        for (way, write) in writes(&thread, key, value).into_iter().enumerate() {
+            let answer = write.send().await;
+            let told: String = answer.text().chars().take(300).collect();
+            match answer.status {
+                200..300 => written += 1,
+                status => assert!(matches!(status, 400 | 409 | 413), "{index} {way}: {told}"),
+            }
+        }
+        is_read_by_all(&thread, key).await;
+    }
+    assert!(written > 250, "{written}");
+}
+
+async fn a_push_makes_no_value_deeper_than_values_may_be(server: &Server) {
+    let thread = server.client().thread();
+    let deepest = nested(LEVELS - 1);
+    thread.post("state/k/push", &deepest).ok().await;
+
+    let too_deep = nested(LEVELS);
+    let push = format!(r#"[{{"op":"clear"}},{{"op":"push","key":"k","value":{too_deep}}}]"#);
+    let problem = thread
+        .post("state/k/push", &too_deep)
+        .refused(400, "invalid_json")
+        .await;
+    assert_eq!(problem["operation"], 0);
+    let problem = thread.merge(&push).refused(400, "invalid_json").await;
+    assert_eq!(problem["operation"], 1);
+
+    let state = thread.get("state").ok().await.text();
+    assert_eq!(state, format!(r#"{{"k":[{deepest}]}}"#));
+}
+
+over_both_stores!(
+    what_one_way_writes_every_way_reads,
+    a_push_makes_no_value_deeper_than_values_may_be,
+);
