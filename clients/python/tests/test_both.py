@@ -58,7 +58,7 @@ async def test_the_other_half_has_the_settings_of_a_client(server: Server) -> No
         assert (await client.api_key()).name == "ops"
     with Threadkeep(server.url, api_key=API_KEY, timeout=60) as blocking:
         connection = BothConnection(blocking, None, None)
-        assert connection._async.transport.limits == (60, 2)
+        assert connection._async.transport.limits == (60, None)
         connection.close()
         assert blocking.api_key().name == "ops"
 

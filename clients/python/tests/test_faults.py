@@ -22,6 +22,8 @@ from threadkeep import (
     Unavailable,
     ops,
 )
+from threadkeep._http.message import Request
+from threadkeep._transport import Attempts
 
 UNAVAILABLE = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
 WRITES: dict[str, Callable[[Thread], object]] = {
@@ -121,8 +123,44 @@ def test_a_conditional_put_that_may_have_happened_is_not_repeated(harmed: Thread
     assert kv.put("l", b"1", if_absent=True, idempotency_key=f"k{time.time_ns()}").replayed
 
 
-def test_reads_are_repeated_at_most_max_retries_times(harmed: Threadkeep, proxy: Proxy) -> None:
-    thread = harmed.threads.create(state={"a": 1})
+def test_a_write_outlasts_a_restart_of_the_server(connect: object, proxy: Proxy) -> None:
+    client: Threadkeep = connect(proxy.url, max_retries=20)  # type: ignore[operator]
+    thread = client.threads.create()
+    proxy.requests.clear()
+    failures: list[bytes | str] = ["cut", UNAVAILABLE, UNAVAILABLE, "cut", UNAVAILABLE]
+    proxy.fault = lambda request: failures.pop() if failures else None
+    thread.push("l", 1)
+    assert thread.get("l") == [1]
+    assert len({header_of(request, "idempotency-key") for request in proxy.requests[:6]}) == 1
+
+
+def test_a_request_is_repeated_for_ten_seconds_with_growing_pauses_unless_a_number_limits_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+
+    def pauses(max_retries: int | None) -> list[float]:
+        nonlocal now
+        attempts = Attempts(Request("GET", "/", {}), max_retries)
+        waited = []
+        with pytest.raises(TransportError):
+            while True:
+                waited.append(attempts.pause_after_failure(TransportError("refused", sent=False)))
+                now += waited[-1]
+        return waited
+
+    for waited in (pauses(None) for _ in range(100)):
+        for number, pause in enumerate(waited):
+            ceiling = min(0.1 * 2**number, 5)
+            assert ceiling / 2 <= pause <= ceiling
+        assert 10 <= sum(waited) < 15
+    assert [len(pauses(number)) for number in (0, 1, 20)] == [0, 1, 20]
+
+
+def test_reads_are_repeated_at_most_max_retries_times(connect: object, proxy: Proxy) -> None:
+    client: Threadkeep = connect(proxy.url, max_retries=2)  # type: ignore[operator]
+    thread = client.threads.create(state={"a": 1})
     proxy.requests.clear()
     proxy.fault = lambda request: "cut"
     with pytest.raises(TransportError):
@@ -150,7 +188,7 @@ def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy
 
 
 def test_a_server_that_is_not_there_is_a_transport_error(connect: object) -> None:
-    client: Threadkeep = connect("http://127.0.0.1:1")  # type: ignore[operator]
+    client: Threadkeep = connect("http://127.0.0.1:1", max_retries=0)  # type: ignore[operator]
     with pytest.raises(TransportError) as raised:
         client.thread("thrd_" + "3" * 32).push("a", 1)
     assert raised.value.sent is False

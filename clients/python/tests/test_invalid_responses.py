@@ -9,7 +9,7 @@ import pytest
 from api_calls import OF_CLIENT, OF_THREAD
 from support.proxy import Proxy
 
-from threadkeep import InvalidResponse, Threadkeep
+from threadkeep import InvalidResponse, Threadkeep, UnreadableThreads
 
 WITHOUT_BODY = {"destroy()", "checkpoints.delete(number)", "webhooks.delete(id)"}
 """Calls whose response of success has none."""
@@ -63,6 +63,21 @@ def test_a_success_with_another_body_is_an_error(proxied: Threadkeep, proxy: Pro
         proxy.fault = answered(body)
         with pytest.raises(InvalidResponse):
             CALLS[name](proxied)
+
+
+def test_an_export_with_threads_that_the_server_cannot_read_has_all_others(proxied: Threadkeep, proxy: Proxy) -> None:
+    lines = (
+        '{"format":1,"thread":{"id":"thrd_a"}}',
+        '{"error":"unreadable","thread_id":"thrd_b","place":"thrd_b"}',
+        '{"format":1,"thread":{"id":"thrd_c"}}',
+        '{"complete":true,"failed":1}\n',
+    )
+    proxy.fault = answered("\n".join(lines).encode())
+    export = proxied.threads.export()
+    assert [next(export), next(export)] == [lines[0], lines[2]]
+    with pytest.raises(UnreadableThreads) as raised:
+        next(export)
+    assert raised.value.thread_ids == ["thrd_b"]
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_BODY))

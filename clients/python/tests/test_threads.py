@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
+from support.proxy import Proxy
 
 from threadkeep import Conflict, Destroyed, InvalidRequest, NotFound, Threadkeep, VersionMismatch, ops
 
@@ -260,3 +263,28 @@ def test_documents_move_threads(tk: Threadkeep) -> None:
     assert sorted(thread.get("n") for thread in threads) == [0, 1, 2]
     assert [item.value for item in threads[0].history] == ["hello"]
     tk.owners.erase(owner)
+
+
+def test_a_name_that_the_caller_failed_to_find_opens_nothing_else(connect: Any, proxy: Proxy) -> None:
+    """None is not the same as to leave a parameter out, which would name another thread, or those of all owners."""
+    tk = connect(proxy.url)
+    thread = tk.thread("thrd_" + "7" * 32)
+    calls: list[Callable[[], object]] = [
+        lambda: tk.threads.create(id=None),
+        lambda: tk.threads.create(owner=None),
+        lambda: list(tk.threads.list(None)),
+        lambda: list(tk.threads.list(owner=None)),
+        lambda: list(tk.threads.export(None)),
+        lambda: thread.fork(id=None),
+        lambda: thread.fork(owner=None),
+        lambda: thread.fork(from_checkpoint=None),
+        lambda: tk.archives.get(thread.id, life=None),
+        lambda: list(tk.archives.history(thread.id, life=None)),
+        lambda: tk.archives.restore(thread.id, life=None),
+        lambda: tk.thread(None),
+        lambda: tk.thread(signed=None),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError):
+            call()
+    assert proxy.requests == []

@@ -22,6 +22,7 @@ from .errors import (
     TransportError,
     Unauthorized,
     Unavailable,
+    UnreadableThreads,
     VersionMismatch,
 )
 from .history import AsyncHistory, History
@@ -114,6 +115,7 @@ __all__ = [
     "TurnState",
     "Unauthorized",
     "Unavailable",
+    "UnreadableThreads",
     "VersionMismatch",
     "Webhook",
     "__version__",

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TypeVar
 
 from .aclient import AsyncThreadkeep
 from .client import Threadkeep
+from .errors import InvalidResponse, ThreadkeepError
 
 TTL_SECONDS = 2_592_000
 """How long an adapter's threads live without use: 30 days."""
 
 MAX_PREFIX_CHARACTERS = 20
+MAX_ATTEMPTS = 100
+"""At one write that depends on what is stored."""
 
 A = TypeVar("A", bound="AsyncConnected")
 C = TypeVar("C", bound="Connected")
@@ -107,6 +111,21 @@ def checked_prefix(prefix: str) -> str:
     if not 1 <= len(prefix) <= MAX_PREFIX_CHARACTERS or not all("!" <= c <= "~" for c in prefix):
         raise ValueError(f"A prefix has 1 to {MAX_PREFIX_CHARACTERS} visible ASCII characters.")
     return prefix
+
+
+def tag_of(etag: str | None) -> str:
+    """The tag for a conditional write. Without one, the write would be unconditional."""
+    if etag is None:
+        raise InvalidResponse("The response has no ETag, so a proxy before the server has removed it.")
+    return etag
+
+
+def attempts() -> Iterator[int]:
+    """Attempts at a conditional write. Raises `ThreadkeepError` if each of them finds another version."""
+    yield from range(MAX_ATTEMPTS)
+    raise ThreadkeepError(
+        "Conditional writes keep failing: others write all the time, or a proxy before the server alters ETags."
+    )
 
 
 def missing(extra: str, error: ImportError) -> ImportError:

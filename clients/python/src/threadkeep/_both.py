@@ -37,7 +37,7 @@ class BothConnection:
     def __init__(self, client: Threadkeep | AsyncThreadkeep | None, base_url: str | None, api_key: str | None) -> None:
         settings = client._settings if client else Settings.of(base_url, api_key)
         given = client._runner if client else None
-        timeout, max_retries = (10.0, 2) if given is None else given.transport.limits
+        timeout, max_retries = (10.0, None) if given is None else given.transport.limits
         self.root = settings.root
         self._given = given
         self._blocking = (

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SyncClient: TypeAlias = "httpx.Client"
 AsyncClient: TypeAlias = "httpx.AsyncClient"
 
+RETRY_SECONDS = 10.0
+"""How long a request is sent again after its first failure, unless a number limits that. A restart takes less."""
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
 MAX_RETRY_AFTER_SECONDS = 30.0
@@ -56,11 +58,12 @@ class AsyncStream(Protocol):
 
 
 class Attempts:
-    """Decides whether a request is sent again, and when."""
+    """Decides whether a request is sent again, and when: up to a number of times, or for a time after a failure."""
 
-    def __init__(self, request: Request, max_retries: int) -> None:
+    def __init__(self, request: Request, max_retries: int | None) -> None:
         self._request = request
         self._left = max_retries
+        self._end = time.monotonic() + RETRY_SECONDS
         self._ceiling = FIRST_PAUSE_SECONDS
 
     def pause_after_failure(self, error: TransportError) -> float:
@@ -82,9 +85,13 @@ class Attempts:
         return self._next(error)
 
     def _next(self, error: ThreadkeepError) -> float:
-        if self._left <= 0:
+        if self._left is None:
+            is_over = time.monotonic() >= self._end
+        else:
+            is_over = self._left <= 0
+            self._left -= 1
+        if is_over:
             raise error
-        self._left -= 1
         ceiling = min(self._ceiling, MAX_PAUSE_SECONDS)
         self._ceiling *= 2
         return random.uniform(ceiling / 2, ceiling)
@@ -93,7 +100,7 @@ class Attempts:
 class SyncTransport:
     """Sends requests, blocking. Threads may share it."""
 
-    def __init__(self, origin: Origin, timeout: float, max_retries: int, client: SyncClient | None) -> None:
+    def __init__(self, origin: Origin, timeout: float, max_retries: int | None, client: SyncClient | None) -> None:
         self.origin = origin
         self.limits = (timeout, max_retries)
         self._timeout = timeout
@@ -138,7 +145,7 @@ class SyncTransport:
 class AsyncTransport:
     """Sends requests from any event loop. Each has connections of its own, since none outlives its loop."""
 
-    def __init__(self, origin: Origin, timeout: float, max_retries: int, client: AsyncClient | None) -> None:
+    def __init__(self, origin: Origin, timeout: float, max_retries: int | None, client: AsyncClient | None) -> None:
         self.origin = origin
         self.limits = (timeout, max_retries)
         self._timeout = timeout

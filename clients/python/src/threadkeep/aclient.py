@@ -28,9 +28,10 @@ class AsyncThreadkeep(AsyncHandle[Place]):
     """A client of one server. Any event loop may use it, and several at once.
 
     Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. A `token` is the login of one user, for whom
-    this client then acts; it excludes `api_key`. `timeout` is the time of one attempt in seconds. An `http_client` of
-    httpx sends the requests instead of the connections of this package, with its own credential if you pass none here;
-    it stays yours to close.
+    this client then acts; it excludes `api_key`. `timeout` is the time of one attempt in seconds. A request that fails
+    for now is sent again for ten seconds, with growing pauses, or up to `max_retries` times. An `http_client` of httpx
+    sends the requests instead of the connections of this package, with its own credential if you pass none here; it
+    stays yours to close.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class AsyncThreadkeep(AsyncHandle[Place]):
         api_key: str | None = None,
         token: str = OMITTED,
         timeout: float = 10.0,
-        max_retries: int = 2,
+        max_retries: int | None = None,
         http_client: AsyncClient | None = None,
     ) -> None:
         self._settings = Settings.of(base_url, api_key, token, http_client)

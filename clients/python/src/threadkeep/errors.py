@@ -31,6 +31,14 @@ class InvalidResponse(TransportError):
         super().__init__(message, sent=True)
 
 
+class UnreadableThreads(ThreadkeepError):
+    """The server could not read some threads of an export. All others were in it."""
+
+    def __init__(self, thread_ids: list[str]) -> None:
+        super().__init__(f"The server could not read {len(thread_ids)} threads of the export.")
+        self.thread_ids = thread_ids
+
+
 class APIError(ThreadkeepError):
     """The server rejected the request."""
 

@@ -21,6 +21,8 @@ class Proxy:
         host, _, port = server.rpartition("/")[2].rpartition(":")
         self._server = (host, int(port))
         self.fault: Callable[[bytes], bytes | str | None] = lambda request: None
+        self.alter: Callable[[bytes], bytes] = lambda response: response
+        """What it makes of a response."""
         self.requests: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._open: list[socket.socket] = []
@@ -85,7 +87,7 @@ class Proxy:
                     client.recv(1)
                 if fault is not None:
                     return
-                client.sendall(response)
+                client.sendall(self.alter(response))
 
 
 def read_message(connection: socket.socket) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from .._flow import Emit, Flow, Items
+from .._omitted import OMITTED, passed
 from .._place import Place, QueryValue, segment
 from ..models import Archive, HistoryItem, ThreadInfo
 from .receipts import received
@@ -22,14 +23,14 @@ def listed(place: Place, since: datetime | None = None) -> Items[Archive]:
             return
 
 
-def get(place: Place, id: str, *, life: str | None = None) -> Flow[Archive]:
+def get(place: Place, id: str, *, life: str = OMITTED) -> Flow[Archive]:
     """An ended thread with its final state."""
-    return Archive.of((yield from received(place.read(f"/v1/archives/{segment(id)}", {"life": life}))))
+    return Archive.of((yield from received(place.read(f"/v1/archives/{segment(id)}", passed(life=life)))))
 
 
-def history(place: Place, id: str, *, life: str | None = None) -> Items[HistoryItem]:
+def history(place: Place, id: str, *, life: str = OMITTED) -> Items[HistoryItem]:
     """The final history of an ended thread, oldest first."""
-    query: dict[str, QueryValue] = {"life": life, "limit": 1_000}
+    query: dict[str, QueryValue] = {**passed(life=life), "limit": 1_000}
     while True:
         page = yield from received(place.read(f"/v1/archives/{segment(id)}/history", query))
         for item in page["items"]:
@@ -39,7 +40,7 @@ def history(place: Place, id: str, *, life: str | None = None) -> Items[HistoryI
         query["after"] = page["next_cursor"]
 
 
-def restore(place: Place, id: str, *, life: str | None = None) -> Flow[ThreadInfo]:
+def restore(place: Place, id: str, *, life: str = OMITTED) -> Flow[ThreadInfo]:
     """Brings an ended thread back. `TransportError`, `Unavailable` and `ServerError` leave open whether it happened."""
-    request = place.write("POST", f"/v1/archives/{segment(id)}/restore", query={"life": life}, is_repeatable=False)
+    request = place.write("POST", f"/v1/archives/{segment(id)}/restore", query=passed(life=life), is_repeatable=False)
     return ThreadInfo.of((yield from received(request)))

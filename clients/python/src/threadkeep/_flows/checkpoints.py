@@ -42,7 +42,7 @@ def restore(
     response: Response = yield thread.write(
         "POST", f"/checkpoints/{number:d}/restore", if_match=if_match, idempotency_key=idempotency_key
     )
-    return ThreadInfo.of(response.members(), etag=response.headers.get("etag"))
+    return ThreadInfo.of(response.members(), etag=response.etag)
 
 
 def delete(thread: ThreadPlace, number: int, *, if_match: Tag = None, idempotency_key: str | None = None) -> Flow[None]:

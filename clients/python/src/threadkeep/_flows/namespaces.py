@@ -39,7 +39,7 @@ def get(namespace: Place, key: str) -> Flow[Entry | None]:
         key=key,
         body=response.body,
         content_type=headers["content-type"],
-        etag=headers.get("etag"),
+        etag=response.etag,
         expires_at=time_of(expires_at) if expires_at else None,
     )
 

@@ -15,8 +15,7 @@ T = TypeVar("T")
 
 def receipt_of(response: Response, data: Mapping[str, Any]) -> Receipt:
     """The receipt in a response."""
-    headers = response.headers
-    return Receipt.of(data, etag=headers.get("etag"), replayed="idempotency-replayed" in headers)
+    return Receipt.of(data, etag=response.etag, replayed="idempotency-replayed" in response.headers)
 
 
 def written(request: Request) -> Flow[Receipt]:

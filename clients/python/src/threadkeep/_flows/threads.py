@@ -8,6 +8,7 @@ from typing import Any
 from .._flow import Emit, Flow, Items
 from .._http.message import Response
 from .._json import encode
+from .._omitted import OMITTED, passed
 from .._place import Place, QueryValue, ThreadPlace, segment, without_signature
 from ..models import ThreadInfo
 from .receipts import done, received, required
@@ -17,16 +18,17 @@ from .state import Tag
 def create(
     place: Place,
     *,
-    id: str | None = None,
-    owner: str | None = None,
+    id: str = OMITTED,
+    owner: str = OMITTED,
     metadata: Mapping[str, Any] | None = None,
     ttl_seconds: int | None = None,
     state: Mapping[str, Any] | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[ThreadPlace]:
     """Creates a thread. Raises `Conflict` if the ID is taken."""
-    wanted = {"id": id, "owner": owner, "metadata": metadata, "ttl_seconds": ttl_seconds, "state": state}
-    body = encode({name: value for name, value in wanted.items() if value is not None})
+    wanted = {"metadata": metadata, "ttl_seconds": ttl_seconds, "state": state}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    body = encode({**passed(id=id, owner=owner), **given})
     response: Response = yield place.write("POST", "/v1/threads", body, idempotency_key=idempotency_key)
     info = _info(response)
     if place.has_api_key:
@@ -63,13 +65,13 @@ def moved(thread: ThreadPlace, info: ThreadInfo) -> ThreadPlace:
 
 def listed(
     place: Place,
-    owner: str | None = None,
+    owner: str = OMITTED,
     *,
     order: str | None = None,
     metadata: Mapping[str, str | int | bool] | None = None,
 ) -> Items[ThreadInfo]:
     """Threads of an owner, those with the last write first; or all threads, in the order of their IDs."""
-    query: dict[str, QueryValue] = {"owner": owner, "order": order, "limit": 100}
+    query: dict[str, QueryValue] = {**passed(owner=owner), "order": order, "limit": 100}
     for name, value in (metadata or {}).items():
         query[f"metadata.{name}"] = value
     while True:
@@ -129,23 +131,18 @@ def destroy(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str |
 def fork(
     thread: ThreadPlace,
     *,
-    id: str | None = None,
-    owner: str | None = None,
+    id: str = OMITTED,
+    owner: str = OMITTED,
     metadata: Mapping[str, Any] | None = None,
-    from_checkpoint: int | None = None,
+    from_checkpoint: int = OMITTED,
     include: Sequence[str] | None = None,
     if_match: Tag = None,
     idempotency_key: str | None = None,
 ) -> Flow[ThreadPlace]:
     """Creates a thread with a copy of this one. `include` names parts: state, scope, history."""
-    wanted = {
-        "id": id,
-        "owner": owner,
-        "metadata": metadata,
-        "from_checkpoint": from_checkpoint,
-        "include": include,
-    }
-    body = encode({name: value for name, value in wanted.items() if value is not None})
+    wanted = {"metadata": metadata, "include": include}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    body = encode({**passed(id=id, owner=owner, from_checkpoint=from_checkpoint), **given})
     response: Response = yield thread.write(
         "POST", "/fork", body, query=thread.ttl, if_match=if_match, idempotency_key=idempotency_key
     )
@@ -159,4 +156,4 @@ def rotate(thread: ThreadPlace, *, if_match: Tag = None, idempotency_key: str | 
 
 
 def _info(response: Response) -> ThreadInfo:
-    return ThreadInfo.of(response.members(), etag=response.headers.get("etag"))
+    return ThreadInfo.of(response.members(), etag=response.etag)

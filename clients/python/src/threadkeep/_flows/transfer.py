@@ -7,15 +7,16 @@ from typing import Any
 
 from .._flow import Emit, Flow, Items, Open, Read
 from .._http.message import Response
+from .._omitted import OMITTED, passed
 from .._place import Place, QueryValue, ThreadPlace
-from ..errors import InvalidResponse
+from ..errors import InvalidResponse, UnreadableThreads
 from ..models import ThreadInfo
 from .receipts import received
 
 READ_SECONDS = 60.0
 """The longest silence within an export."""
-MAX_END_BYTES = 1_000
-"""Of the last line of a page. Documents are longer, or have other members."""
+MAX_OTHER_BYTES = 1_000
+"""Of a line that is not a document."""
 
 
 def export(thread: ThreadPlace) -> Flow[str]:
@@ -25,9 +26,13 @@ def export(thread: ThreadPlace) -> Flow[str]:
     return response.body.decode()
 
 
-def export_all(place: Place, owner: str | None = None, *, cursor: str | None = None) -> Items[str]:
-    """The documents of all threads, or of those of an owner."""
-    query: dict[str, QueryValue] = {"owner": owner, "cursor": cursor}
+def export_all(place: Place, owner: str = OMITTED, *, cursor: str | None = None) -> Items[str]:
+    """The documents of all threads, or of those of an owner.
+
+    Raises `UnreadableThreads` after the last one if the server cannot read some.
+    """
+    query: dict[str, QueryValue] = {**passed(owner=owner), "cursor": cursor}
+    unreadable: list[str] = []
     while True:
         yield Open(place.read("/v1/export", query))
         end: dict[str, Any] = {}
@@ -35,21 +40,25 @@ def export_all(place: Place, owner: str | None = None, *, cursor: str | None = N
         while part := (yield Read(READ_SECONDS)):
             *lines, rest = (rest + part).split(b"\n")
             for line in filter(None, lines):
-                end = _end_of(line)
+                end = _other_than_document(line)
                 if not end:
                     yield Emit(line.decode())
+                elif "error" in end:
+                    unreadable.append(str(end.get("thread_id")))
         if end.get("complete"):
-            return
+            break
         if not end.get("cursor"):
             raise InvalidResponse("The export ended before its last line.")
         query["cursor"] = end["cursor"]
+    if unreadable:
+        raise UnreadableThreads(unreadable)
 
 
-def _end_of(line: bytes) -> dict[str, Any]:
-    if len(line) > MAX_END_BYTES:
+def _other_than_document(line: bytes) -> dict[str, Any]:
+    if len(line) > MAX_OTHER_BYTES:
         return {}
     value = Response(200, {}, line).members()
-    return value if "format" not in value and ("cursor" in value or "complete" in value) else {}
+    return {} if "format" in value else value
 
 
 def import_document(

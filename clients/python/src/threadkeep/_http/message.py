@@ -57,6 +57,16 @@ class Response(NamedTuple):
             raise InvalidResponse("The response has JSON of another kind.")
         return value
 
+    @property
+    def etag(self) -> str | None:
+        """The tag as the server sent it: it has only strong ones, which proxies weaken when they compress a body.
+
+        For a thread whose tag a proxy removed, the version, which is a condition, too.
+        """
+        tag = self.headers.get("etag")
+        version = self.headers.get("x-thread-version")
+        return tag.removeprefix("W/") if tag else f'"{version}"' if version else None
+
     def members(self) -> Members:
         """The members of the body."""
         return Members(self.json(dict))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from google.adk.sessions import Session
 
+from .._adapter import tag_of
 from .._flow import Flow
 from .._http.message import Response
 from .._place import ThreadPlace
@@ -65,4 +66,4 @@ def values(state: dict[str, Any]) -> dict[str, Any]:
 def _state_and_tag(thread: ThreadPlace) -> Flow[tuple[dict[str, Any], str]]:
     response: Response = yield thread.read("/state")
     state: Any = response.json()
-    return state, response.headers["etag"]
+    return state, tag_of(response.etag)

@@ -19,7 +19,16 @@ from google.adk.sessions._session_util import extract_json_safe_state_delta
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 
 from .. import operations as ops
-from .._adapter import TTL_SECONDS, AsyncConnected, AsyncConnection, checked_prefix, digest, namespace_name, thread_id
+from .._adapter import (
+    TTL_SECONDS,
+    AsyncConnected,
+    AsyncConnection,
+    checked_prefix,
+    digest,
+    namespace_name,
+    tag_of,
+    thread_id,
+)
 from .._json import decode, encode
 from ..aclient import AsyncThreadkeep
 from ..errors import Destroyed, IdempotencyKeyReused, VersionMismatch
@@ -72,14 +81,13 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         thread = self._thread(f"thrd_{secrets.token_hex(24)}")
         now = platform_time.get_time()
         receipt = await thread.merge([ops.set(EVENTS, 0), ops.set(UPDATED, now), *_sets(deltas["session"])])
-        assert receipt.etag is not None
         try:
             await namespace.put(
                 _key(user_id, session_id),
                 encode({"user": user_id, "session": session_id, "thread": thread.id}),
                 content_type="application/json",
                 if_absent=entry is None,
-                if_match=entry.etag if entry else None,
+                if_match=tag_of(entry.etag) if entry else None,
                 idempotency_key=thread.id,
             )
         except VersionMismatch as error:
@@ -88,7 +96,11 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
         await self._share(app_name, user_id, deltas, digest(thread.id))
         shared = await self._shared(app_name, user_id)
         return _session(
-            app_name, user_id, session_id, Stored(Revision(thread.id, 0, receipt.etag), now, deltas["session"]), shared
+            app_name,
+            user_id,
+            session_id,
+            Stored(Revision(thread.id, 0, tag_of(receipt.etag)), now, deltas["session"]),
+            shared,
         )
 
     async def get_session(
@@ -181,8 +193,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
                 await self._share(session.app_name, session.user_id, deltas, key)  # the call before may not have
                 return event
             await self._share(session.app_name, session.user_id, deltas, key)
-            assert receipt.etag is not None
-            Revision(thread.id, number, receipt.etag).note_in(session)
+            Revision(thread.id, number, tag_of(receipt.etag)).note_in(session)
             session.last_update_time = event.timestamp
             return await super().append_event(session, event)
 
@@ -262,7 +273,7 @@ def _session(
 async def _delete(namespace: AsyncNamespace, entry: Entry) -> None:
     """Deletes the entry of a session that is over, unless it names another one by now."""
     try:
-        await namespace.delete(entry.key, if_match=entry.etag, idempotency_key=secrets.token_hex(16))
+        await namespace.delete(entry.key, if_match=tag_of(entry.etag), idempotency_key=secrets.token_hex(16))
     except VersionMismatch:
         pass
 

@@ -10,7 +10,7 @@ from agent_framework import HistoryProvider, Message
 from agent_framework._sessions import filter_new_messages
 
 from .. import operations as ops
-from .._adapter import TTL_SECONDS, AsyncConnected, AsyncConnection, checked_prefix, digest, thread_id
+from .._adapter import TTL_SECONDS, AsyncConnected, AsyncConnection, attempts, checked_prefix, digest, tag_of, thread_id
 from .._json import encode
 from ..aclient import AsyncThreadkeep
 from ..errors import IdempotencyKeyReused, VersionMismatch
@@ -110,8 +110,8 @@ async def _save_by_ids(thread: AsyncThread, messages: Sequence[Message]) -> bool
 
 async def _save_by_order(thread: AsyncThread, messages: Sequence[Message]) -> None:
     """Appends the messages that follow those of the history."""
-    while True:
-        tag = (await thread.info()).etag
+    for _ in attempts():
+        tag = tag_of((await thread.info()).etag)
         stored = [item async for item in thread.history]
         taken = {item.id for item in stored}
         named = []

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from .._adapter import tag_of
 from .._both import collected, deleting, in_blocks, putting
 from .._flow import Flow
 from .._flows.namespaces import configure, delete, drop, entries, get, get_many, keys
@@ -131,6 +132,6 @@ def _blobs_of(records: Iterable[Record]) -> Iterator[str]:
 def _delete_unchanged(place: Place, entry: Entry) -> Flow[None]:
     """Deletes an entry unless it was put again."""
     try:
-        yield from delete(place, entry.key, if_match=entry.etag, idempotency_key=new_key())
+        yield from delete(place, entry.key, if_match=tag_of(entry.etag), idempotency_key=new_key())
     except VersionMismatch:
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
 
-from .._adapter import digest
+from .._adapter import attempts, digest, tag_of
 from .._both import FOREVER, putting
 from .._flow import Flow
 from .._flows.namespaces import configure, get, put
@@ -121,7 +121,7 @@ def save_writes(
     place, key = thread.place, writes_key(ns, id, task_id)
     stored: dict[int, Write] = {}
     etag: str | None = None
-    while True:
+    for _ in attempts():
         merged = dict(stored)
         for row in rows:
             if row.idx < 0 or row.idx not in stored:
@@ -142,6 +142,6 @@ def save_writes(
             return
         except VersionMismatch:
             entry = yield from get(place, key)
-            etag = entry.etag if entry else None
+            etag = tag_of(entry.etag) if entry else None
             bodies = yield from whole(place, {key: entry.body} if entry else {})
             stored = {write.idx: write for data in bodies.values() for write in unpack_writes(data)}

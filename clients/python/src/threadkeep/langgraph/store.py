@@ -20,7 +20,7 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from .._adapter import checked_prefix
+from .._adapter import attempts, checked_prefix, tag_of
 from .._both import FOREVER, Both, BothConnection, collected, together
 from .._flow import Flow
 from .._flows.namespaces import delete, entries, get, get_many, keys, put
@@ -143,13 +143,13 @@ class ThreadkeepStore(Both, BaseStore):
         if op.value is None:
             yield from delete(self._place, key)
             return
-        while True:
+        for _ in attempts():
             entry = yield from get(self._place, key)
             now = datetime.now(timezone.utc)
             created_at = StoredItem.unpack(entry.body).created_at if entry else now
             item = StoredItem(op.namespace, op.key, dict(op.value), created_at, now, op.ttl)
             try:
-                yield from self._put_entry(key, item.pack(), op.ttl, entry.etag if entry else None)
+                yield from self._put_entry(key, item.pack(), op.ttl, tag_of(entry.etag) if entry else None)
                 return
             except VersionMismatch:
                 continue
@@ -159,7 +159,7 @@ class ThreadkeepStore(Both, BaseStore):
         if item.ttl is None:
             return
         try:
-            yield from self._put_entry(entry.key, entry.body, item.ttl, entry.etag)
+            yield from self._put_entry(entry.key, entry.body, item.ttl, tag_of(entry.etag))
         except VersionMismatch:
             return
 

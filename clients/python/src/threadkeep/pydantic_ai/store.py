@@ -13,7 +13,7 @@ from pydantic_ai.conversation_store import (
     ConversationStore,
 )
 
-from .._adapter import AsyncConnected, AsyncConnection, checked_prefix, digest, namespace_name
+from .._adapter import AsyncConnected, AsyncConnection, checked_prefix, digest, namespace_name, tag_of
 from ..aclient import AsyncThreadkeep
 from ..errors import VersionMismatch
 from ..models import Entry
@@ -96,7 +96,7 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
                 body,
                 content_type="application/json",
                 if_absent=stored is None,
-                if_match=stored.etag if stored else None,
+                if_match=tag_of(stored.etag) if stored else None,
                 idempotency_key=secrets.token_hex(16),
             )
         except VersionMismatch as error:
@@ -114,12 +114,14 @@ class ThreadkeepConversationStore(AsyncConnected, ConversationStore):
             raise ConversationConflict(conversation_id)
         listing = None if record.scope is None else await self._scopes.get(f"{digest(record.scope)}/{key}")
         try:
-            await self._records.delete(key, if_match=stored.etag, idempotency_key=secrets.token_hex(16))
+            await self._records.delete(key, if_match=tag_of(stored.etag), idempotency_key=secrets.token_hex(16))
         except VersionMismatch as error:
             raise ConversationConflict(conversation_id) from error
         if listing:
             try:
-                await self._scopes.delete(listing.key, if_match=listing.etag, idempotency_key=secrets.token_hex(16))
+                await self._scopes.delete(
+                    listing.key, if_match=tag_of(listing.etag), idempotency_key=secrets.token_hex(16)
+                )
             except VersionMismatch:
                 pass  # the conversation was created again
 

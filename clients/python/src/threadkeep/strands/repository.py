@@ -8,7 +8,7 @@ from strands.session import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
-from .._adapter import Connected, Connection, checked_prefix, digest, namespace_name
+from .._adapter import Connected, Connection, attempts, checked_prefix, digest, namespace_name, tag_of
 from .._json import decode, encode
 from .._place import JSON, new_key
 from ..client import Threadkeep
@@ -134,13 +134,13 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
             raise SessionException(f"{place.name} exists already") from error
 
     def _update(self, place: _Place, record: SessionAgent | SessionMessage) -> None:
-        while True:
+        for _ in attempts():
             entry = self._entries(place.session_id).get(place.key)
             if entry is None:
                 raise SessionException(f"{place.name} does not exist")
             record.created_at = decode(entry.body)["created_at"]
             try:
-                return self._put(place, record.to_dict(), if_match=entry.etag)
+                return self._put(place, record.to_dict(), if_match=tag_of(entry.etag))
             except VersionMismatch:
                 continue
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from support.proxy import Proxy
 from support.server import API_KEY, Server
 from test_langgraph_saver import GRAPHS
 
-from threadkeep import Threadkeep, TooLarge
+from threadkeep import InvalidResponse, Threadkeep, ThreadkeepError, TooLarge
 from threadkeep._adapter import namespace_name
 from threadkeep.langgraph import ThreadkeepStore
 
@@ -302,3 +303,19 @@ def test_two_processes_put_into_one_store(server: Server, settings: dict[str, st
     with ThreadkeepStore(**settings) as store:
         found = store.search(("shared", thread_id.split()[0]), limit=WRITES + 1)
     assert keys_of(found) == sorted(map(str, range(WRITES)))
+
+
+@pytest.mark.parametrize(
+    ("tag", "error"), [(b"", InvalidResponse), (b'\r\netag: "1-altered"', ThreadkeepError)], ids=["removed", "altered"]
+)
+def test_a_put_ends_if_a_proxy_spoils_tags(
+    settings: dict[str, str], proxy: Proxy, tag: bytes, error: type[Exception]
+) -> None:
+    with ThreadkeepStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as store:
+        store.put(("a",), "key", {"a": 1})
+        proxy.alter = lambda response: re.sub(rb"(?i)\r\netag: [^\r]*", tag, response)
+        with pytest.raises(error, match="ETag"):
+            store.put(("a",), "key", {"a": 2})
+        proxy.alter = lambda response: response
+        item = store.get(("a",), "key")
+        assert item and item.value == {"a": 1}
