@@ -1,3 +1,4 @@
+import { checkDefined } from "./defined.js";
 import { listenToAll } from "./events/listen.js";
 import { attempt } from "./http/attempt.js";
 import { camel } from "./http/camel.js";
@@ -38,12 +39,14 @@ export function createClient(options: ClientOptions = {}): Client {
     return (await bearer()) ?? (own ? { "x-thread-id": own } : {});
   };
   const service = as(new Service(async () => (await bearer()) ?? {}));
-  const ownScopes = settings.apiKey ? service : as(current);
+  const ownScopes = settings.apiKey || settings.environmentKey ? service : as(current);
   const byId: ThreadById = (id, signedId, schema) =>
     threadOf(as(new ById(id, authorize, signedId)), schema, byId);
 
   const client: Client = {
-    current({ signedId, schema } = {}) {
+    current(o = {}) {
+      checkDefined(o, "signedId");
+      const { signedId, schema } = o;
       return threadOf(as(signedId === undefined ? current : new ByHeader(signedId)), schema, byId) as Thread<any>;
     },
 
@@ -51,7 +54,9 @@ export function createClient(options: ClientOptions = {}): Client {
       return byId(id, undefined, schema) as Thread<any>;
     },
 
-    async create({ id, state, metadata, ttlSeconds, owner } = {}, { schema, idempotencyKey: key, ...options } = {}) {
+    async create(init = {}, { schema, idempotencyKey: key, ...options } = {}) {
+      checkDefined(init, "id", "owner");
+      const { id, state, metadata, ttlSeconds, owner } = init;
       const members = { id, metadata, ttl_seconds: ttlSeconds, owner };
       const texts = Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]);
       const { body } = await service.json<object>({
@@ -65,7 +70,9 @@ export function createClient(options: ClientOptions = {}): Client {
       return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
     },
 
-    async threads({ owner, order, limit, cursor, metadata = {}, ...options } = {}) {
+    async threads(o = {}) {
+      checkDefined(o, "owner");
+      const { owner, order, limit, cursor, metadata = {}, ...options } = o;
       const filters = Object.entries(metadata).map(([name, value]) => ["metadata." + name, value]);
       const { body } = await service.json<{ threads: object[]; next_cursor?: string | null }>({
         method: "GET",
@@ -79,7 +86,16 @@ export function createClient(options: ClientOptions = {}): Client {
     forRequest(request, { schema } = {}) {
       const identity = new ByRequest(request, settings.cookieName);
       const responseHeaders = () => identity.responseHeaders();
-      return Object.assign(threadOf(as(identity), schema, byId), { responseHeaders }) as RequestThread<any>;
+      // the user must not act with the rights of the back end
+      const users: Settings = { ...settings, token: undefined, environmentKey: undefined };
+      const authorizeUser = async (own: string | undefined): Promise<Own> => ({
+        ...(own ? { "x-thread-id": own } : {}),
+        ...identity.login,
+      });
+      const usersById: ThreadById = (id, signedId, schema) =>
+        threadOf(sendingOf(users, new ById(id, authorizeUser, signedId)), schema, usersById);
+      const thread = threadOf(sendingOf(users, identity), schema, usersById);
+      return Object.assign(thread, { responseHeaders }) as RequestThread<any>;
     },
 
     scope: (name) => scopeOf(ownScopes, name),

@@ -1,4 +1,5 @@
 import { isPage, variable } from "./environment.js";
+import { hasCredential } from "./http/credentials.js";
 import type { JsonFormat } from "./types/json.js";
 import type { ClientOptions } from "./types/options.js";
 
@@ -6,6 +7,9 @@ import type { ClientOptions } from "./types/options.js";
 export interface Settings {
   baseUrl: string | undefined;
   apiKey: ClientOptions["apiKey"];
+  token: ClientOptions["token"];
+  /** The API key for requests that carry no credential of the caller. */
+  environmentKey: string | undefined;
   cookie: boolean;
   cookieName: string;
   headers: ClientOptions["headers"];
@@ -20,13 +24,22 @@ export function settingsOf(options: ClientOptions): Settings {
   if (options.apiKey && isPage) {
     throw new TypeError("An API key must not be in a page.");
   }
+  if (options.apiKey && options.token) {
+    throw new TypeError("Pass `apiKey` or `token`, not both.");
+  }
+  const { headers } = options;
+  const isKnown =
+    (options.apiKey ?? options.token ?? options.signedId) !== undefined ||
+    (typeof headers === "object" && hasCredential(new Headers(headers)));
   const cookie = (options.identity ?? (isPage ? "cookie" : "header")) === "cookie";
   return {
     baseUrl: (options.baseUrl ?? (isPage ? "" : variable("THREADKEEP_URL")))?.toString().replace(/\/+$/, ""),
-    apiKey: options.apiKey ?? (isPage ? undefined : variable("THREADKEEP_API_KEY")),
+    apiKey: options.apiKey,
+    token: options.token,
+    environmentKey: isPage || isKnown ? undefined : variable("THREADKEEP_API_KEY"),
     cookie,
     cookieName: options.cookieName ?? "atid",
-    headers: options.headers,
+    headers,
     credentials: options.credentials ?? (cookie || isPage ? "same-origin" : undefined),
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     timeoutMs: options.timeoutMs ?? 10_000,

@@ -105,6 +105,20 @@ test("threads are exported and imported, value for value", async (t) => {
   assert.equal(all.length, 1);
 });
 
+test("an export with threads that the server cannot read has all others", async () => {
+  const lines = [
+    '{"format":1,"thread":{"id":"thrd_a"}}',
+    '{"error":"unreadable","thread_id":"thrd_b","place":"thrd_b"}',
+    '{"format":1,"thread":{"id":"thrd_c"}}',
+    '{"complete":true,"failed":1}\n',
+  ];
+  const fake = async () => new Response(lines.join("\n"));
+  const documents = createAdmin({ baseUrl, apiKey: API_KEY, fetch: fake as typeof fetch }).exportAll();
+  assert.equal((await documents.next()).value, lines[0]);
+  assert.equal((await documents.next()).value, lines[2]);
+  await assert.rejects(documents.next(), { code: "unreadable_threads", threadIds: ["thrd_b"] });
+});
+
 test("statistics", async (t) => {
   if (!(await serverHas(baseUrl, "/v1/stats"))) return t.skip("this server has no statistics");
   assert.equal(typeof (await admin.stats()), "object");

@@ -274,6 +274,79 @@ describe("rendering", () => {
   });
 });
 
+describe("behind a proxy that changes ETags", () => {
+  for (const etag of ["weakened", "removed"] as const) {
+    test(`the page shows what others push if they are ${etag}`, async () => {
+      site.proxy.fault = () => ({ etag });
+      const page = await live();
+      await inPage(page, "page.thread.push('messages', 'mine')");
+      await shows(page, { messages: ["mine"] });
+      const thread = await other(page);
+      await thread.push("messages", "theirs");
+      await shows(page, { messages: ["mine", "theirs"] });
+    });
+  }
+});
+
+describe("a thread that expires", () => {
+  const withShortTtl = async () => {
+    const { url } = await startSite((await startServer({ THREADKEEP_THREAD_TTL_SECONDS: "1" })).url, await bundle("app.tsx"));
+    return async () => {
+      const page = await openPage(context, url);
+      await page.evaluate(() => (globalThis as any).page.start({}));
+      await until("it has loaded", () => inPage(page, "page.thread?.status === 'live'"));
+      return page;
+    };
+  };
+  const expires = (page: Page) => until("it has expired", async () => (await view(page)).status === "expired");
+
+  test("stays on the screen, and the next push begins its next life", async () => {
+    const page = await (await withShortTtl())();
+    await inPage(page, "page.thread.push('list', 1)");
+    await expires(page);
+    assert.deepEqual((await view(page)).state, { list: [1] });
+    await inPage(page, "page.thread.push('list', 2, { ttlSeconds: 3600 })");
+    await shows(page, { list: [2] });
+    await until("it is live", async () => (await view(page)).status === "live");
+  });
+
+  test("goes on with the life that another tab has begun", async () => {
+    const start = await withShortTtl();
+    const [one, two] = [await start(), await start()];
+    await inPage(one, "page.thread.push('list', 1)");
+    await expires(one);
+    await expires(two);
+    await inPage(one, "page.thread.push('list', 2, { ttlSeconds: 3600 })");
+    await inPage(two, "page.thread.push('list', 3)");
+    for (const page of [one, two]) await shows(page, { list: [2, 3] });
+  });
+});
+
+describe("writes while the server is away", () => {
+  test("arrive when it is back", async () => {
+    const page = await live();
+    let attempts = 0;
+    site.proxy.fault = ({ method }) => (method === "POST" && attempts++ < 12 ? { drop: true } : undefined);
+    await inPage(page, "page.thread.push('list', 1)");
+    await shows(page, { list: [1] });
+    assert.ok(attempts > 12);
+  });
+
+  test("are kept after ten seconds, to be sent again", async () => {
+    const page = await live();
+    site.proxy.fault = ({ method }) => (method === "POST" ? { loseResponse: true } : undefined);
+    const code = await inPage(page, "page.thread.push('list', 1).catch(({ code }) => code)");
+    assert.equal(code, "connection");
+    const failed = () => inPage<any>(page, "page.thread.failed.map(({ operations, error }) => [operations[0].value, error.code])");
+    assert.deepEqual(await failed(), [[1, "connection"]]);
+    site.proxy.fault = () => undefined;
+    await inPage(page, "page.thread.failed[0].retry()");
+    assert.deepEqual(await failed(), []);
+    await (await other(page)).set("end", 1);
+    await shows(page, { list: [1], end: 1 });
+  });
+});
+
 describe("errors", () => {
   test("a first read that gets 408 is repeated", async () => {
     const page = await openPage(context, site.url);
@@ -308,6 +381,45 @@ describe("tabs", () => {
     await inPage(pages[3]!, "page.thread.push('list', 2)");
     for (const page of pages) await shows(page, { list: [1, 2] });
     await until("the next tab listens", () => streams() - before === 2);
+  });
+
+  test("a new chat in a tab whose thread another tab has ended joins the next one", async () => {
+    const [one, two] = [await live(), await live()];
+    await inPage(one, "page.thread.push('list', 1)");
+    await shows(two, { list: [1] });
+    await inPage(one, "page.thread.destroy()");
+    await until("it is destroyed", async () => (await view(two)).status === "destroyed");
+    await inPage(one, "page.thread.push('list', 2)");
+    await inPage(two, "page.thread.destroy()");
+    await shows(two, { list: [2] });
+    await inPage(two, "page.thread.push('list', 3)");
+    await shows(one, { list: [2, 3] });
+  });
+
+  test("a tab that has not heard of the next conversation writes nothing there", async () => {
+    site.proxy.fault = ({ path }) => (path.endsWith("/events") ? { hang: true } : undefined);
+    const page = await open();
+    await until("it has loaded", () => inPage(page, "page.thread?.id !== undefined"));
+    await inPage(page, "page.thread.push('list', 1)");
+    const send = (method: string, path: string, body?: string) =>
+      inPage(page, `fetch("/v1/threads/current${path}", ${JSON.stringify({ method, body, headers: { "content-type": "application/json" } })}).then(({ status }) => status)`);
+    assert.equal(await send("DELETE", ""), 204);
+    assert.equal(await send("POST", "/state/list/push", '"theirs"'), 200);
+
+    assert.equal(await inPage(page, "page.thread.push('list', 'mine').catch(({ code }) => code)"), "thread_destroyed");
+    await inPage(page, "page.thread.destroy()");
+    await shows(page, { list: ["theirs"] });
+  });
+
+  test("destroy in a tab that has not heard of the next conversation leaves that alone", async () => {
+    site.proxy.fault = ({ path }) => (path.endsWith("/events") ? { hang: true } : undefined);
+    const page = await open();
+    await until("it has loaded", () => inPage(page, "page.thread?.id !== undefined"));
+    await inPage(page, "page.thread.push('list', 1)");
+    const next = "fetch('/v1/threads/current', { method: 'DELETE' }).then(() => fetch('/v1/threads/current/state/list/push', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '2' }))";
+    await inPage(page, `${next}.then(() => {})`);
+    await inPage(page, "page.thread.destroy()");
+    await shows(page, { list: [2] });
   });
 
   test("a new chat in one tab ends the thread in the other", async () => {

@@ -15,6 +15,21 @@ before(async () => {
 
 const fresh = (): Thread => createClient({ baseUrl }).current();
 
+test("a name that is undefined opens no other thread, and lists no other owner's", async () => {
+  const nobody = undefined as unknown as string;
+  const mine = fresh();
+  assert.throws(() => backEnd.current({ signedId: nobody }), TypeError);
+  const calls = [
+    () => backEnd.threads({ owner: nobody }),
+    () => backEnd.create({ id: nobody }),
+    () => backEnd.create({ owner: nobody }),
+    () => mine.fork({ id: nobody }),
+    () => mine.fork({ owner: nobody }),
+    () => mine.fork({ fromCheckpoint: undefined }),
+  ];
+  for (const call of calls) await assert.rejects(call, TypeError);
+});
+
 describe("state", () => {
   test("a write returns a receipt, and reads show it", async () => {
     const thread = fresh();

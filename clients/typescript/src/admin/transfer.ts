@@ -1,3 +1,4 @@
+import { checkDefined } from "../defined.js";
 import { connectionError } from "../http/attempt.js";
 import { camel } from "../http/camel.js";
 import { errorOf, ThreadkeepError } from "../http/errors.js";
@@ -11,7 +12,10 @@ import type { Requests } from "./requests.js";
 /** Whole threads, as one JSON document each. Documents stay texts, because parsing would change numbers. */
 export interface Transfer {
   export(threadId: string, o?: CallOptions): Promise<string>;
-  /** All threads, or those of an owner. The server moves on by itself from page to page. */
+  /**
+   * All threads, or those of an owner, from page to page. If the server cannot read some, the iterator throws `unreadable_threads` after
+   * the last one; the error's `threadIds` has them.
+   */
   exportAll(
     o?: CallOptions & { owner?: string | undefined; cursor?: string | undefined },
   ): AsyncIterableIterator<string>;
@@ -28,16 +32,24 @@ export const transferOf = (requests: Requests): Transfer => ({
     return (await requests.sending.json({ method: "GET", path, options })).text;
   },
 
-  async *exportAll({ owner, cursor, ...o } = {}) {
+  async *exportAll(options = {}) {
+    checkDefined(options, "owner");
+    const { owner, cursor, ...o } = options;
+    const unreadable: string[] = [];
     for (let after = cursor; ; ) {
-      let end: { cursor?: string; complete?: unknown } | undefined;
+      let end: Other | undefined;
       for await (const line of lines(requests, { owner, cursor: after }, o)) {
-        end = endOf(line);
+        end = otherThanDocument(line);
         if (!end) yield line;
+        if (end?.error) unreadable.push(end.thread_id!);
       }
-      if (end?.complete) return;
+      if (end?.complete) break;
       if (!end?.cursor) throw connectionError(undefined);
       after = end.cursor;
+    }
+    if (unreadable.length) {
+      const message = `The server could not read ${unreadable.length} threads of the export.`;
+      throw new ThreadkeepError("unreadable_threads", message, { problem: { thread_ids: unreadable } });
     }
   },
 
@@ -48,11 +60,18 @@ export const transferOf = (requests: Requests): Transfer => ({
   },
 });
 
-/** The last line of a page says how to go on. Documents are longer, and have other members. */
-function endOf(line: string): { cursor?: string; complete?: unknown } | undefined {
+/** A line about a thread that the server cannot read, or the end of a page. */
+interface Other {
+  error?: unknown;
+  thread_id?: string;
+  cursor?: string;
+  complete?: unknown;
+}
+
+function otherThanDocument(line: string): Other | undefined {
   if (line.length > 1_000) return undefined;
-  const value = JSON.parse(line) as { format?: unknown; cursor?: string; complete?: unknown };
-  return value.format === undefined && (value.cursor || value.complete) ? value : undefined;
+  const value = JSON.parse(line) as Other & { format?: unknown };
+  return value.format === undefined ? value : undefined;
 }
 
 /** The lines of one response. */

@@ -27,8 +27,8 @@ export function connectThread({ settings, identity }: Sending, query: Query): Co
       // the cookie names another thread by now
       response.body?.cancel().catch(() => {});
     }
-    const headers = sender.headers["authorization"] || !signedId ? sender.headers : { "x-thread-id": signedId };
-    return receive(settings, { path: "", headers }, `/v1/threads/${id}/events`, query, cursor, signal);
+    const headers = signedId ? { ...sender.headers, "x-thread-id": signedId } : sender.headers;
+    return receive(settings, { ...sender, headers }, `/v1/threads/${id}/events`, query, cursor, signal);
   };
 }
 

@@ -6,6 +6,8 @@ export type ErrorCode =
   | "invalid_state"
   | "timeout"
   | "unknown"
+  | "unreadable_threads"
+  | "untagged"
   | (string & {});
 
 type ServerErrorCode =

@@ -1,6 +1,7 @@
 import { knowsCache } from "../environment.js";
 import type { Sender } from "../identity/identity.js";
 import type { Settings } from "../settings.js";
+import { hasCredential } from "./credentials.js";
 import { queryText, type ServerRequest } from "./request.js";
 
 /** The arguments of `fetch` for a request. */
@@ -9,10 +10,17 @@ export async function prepare(
   { method, path, query, body, contentType = "application/json", headers: more }: ServerRequest,
   sender: Sender,
 ): Promise<[url: string, init: RequestInit]> {
-  const { baseUrl, headers: given, credentials } = settings;
+  const { baseUrl, headers: given, credentials, token, environmentKey } = settings;
   if (baseUrl === undefined) throw new TypeError("Pass `baseUrl`, or set THREADKEEP_URL.");
   const headers = new Headers(typeof given === "function" ? await given() : given);
-  const own = { "content-type": body === undefined ? body : contentType, ...more, ...sender.headers };
+  const key = sender.mayUseEnvironment && !hasCredential(headers) && environmentKey;
+  const bearer = key || (typeof token === "function" ? await token() : token);
+  const own = {
+    "content-type": body === undefined ? body : contentType,
+    authorization: bearer ? `Bearer ${bearer}` : undefined,
+    ...more,
+    ...sender.headers,
+  };
   for (const [name, value] of Object.entries(own)) {
     if (value === undefined) continue;
     try {

@@ -30,7 +30,7 @@ export class ById implements Identity {
   readonly enter = open;
 
   async sender(): Promise<Sender> {
-    return { path: "/v1/threads/" + segment(this.#id), headers: await this.#authorize(this.#signedId, this.#id) };
+    return { path: "/v1/threads/" + segment(this.#id), headers: await this.#authorize(this.#signedId, this.#id), mayUseEnvironment: true };
   }
 
   learn(_: Sender, response: Headers): void {
@@ -56,7 +56,7 @@ export class Service implements Identity {
   }
 
   async sender(): Promise<Sender> {
-    return { path: "", headers: await this.#headers() };
+    return { path: "", headers: await this.#headers(), mayUseEnvironment: true };
   }
 
   learn(): void {}

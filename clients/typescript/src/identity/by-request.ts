@@ -4,19 +4,25 @@ import type { Sender } from "./identity.js";
 
 /** The thread of a browser, named as its request names it. */
 export class ByRequest extends ByHeader {
+  /** The header of the user's login. */
+  readonly login: { authorization?: string };
   readonly #cookie: string | undefined;
   readonly #setCookies = new Map<string, string>();
 
   constructor({ headers }: IncomingRequest, cookieName: string) {
     const signedId = header(headers, "x-thread-id");
     super(signedId);
+    const authorization = header(headers, "authorization");
+    this.login = authorization ? { authorization } : {};
     const pairs = header(headers, "cookie")?.split(";") ?? [];
-    this.#cookie = pairs.map((pair) => pair.trim()).find((pair) => pair.startsWith(cookieName + "="));
+    const isOurs = (pair: string) => pair.startsWith(cookieName + "=") || pair.startsWith(cookieName + "_next=");
+    this.#cookie = pairs.map((pair) => pair.trim()).filter(isOurs).join("; ") || undefined;
   }
 
   override sender(): Sender {
     const sender = super.sender();
-    return this.signedId === undefined && this.#cookie ? { ...sender, headers: { cookie: this.#cookie } } : sender;
+    const name = this.signedId === undefined && this.#cookie ? { cookie: this.#cookie } : sender.headers;
+    return { ...sender, headers: { ...name, ...this.login } };
   }
 
   override learn(sender: Sender, response: Headers): void {

@@ -3,6 +3,8 @@ export interface Sender {
   /** The path of the sender's thread. */
   path: string;
   headers: { [name: string]: string };
+  /** Whether the API key of the environment may be sent. */
+  mayUseEnvironment?: boolean;
 }
 
 /** How requests name the thread that they are about. */

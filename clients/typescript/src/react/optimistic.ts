@@ -18,7 +18,8 @@ interface Write {
   at?: { version: number; life: string };
 }
 
-export const lifeOf = (etag: string): string => etag.slice(etag.indexOf("-") + 1, -1);
+/** The life in an ETag. One that a proxy replaced by its version has none. */
+export const lifeOf = (etag: string): string => /-(\w+)"$/.exec(etag)?.[1] ?? "unknown";
 
 /** A thread that nobody has written to. */
 const FRESH: Base = { state: {}, version: 0, life: "fresh" };
@@ -30,6 +31,7 @@ export class Optimistic {
   #sent: Write | undefined;
   #held: { next: Base; over: Base } | undefined;
   #shown: State | undefined;
+  #isExpired = false;
 
   /** `initial` is shown until a state is known. */
   constructor(initial: State = {}) {
@@ -39,6 +41,21 @@ export class Optimistic {
   /** Whether a state of the server is known. */
   get isKnown(): boolean {
     return this.#base.life !== "";
+  }
+
+  /** Whether the thread has ended by itself. Its last state stays until the next life is known. */
+  get isExpired(): boolean {
+    return this.#isExpired;
+  }
+
+  /** The life that the page shows, which its writes are for. */
+  get life(): string | undefined {
+    const { version, life } = this.#base;
+    return version && !this.#isExpired && /^[0-9a-f]{16}$/.test(life) ? life : undefined;
+  }
+
+  expire(): void {
+    this.#isExpired = true;
   }
 
   get base(): Base {
@@ -100,6 +117,7 @@ export class Optimistic {
    */
   adopt(next: Base, keys?: ReadonlySet<string>): void {
     const base = this.#base;
+    if (!next.version && base.version) return this.expire();
     if (next.life === base.life && next.version <= base.version) return;
     if (this.isSending(keys)) this.#held = { next, over: base };
     else this.#replace(next);
@@ -114,6 +132,7 @@ export class Optimistic {
   reset(): void {
     this.#writes = this.#writes.filter((write) => !write.at && write !== this.#sent);
     this.#held = undefined;
+    this.#isExpired = false;
     this.#base = FRESH;
     this.#shown = undefined;
   }
@@ -126,6 +145,7 @@ export class Optimistic {
   }
 
   #replace(next: Base): void {
+    this.#isExpired = false;
     this.#base = next;
     // a write of another life is gone with it
     this.#writes = this.#writes.filter(({ at }) => at && at.life === next.life ? at.version > next.version : !at);

@@ -1,6 +1,18 @@
 import type { ThreadkeepError } from "../http/errors.js";
+import type { Operation } from "../types/operation.js";
+import type { Receipt } from "../types/receipt.js";
 
-export type ThreadStatus = "loading" | "live" | "reconnecting" | "destroyed" | "error";
+export type ThreadStatus = "loading" | "live" | "reconnecting" | "expired" | "destroyed" | "error";
+
+/** A write that the server could not be reached for. */
+export interface FailedWrite {
+  readonly operations: readonly Operation[];
+  readonly error: ThreadkeepError;
+  /** Sends it again. The server performs it once, also if an earlier attempt arrived. */
+  retry(): Promise<Receipt>;
+  /** Forgets it. */
+  discard(): void;
+}
 
 /** All that a component shows of a thread. */
 export interface ThreadSnapshot {
@@ -11,6 +23,8 @@ export interface ThreadSnapshot {
   pending: number;
   status: ThreadStatus;
   error: ThreadkeepError | undefined;
+  /** Writes that were given up after ten seconds, the oldest first. */
+  failed: readonly FailedWrite[];
 }
 
 export const loadingSnapshot = (state: object = {}): ThreadSnapshot => ({
@@ -20,4 +34,5 @@ export const loadingSnapshot = (state: object = {}): ThreadSnapshot => ({
   pending: 0,
   status: "loading",
   error: undefined,
+  failed: [],
 });

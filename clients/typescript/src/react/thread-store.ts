@@ -1,7 +1,9 @@
-import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError } from "../http/errors.js";
+import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError, VersionMismatchError } from "../http/errors.js";
+import { randomPause, sleep } from "../http/wait.js";
 import { withRotationLock } from "../identity/lock.js";
 import { internalsOf } from "../internals.js";
 import { encode } from "../thread/encode.js";
+import { idempotencyKey } from "../thread/idempotency-key.js";
 import { Queue } from "../thread/queue.js";
 import type { Client } from "../types/client.js";
 import type { ThreadEvent } from "../types/events.js";
@@ -11,14 +13,18 @@ import type { Receipt } from "../types/receipt.js";
 import type { StandardSchemaV1 } from "../types/standard-schema.js";
 import type { Thread } from "../types/thread.js";
 import { Listeners } from "./listeners.js";
-import { Optimistic } from "./optimistic.js";
-import { loadingSnapshot, type ThreadSnapshot, type ThreadStatus } from "./snapshot.js";
+import { lifeOf, Optimistic } from "./optimistic.js";
+import { type FailedWrite, loadingSnapshot, type ThreadSnapshot, type ThreadStatus } from "./snapshot.js";
 import { Sync } from "./sync.js";
 import { announceWrite } from "./writes.js";
 
 const READ_AGAIN_MS = 2_000;
+/** How long a write is tried while the server is away: a restart takes a few seconds. */
+const PATIENCE_MS = 10_000;
+const MAX_PAUSE_MS = 2_000;
 
 type Written = Receipt & { value?: number | bigint };
+type Send<R> = (own: any[], o: WriteOptions) => Promise<R>;
 
 export interface StoreOptions {
   id?: string | undefined;
@@ -45,13 +51,14 @@ export class ThreadStore {
   #isEnding = false;
   #isFailed = false;
   #error: ThreadkeepError | undefined;
+  #failed: readonly FailedWrite[] = [];
   #listening = new AbortController();
 
   constructor(client: Client, o: StoreOptions, onUse: (isUsed: boolean) => void) {
     const { id, signedId, schema } = o;
     this.#client = client;
     this.#isNamed = id !== undefined;
-    this.#thread = id === undefined ? client.current({ signedId, schema }) : client.thread(id, { schema });
+    this.#thread = id === undefined ? client.current(signedId === undefined ? { schema } : { signedId, schema }) : client.thread(id, { schema });
     this.#state = new Optimistic(o.initialState);
     this.#sync = new Sync(this.#thread, this.#state, schema !== undefined);
     this.#snapshot = loadingSnapshot(o.initialState);
@@ -88,25 +95,25 @@ export class ThreadStore {
 
   #makeActions() {
     const thread = this.#thread;
-    const write = <R extends Written>(operations: readonly Operation[], send: (own: any[]) => Promise<R>) =>
-      this.#write(operations, send);
+    const write = <R extends Written>(operations: readonly Operation[], o: WriteOptions = {}, send: Send<R>) =>
+      quiet(this.#perform(operations, { ...o, idempotencyKey: o.idempotencyKey ?? idempotencyKey() }, send));
     return {
       set: (key: string, value: any, o?: WriteOptions) =>
-        write([{ op: "set", key, value }], ([own]) => thread.set(key, own.value, o)),
+        write([{ op: "set", key, value }], o, ([own], o) => thread.set(key, own.value, o)),
 
       push: (key: string, value: any, o: WriteOptions & { maxRecords?: number | undefined } = {}) =>
-        write([{ op: "push", key, value, maxRecords: o.maxRecords }], ([own]) => thread.push(key, own.value, o)),
+        write([{ op: "push", key, value, maxRecords: o.maxRecords }], o, ([own], o) => thread.push(key, own.value, o)),
 
       increment: (key: string, by: number | bigint = 1, o?: WriteOptions) =>
-        write([{ op: "increment", key, by }], () => thread.increment(key, by, o)),
+        write([{ op: "increment", key, by }], o, (_, o) => thread.increment(key, by, o)),
 
       delete: (key: string, o?: WriteOptions) =>
-        write([{ op: "delete", key }], () => thread.delete(key, o)),
+        write([{ op: "delete", key }], o, (_, o) => thread.delete(key, o)),
 
-      clear: (o?: WriteOptions) => write([{ op: "clear" }], () => thread.clear(o)),
+      clear: (o?: WriteOptions) => write([{ op: "clear" }], o, (_, o) => thread.clear(o)),
 
       merge: (operations: readonly Operation[], o?: WriteOptions) =>
-        write(operations, (own) => thread.merge(own, o)),
+        write(operations, o, (own, o) => thread.merge(own, o)),
 
       refresh: async (): Promise<void> => {
         if (this.#isFailed && this.isUsed) this.#listen();
@@ -118,7 +125,7 @@ export class ThreadStore {
   }
 
   /** Shows a write at once, and sends it behind the earlier ones. */
-  async #perform<R extends Written>(operations: readonly Operation[], send: (own: any[]) => Promise<R>): Promise<R> {
+  async #perform<R extends Written>(operations: readonly Operation[], o: WriteOptions, send: Send<R>): Promise<R> {
     if (this.#isDestroyed) throw destroyed();
     const { json } = internalsOf(this.#client).service.settings;
     // the value as the server will have it, whatever happens to the original
@@ -130,15 +137,18 @@ export class ThreadStore {
     return this.#queue.run(async () => {
       let isConfirmed = true;
       try {
-        if (this.#isDestroyed) throw destroyed();
-        this.#state.send(write);
-        const receipt = await send(own);
+        const receipt = await this.#patiently(() => {
+          if (this.#isDestroyed) throw destroyed();
+          this.#state.send(write);
+          return this.#inItsLife((life) => send(own, { ...o, life: o.life ?? life }));
+        }, o.signal);
         isConfirmed = this.#state.confirm(write, receipt, receipt.value);
         this.#error = undefined;
         return receipt;
       } catch (error) {
         this.#state.reject(write);
         this.#note(error);
+        if (isTransient(error)) this.#keepFailed(own, error, () => this.#perform(own, o, send));
         if (error instanceof ThreadDestroyedError) this.#end();
         throw error;
       } finally {
@@ -149,15 +159,64 @@ export class ThreadStore {
     });
   }
 
-  #write<R extends Written>(operations: readonly Operation[], send: (own: any[]) => Promise<R>): Promise<R> {
-    return quiet(this.#perform(operations, send));
+  async #patiently<R>(send: () => Promise<R>, signal: AbortSignal | undefined): Promise<R> {
+    const start = Date.now();
+    for (let tries = 1; ; tries++) {
+      try {
+        return await send();
+      } catch (error) {
+        if (!isTransient(error) || Date.now() - start > PATIENCE_MS) throw error;
+        this.#note(error);
+        this.#publish();
+      }
+      await sleep(randomPause(50, tries, MAX_PAUSE_MS), signal);
+    }
   }
 
-  async #destroy(): Promise<void> {
+  /**
+   * Sends a write for the life that the page shows, which another tab may have replaced by the next conversation. If the thread has
+   * expired, the write begins its next life, or joins it.
+   */
+  async #inItsLife<R>(send: (life: string | undefined) => Promise<R>): Promise<R> {
+    const { life } = this.#state;
     const { id } = this.#thread;
+    try {
+      return await send(life);
+    } catch (error) {
+      if (!life || !(error instanceof VersionMismatchError)) throw error;
+      if (this.#thread.id !== id) throw destroyed();
+      const { etag } = await this.#thread.read({ keys: [] });
+      if (lifeOf(etag) === life) throw error; // another condition of the write does not hold
+      this.#state.expire();
+      return send(undefined);
+    }
+  }
+
+  #keepFailed(operations: readonly Operation[], error: ThreadkeepError, perform: () => Promise<Receipt>): void {
+    const discard = () => {
+      this.#failed = this.#failed.filter((one) => one !== write);
+      this.#publish();
+    };
+    const retry = () => {
+      discard();
+      return quiet(perform());
+    };
+    const write: FailedWrite = { operations, error, retry, discard };
+    this.#failed = [...this.#failed, write];
+  }
+
+  /** "New chat": ends the life that the page shows. If another tab has begun the next one already, the page joins that. */
+  async #destroy(): Promise<void> {
+    if (!this.isLoaded && !this.#isDestroyed) await this.ready();
+    const { id } = this.#thread;
+    const { life } = this.#state;
+    let isEnded = true;
     this.#isEnding = true;
     try {
-      await this.#thread.destroy();
+      await this.#thread.destroy(life ? { life } : { ifMatch: 0 });
+    } catch (error) {
+      if (!(error instanceof VersionMismatchError)) throw error;
+      isEnded = false;
     } finally {
       this.#isEnding = false;
     }
@@ -165,8 +224,9 @@ export class ThreadStore {
     this.#state.reset();
     this.#sync.reset();
     this.#error = undefined;
-    this.#isDestroyed = this.#isNamed && this.#thread.id === id;
+    this.#isDestroyed = isEnded && this.#isNamed && this.#thread.id === id;
     if (!this.#isDestroyed && this.isUsed) this.#listen();
+    if (!isEnded) void this.#read(this.#sync.whole()).catch(() => {});
     this.#publish();
   }
 
@@ -220,9 +280,12 @@ export class ThreadStore {
   async #handle(event: ThreadEvent): Promise<void> {
     switch (event.type) {
       case "thread.created":
-      case "thread.updated":
-        void this.#read(this.#sync.changed(event.version, event.keys)).catch(() => {});
+      case "thread.updated": {
+        const { base } = this.#state;
+        const isOfNext = base.version && event.life !== base.life;
+        void this.#read(isOfNext ? this.#sync.whole() : this.#sync.changed(event.version, event.keys)).catch(() => {});
         return;
+      }
       case "reset":
         void this.#read(this.#sync.whole()).catch(() => {});
         return;
@@ -233,14 +296,20 @@ export class ThreadStore {
         return;
       case "thread.destroyed":
         // the page itself may have gone on to a fresh thread
-        if (this.#thread.id === event.threadId && !this.#isEnding) this.#end();
+        if (this.#thread.id !== event.threadId || this.#isEnding) return;
+        if (event.data.reason !== "expired") return this.#end();
+        this.#state.expire();
+        this.#publish();
     }
   }
 
   /** Shows the outcome of a read. */
   async #read(read: Promise<void>): Promise<void> {
+    const { id } = this.#thread;
     try {
       await read;
+      // another tab has begun a conversation, which is empty
+      if (this.#state.isExpired && id !== undefined && this.#thread.id !== id) this.#state.reset();
     } catch (error) {
       this.#note(error);
       if (isTransient(error)) this.#readLater();
@@ -267,6 +336,7 @@ export class ThreadStore {
     if (this.#isDestroyed) return "destroyed";
     if (this.#isFailed) return "error";
     if (this.#connection === "closed" || (this.#error && !this.isLoaded)) return "reconnecting";
+    if (this.#state.isExpired) return "expired";
     return this.isLoaded && this.#connection === "open" ? "live" : "loading";
   }
 
@@ -279,6 +349,7 @@ export class ThreadStore {
       pending: this.#state.pending,
       status: this.#status(),
       error: this.#error,
+      failed: this.#failed,
     };
     if ((Object.keys(next) as (keyof ThreadSnapshot)[]).every((key) => next[key] === old[key])) return;
     this.#snapshot = next;

@@ -1,13 +1,14 @@
 "use client";
 
 import { useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { checkDefined } from "../defined.js";
 import type { ThreadkeepError } from "../http/errors.js";
 import type { Client } from "../types/client.js";
 import type { StandardSchemaV1 } from "../types/standard-schema.js";
 import type { AnyState } from "../types/state.js";
 import type { Thread } from "../types/thread.js";
 import { useClient } from "./context.js";
-import { loadingSnapshot, type ThreadStatus } from "./snapshot.js";
+import { type FailedWrite, loadingSnapshot, type ThreadStatus } from "./snapshot.js";
 import { forgetFailed, storeOf } from "./stores.js";
 
 export interface UseThreadOptions<S> {
@@ -34,6 +35,8 @@ export interface UseThread<S extends object>
   status: ThreadStatus;
   /** Why the last write, read or stream failed. */
   error: ThreadkeepError | undefined;
+  /** Writes that were given up after ten seconds without the server. */
+  failed: readonly FailedWrite[];
   refresh(): Promise<void>;
   /** Ends the conversation, and starts a new one. */
   destroy(): Promise<void>;
@@ -41,6 +44,7 @@ export interface UseThread<S extends object>
 
 /** A thread, live. */
 export function useThread<S extends object = AnyState>(o: UseThreadOptions<S> = {}): UseThread<S> {
+  checkDefined(o, "id", "signedId");
   const client = useClient(o.client);
   const { id, signedId } = o;
   // the store stays the same for as long as the component shows the same thread

@@ -30,6 +30,7 @@ export function callsOf(sending: Sending, turnToken?: string) {
     headers: {
       "idempotency-key": o.idempotencyKey ?? idempotencyKey(),
       "if-match": ifMatchOf(o.ifMatch),
+      "x-thread-life": o.life,
       "x-turn-token": turnToken,
     },
   });

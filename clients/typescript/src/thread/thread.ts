@@ -1,3 +1,4 @@
+import { checkDefined } from "../defined.js";
 import { listen } from "../events/listen.js";
 import { camel } from "../http/camel.js";
 import { NotFoundError } from "../http/errors.js";
@@ -173,7 +174,9 @@ export function threadOf(sending: Sending, schema: Schema, byId: ThreadById, tur
       return camel((await calls.read("/turn", o)).body);
     },
 
-    async fork({ id, owner, metadata, fromCheckpoint, include, ...o } = {}) {
+    async fork(init = {}) {
+      checkDefined(init, "id", "owner", "fromCheckpoint");
+      const { id, owner, metadata, fromCheckpoint, include, ...o } = init;
       const body = JSON.stringify({ id, owner, metadata, from_checkpoint: fromCheckpoint, include });
       const info = camel<ThreadInfo>((await calls.write("POST", "/fork", { body, names: "other" }, o)).body);
       return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;

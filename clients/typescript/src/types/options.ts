@@ -4,8 +4,13 @@ import type { JsonFormat } from "./json.js";
 export interface ClientOptions {
   /** The address of the server. Default: in a page its own origin, elsewhere the variable THREADKEEP_URL. */
   baseUrl?: string | URL | undefined;
-  /** For back ends. Default: the variable THREADKEEP_API_KEY. A function is called for each request. */
+  /**
+   * For back ends. Default: the variable THREADKEEP_API_KEY, unless the options have another credential: `token`,
+   * `signedId`, or a header `authorization`, `cookie` or `x-thread-id`. Empty: no key. A function is called for each request.
+   */
   apiKey?: string | (() => string | Promise<string>) | undefined;
+  /** The login of a user, such as a JWT. Excludes `apiKey`. A function is called for each request. */
+  token?: string | (() => string | Promise<string>) | undefined;
   /** The thread that `current()` starts with. */
   signedId?: string | undefined;
   /** How the server knows the caller of `current()`. Default: "cookie" in a page, "header" elsewhere. */
@@ -43,6 +48,8 @@ export interface WriteOptions extends CallOptions {
   idempotencyKey?: string | undefined;
   /** Writes only if the thread has this version: an ETag, a version, or "*" for any thread that exists. */
   ifMatch?: string | number | undefined;
+  /** Writes only if the thread is still in this life: the part of its ETag after the hyphen. */
+  life?: string | undefined;
   /** The lifetime of the thread, if this write creates it. */
   ttlSeconds?: number | undefined;
 }

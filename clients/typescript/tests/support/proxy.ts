@@ -20,6 +20,8 @@ export interface Fault {
   body?: string;
   /** Closes the connection after a byte of the body that begins a character of several bytes. */
   cutInCharacter?: boolean;
+  /** What happens to the ETag of the answer. */
+  etag?: "weakened" | "removed";
   /** Delays the answer. */
   delayResponseMs?: number;
   /** Delays the answer until this promise resolves. */
@@ -108,7 +110,9 @@ function forward(target: string, incoming: IncomingMessage, response: ServerResp
     if (fault.hang) return;
     await fault.answerAfter;
     if (fault.delayResponseMs) await new Promise((resolve) => setTimeout(resolve, fault.delayResponseMs));
-    response.writeHead(answer.statusCode!, answer.headers);
+    const { etag, ...headers } = answer.headers;
+    if (etag && fault.etag !== "removed") headers.etag = fault.etag ? `W/${etag}` : etag;
+    response.writeHead(answer.statusCode!, headers);
     response.flushHeaders();
     for await (const chunk of chunks(answer)) {
       const start = fault.cutInCharacter ? chunk.findIndex((byte) => byte >= 0xc0) : -1;

@@ -35,7 +35,7 @@ export class Changes {
       const more = this.#isKnown ? added(given, mine) : undefined;
       if (mine === undefined) operations.push({ op: "delete", key });
       else if (more?.length) operations.push(...more.map((value) => ({ op: "push", key, value }) as const));
-      else if (key === "cookie" || !isObject(mine)) operations.push({ op: "set", key, value: mine });
+      else if (key === "cookie" || !(isObject(mine) || (Array.isArray(mine) && Array.isArray(given)))) operations.push({ op: "set", key, value: mine });
       else return undefined;
     }
     return operations.length > MAX_OPERATIONS ? undefined : operations;

@@ -25,7 +25,7 @@ export function added(given: Value | undefined, mine: Value | undefined): Value[
 }
 
 /**
- * Repeats on a stored value the changes between a given one and mine. Additions to arrays and the members of objects are
+ * Repeats on a stored value the changes between a given one and mine. The elements of arrays and the members of objects are
  * changes of their own; any other value replaces the stored one.
  */
 export function merge(given: Value | undefined, mine: Value | undefined, stored: Value | undefined): Value | undefined {
@@ -39,8 +39,31 @@ export function merge(given: Value | undefined, mine: Value | undefined, stored:
     }
     return merged;
   }
-  const more = added(given, mine);
-  return more && Array.isArray(stored) ? [...stored, ...more] : mine;
+  const isOfArrays = Array.isArray(mine) && Array.isArray(stored) && (given === undefined || Array.isArray(given));
+  return isOfArrays ? mergeArrays(given ?? [], mine, stored) : mine;
+}
+
+/** Elements that nobody removed are merged at their places; what others added stays in any case. */
+function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
+  const { length } = given;
+  if (mine.length < length || stored.length < length) {
+    const removed = without(given, stored);
+    return [...without(mine, removed), ...without(stored, given)];
+  }
+  const merged = given.map((element, index) => merge(element, mine[index], stored[index])!);
+  return [...merged, ...stored.slice(length), ...mine.slice(length)];
+}
+
+/** The elements of a list without those of another, each as often as it is there. */
+function without(list: Value[], others: Value[]): Value[] {
+  const counts = new Map<string, number>();
+  for (const other of others.map((other) => JSON.stringify(other))) counts.set(other, (counts.get(other) ?? 0) + 1);
+  return list.filter((element) => {
+    const text = JSON.stringify(element);
+    const count = counts.get(text) ?? 0;
+    counts.set(text, count - 1);
+    return count <= 0;
+  });
 }
 
 /** The value of a member. Names such as `toString` are values of all objects, but members of few. */

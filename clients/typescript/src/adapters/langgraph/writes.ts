@@ -1,5 +1,5 @@
 import { type CheckpointPendingWrite, type PendingWrite, type SerializerProtocol, WRITES_IDX_MAP } from "@langchain/langgraph-checkpoint";
-import { VersionMismatchError } from "../../http/errors.js";
+import { ThreadkeepError, VersionMismatchError } from "../../http/errors.js";
 import { randomPause, sleep } from "../../http/wait.js";
 import type { KeyValueBatch } from "../../types/kv.js";
 import { putBlobs, readBlobs } from "./blobs.js";
@@ -9,6 +9,7 @@ import { dump, type Dumped, pack, type Packed, unpack } from "./values.js";
 /** Larger values have entries of their own, so that the entry of a task stays small. */
 const MAX_INLINE_BYTES = 16_384;
 const MAX_PAUSE_MS = 500;
+const MAX_ATTEMPTS = 100;
 
 /** The writes of one task. They are one entry, so that all writes of a call appear together. */
 interface TaskEntry {
@@ -51,7 +52,7 @@ export async function putWrites(
   await putBlobs(kv, large);
 
   if ((await kv.put(key, text(task, combine([], mine)), { ifAbsent: true })).ok) return;
-  for (let tries = 0; ; tries++) {
+  for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     const entry = await kv.get(key);
     const stored = entry ? (entry.json() as TaskEntry).writes : [];
     const combined = combine(stored, mine);
@@ -64,6 +65,7 @@ export async function putWrites(
     }
     await sleep(randomPause(5, tries, MAX_PAUSE_MS));
   }
+  throw new ThreadkeepError("version_mismatch", `Other writers were faster ${MAX_ATTEMPTS} times.`);
 }
 
 const text = (task: string, writes: StoredWrite[]): string => JSON.stringify({ task, writes } satisfies TaskEntry);
