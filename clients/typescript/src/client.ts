@@ -2,6 +2,7 @@ import { checkDefined } from "./defined.js";
 import { listenToAll } from "./events/listen.js";
 import { attempt } from "./http/attempt.js";
 import { camel } from "./http/camel.js";
+import { withoutCredentials } from "./http/credentials.js";
 import { sendingOf } from "./http/send.js";
 import { ByCookie } from "./identity/by-cookie.js";
 import { ByHeader } from "./identity/by-header.js";
@@ -87,7 +88,12 @@ export function createClient(options: ClientOptions = {}): Client {
       const identity = new ByRequest(request, settings.cookieName);
       const responseHeaders = () => identity.responseHeaders();
       // the user must not act with the rights of the back end
-      const users: Settings = { ...settings, token: undefined, environmentKey: undefined };
+      const users: Settings = {
+        ...settings,
+        headers: withoutCredentials(settings.headers),
+        token: undefined,
+        environmentKey: undefined,
+      };
       const authorizeUser = async (own: string | undefined): Promise<Own> => ({
         ...(own ? { "x-thread-id": own } : {}),
         ...identity.login,

@@ -24,7 +24,7 @@ async function requestsOf(call: (fetch: typeof globalThis.fetch) => unknown): Pr
       webhooks: [], failed: [], pending: [], namespaces: [], checkpoints: [], values: {}, next_cursor: null,
     };
     const text = pathname.endsWith("/events") ? "id: c\nevent: reset\ndata: {}\n\n" : JSON.stringify(body);
-    const headers = { "x-thread-id": "thrd_x;y", etag: '"1-a"', "content-type": pathname.endsWith("/events") ? "text/event-stream" : "application/json" };
+    const headers = { "x-thread-id": "thrd_x;y", etag: '"1-0123456789abcdef"', "content-type": pathname.endsWith("/events") ? "text/event-stream" : "application/json" };
     return new Response(init!.method === "HEAD" ? null : text, { headers });
   };
   await call(note);

@@ -104,11 +104,15 @@ describe("for a request", () => {
   });
 
   test("a visitor without a login gets no credential of the back end", async () => {
-    for (const options of [{}, { apiKey: API_KEY }, { token: login("ada") }]) {
+    const headers = { Authorization: `Bearer ${API_KEY}`, Cookie: "atid=a", "X-Thread-Id": "a", "x-trace": "1" };
+    for (const options of [{}, { apiKey: API_KEY }, { token: login("ada") }, { headers }, { headers: async () => headers }]) {
       proxy.seen.length = 0;
       const visitor = createClient({ baseUrl, ...options }).forRequest({ headers: {} });
       await assert.rejects(visitor.set("a", 1), { code: "owner_required" });
-      assert.deepEqual(proxy.seen.map(({ headers }) => headers.authorization), [undefined]);
+      const [sent] = proxy.seen.map(({ headers }) => headers);
+      const credentials = ["authorization", "cookie", "x-thread-id"].map((name) => sent?.[name]);
+      assert.deepEqual(credentials, [undefined, undefined, undefined]);
+      assert.equal(sent?.["x-trace"], "headers" in options ? "1" : undefined);
     }
   });
 });

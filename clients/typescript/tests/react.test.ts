@@ -286,6 +286,23 @@ describe("behind a proxy that changes ETags", () => {
       await shows(page, { messages: ["mine", "theirs"] });
     });
   }
+
+  test("a new chat ends the conversation, unless someone else has just written to it", async () => {
+    site.proxy.fault = ({ path }) => ({ etag: "removed", hang: path.endsWith("/events") });
+    const page = await open();
+    await until("it has loaded", () => inPage(page, "page.thread?.id !== undefined"));
+    await inPage(page, "page.thread.push('list', 1)");
+    await shows(page, { list: [1] });
+    const thread = await other(page);
+    await thread.push("list", 2);
+    assert.equal(await inPage(page, "page.thread.destroy().catch(({ code }) => code)"), "version_mismatch");
+    assert.deepEqual((await view(page)).state, { list: [1] });
+    await inPage(page, "page.thread.refresh()");
+    await inPage(page, "page.thread.destroy()");
+    await inPage(page, "page.thread.push('list', 3)");
+    await shows(page, { list: [3] });
+    assert.deepEqual(await thread.get("list"), undefined);
+  });
 });
 
 describe("a thread that expires", () => {
@@ -320,6 +337,41 @@ describe("a thread that expires", () => {
     await inPage(two, "page.thread.push('list', 3)");
     for (const page of [one, two]) await shows(page, { list: [2, 3] });
   });
+
+  test("writes nothing into a conversation that another tab has begun after it", async () => {
+    const page = await (await withShortTtl())();
+    await inPage(page, "page.thread.push('list', 1)");
+    await expires(page);
+    const send = (method: string, path: string, body?: string) =>
+      inPage(page, `fetch("/v1/threads/current${path}", ${JSON.stringify({ method, body, headers: { "content-type": "application/json" } })}).then(({ status }) => status)`);
+    assert.equal(await send("DELETE", ""), 204);
+    assert.equal(await send("POST", "/state/list/push?ttl_seconds=3600", '"theirs"'), 200);
+    assert.equal(await inPage(page, "page.thread.push('list', 'mine').catch(({ code }) => code)"), "thread_destroyed");
+    assert.equal(await inPage(page, "fetch('/v1/threads/current/state').then((response) => response.text())"), '{"list":["theirs"]}');
+  });
+
+  for (const etag of [undefined, "removed"] as const) {
+    test(`is live in its next life, although the event of its end is late${etag ? " and a proxy removes ETags" : ""}`, async () => {
+      site.proxy.fault = () => (etag ? { etag } : undefined);
+      const page = await openPage(context, site.url);
+      await page.evaluate(`page.start({ client: { fetch: async (url, init) => {
+        if (!url.includes("/events")) return fetch(url, init);
+        const body = new ReadableStream({ start: (controller) => {
+          page.say = (text) => controller.enqueue(new TextEncoder().encode(text));
+          page.opened = (page.opened ?? 0) + 1;
+        } });
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      } } })`);
+      await until("it is live", async () => (await view(page))?.status === "live");
+      await inPage(page, "page.thread.push('list', 1)");
+      const { id } = await view(page);
+      const event = { time: "2026-01-01T00:00:00Z", data: { thread_id: id, life: "0123456789abcdef", version: 3, reason: "expired" } };
+      await inPage(page, `page.say(${JSON.stringify(`id: 1-0\nevent: thread.destroyed\ndata: ${JSON.stringify(event)}\n\n`)})`);
+      await until("it listens again", () => inPage(page, "page.opened === 2"));
+      await until("it is live", async () => (await view(page)).status === "live");
+      await shows(page, { list: [1] });
+    });
+  }
 });
 
 describe("writes while the server is away", () => {
@@ -340,10 +392,30 @@ describe("writes while the server is away", () => {
     const failed = () => inPage<any>(page, "page.thread.failed.map(({ operations, error }) => [operations[0].value, error.code])");
     assert.deepEqual(await failed(), [[1, "connection"]]);
     site.proxy.fault = () => undefined;
-    await inPage(page, "page.thread.failed[0].retry()");
+    const posts = () => site.proxy.seen.filter(({ method }) => method === "POST").length;
+    const before = posts();
+    await inPage(page, "Promise.all([page.thread.failed[0].retry(), page.thread.failed[0].retry()])");
+    assert.equal(posts() - before, 1);
     assert.deepEqual(await failed(), []);
     await (await other(page)).set("end", 1);
     await shows(page, { list: [1], end: 1 });
+  });
+
+  test("are sent again to their own conversation only, and kept if it has ended", async () => {
+    const page = await live();
+    await inPage(page, "page.thread.push('list', 1)");
+    site.proxy.fault = ({ method }) => (method === "POST" ? { hang: true } : undefined);
+    const start = Date.now();
+    assert.equal(await inPage(page, "page.thread.push('list', 2).catch(({ code }) => code)"), "timeout");
+    assert.ok(Date.now() - start < 15_000);
+    site.proxy.fault = () => undefined;
+    await inPage(page, "page.thread.destroy()");
+    await inPage(page, "page.thread.push('list', 3)");
+    assert.equal(await inPage(page, "page.thread.failed[0].retry().catch(({ code }) => code)"), "version_mismatch");
+    assert.deepEqual(await inPage(page, "page.thread.failed.map(({ operations, error }) => [operations[0].value, error.code])"), [[2, "version_mismatch"]]);
+    await shows(page, { list: [3] });
+    await inPage(page, "page.thread.failed[0].discard()");
+    assert.equal(await inPage(page, "page.thread.failed.length"), 0);
   });
 });
 
@@ -358,6 +430,22 @@ describe("errors", () => {
       page.start({ client: { attempts: 1, fetch: late } });
     })()`);
     await until("it is live", async () => (await view(page))?.status === "live");
+  });
+
+  test("a new chat ends a conversation that cannot be read", async () => {
+    const first = await live();
+    await inPage(first, "page.thread.push('list', 1)");
+    const thread = await other(first);
+    await first.close();
+    let isForbidden = true;
+    site.proxy.fault = ({ method, path }) => (isForbidden && method === "GET" && path.endsWith("/state") ? { status: 403 } : undefined);
+    const page = await open();
+    await until("it fails", async () => (await view(page))?.status === "error");
+    await inPage(page, "page.thread.destroy()");
+    isForbidden = false;
+    await inPage(page, "page.thread.push('list', 2)");
+    await shows(page, { list: [2] });
+    assert.deepEqual(await thread.get("list"), undefined);
   });
 
   test("an error of the application's own code is shown", async () => {

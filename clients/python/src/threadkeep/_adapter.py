@@ -16,7 +16,7 @@ TTL_SECONDS = 2_592_000
 
 MAX_PREFIX_CHARACTERS = 20
 MAX_ATTEMPTS = 100
-"""At one write that depends on what is stored."""
+"""Maximum number of attempts at one conditional write."""
 
 A = TypeVar("A", bound="AsyncConnected")
 C = TypeVar("C", bound="Connected")

@@ -29,7 +29,7 @@ class AsyncThreadkeep(AsyncHandle[Place]):
 
     Without arguments, it reads `THREADKEEP_URL` and `THREADKEEP_API_KEY`. A `token` is the login of one user, for whom
     this client then acts; it excludes `api_key`. `timeout` is the time of one attempt in seconds. A request that fails
-    for now is sent again for ten seconds, with growing pauses, or up to `max_retries` times. An `http_client` of httpx
+    temporarily is retried for ten seconds, with growing pauses, or up to `max_retries` times. An `http_client` of httpx
     sends the requests instead of the connections of this package, with its own credential if you pass none here; it
     stays yours to close.
     """

@@ -1,3 +1,17 @@
+import type { ClientOptions } from "../types/options.js";
+
+const NAMES = ["authorization", "cookie", "x-thread-id"];
+
 /** Whether headers say who the caller is. */
-export const hasCredential = (headers: Headers): boolean =>
-  ["authorization", "cookie", "x-thread-id"].some((name) => headers.has(name));
+export const hasCredential = (headers: Headers): boolean => NAMES.some((name) => headers.has(name));
+
+/** The headers of the options, for one request. */
+export const headersOf = async (given: ClientOptions["headers"]): Promise<Headers> =>
+  new Headers(typeof given === "function" ? await given() : given);
+
+/** The headers of the options without those that say who the caller is. */
+export const withoutCredentials = (given: ClientOptions["headers"]) => async (): Promise<Headers> => {
+  const headers = await headersOf(given);
+  for (const name of NAMES) headers.delete(name);
+  return headers;
+};

@@ -1,7 +1,7 @@
 import { knowsCache } from "../environment.js";
 import type { Sender } from "../identity/identity.js";
 import type { Settings } from "../settings.js";
-import { hasCredential } from "./credentials.js";
+import { hasCredential, headersOf } from "./credentials.js";
 import { queryText, type ServerRequest } from "./request.js";
 
 /** The arguments of `fetch` for a request. */
@@ -12,7 +12,7 @@ export async function prepare(
 ): Promise<[url: string, init: RequestInit]> {
   const { baseUrl, headers: given, credentials, token, environmentKey } = settings;
   if (baseUrl === undefined) throw new TypeError("Pass `baseUrl`, or set THREADKEEP_URL.");
-  const headers = new Headers(typeof given === "function" ? await given() : given);
+  const headers = await headersOf(given);
   const key = sender.mayUseEnvironment && !hasCredential(headers) && environmentKey;
   const bearer = key || (typeof token === "function" ? await token() : token);
   const own = {

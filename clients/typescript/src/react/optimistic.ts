@@ -19,7 +19,7 @@ interface Write {
 }
 
 /** The life in an ETag. One that a proxy replaced by its version has none. */
-export const lifeOf = (etag: string): string => /-(\w+)"$/.exec(etag)?.[1] ?? "unknown";
+export const lifeOf = (etag: string): string => /-([0-9a-f]{16})"$/.exec(etag)?.[1] ?? "unknown";
 
 /** A thread that nobody has written to. */
 const FRESH: Base = { state: {}, version: 0, life: "fresh" };
@@ -51,7 +51,7 @@ export class Optimistic {
   /** The life that the page shows, which its writes are for. */
   get life(): string | undefined {
     const { version, life } = this.#base;
-    return version && !this.#isExpired && /^[0-9a-f]{16}$/.test(life) ? life : undefined;
+    return version && !this.#isExpired && life !== "unknown" ? life : undefined;
   }
 
   expire(): void {
@@ -118,7 +118,8 @@ export class Optimistic {
   adopt(next: Base, keys?: ReadonlySet<string>): void {
     const base = this.#base;
     if (!next.version && base.version) return this.expire();
-    if (next.life === base.life && next.version <= base.version) return;
+    const isNews = next.version > base.version || (this.#isExpired && next.version);
+    if (next.life === base.life && !isNews) return;
     if (this.isSending(keys)) this.#held = { next, over: base };
     else this.#replace(next);
   }

@@ -4,11 +4,15 @@ import type { Receipt } from "../types/receipt.js";
 
 export type ThreadStatus = "loading" | "live" | "reconnecting" | "expired" | "destroyed" | "error";
 
-/** A write that the server could not be reached for. */
+/** A write that was given up because the server could not be reached. */
 export interface FailedWrite {
   readonly operations: readonly Operation[];
   readonly error: ThreadkeepError;
-  /** Sends it again. The server performs it once, also if an earlier attempt arrived. */
+  /**
+   * Sends it again, for the same life of the thread, or for the next one if that has expired. If an earlier attempt
+   * arrived, the server does not repeat it as long as it remembers its key: for 60 seconds, and longer while the key is
+   * among the newest 64 of the thread. The write stays in `failed` until it succeeds.
+   */
   retry(): Promise<Receipt>;
   /** Forgets it. */
   discard(): void;
@@ -23,7 +27,7 @@ export interface ThreadSnapshot {
   pending: number;
   status: ThreadStatus;
   error: ThreadkeepError | undefined;
-  /** Writes that were given up after ten seconds, the oldest first. */
+  /** Writes that were given up ten seconds after their first attempt, the oldest first. */
   failed: readonly FailedWrite[];
 }
 

@@ -87,16 +87,17 @@ export class Sync {
   async #readWhole(): Promise<void> {
     this.#wantsWhole = false;
     const epoch = this.#epoch;
-    const before = this.#state.base.life;
+    const before = this.#state.base;
     const { state, version, etag } = await this.#thread.read().catch((error) => {
       this.#wantsWhole = true;
       throw error;
     });
     if (epoch !== this.#epoch) return;
     const life = lifeOf(etag);
-    const now = this.#state.base.life;
+    const now = this.#state.base;
     // a write may have begun a new life meanwhile
-    if (life !== now && before !== now) this.#wantsWhole = this.#again = true;
+    const isStale = before !== now && (!version || (life !== now.life && before.life !== now.life));
+    if (isStale) this.#wantsWhole = this.#again = true;
     else this.#state.adopt({ state, version, life });
   }
 }

@@ -1,5 +1,5 @@
-import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError, VersionMismatchError } from "../http/errors.js";
-import { randomPause, sleep } from "../http/wait.js";
+import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError, TimeoutError, VersionMismatchError } from "../http/errors.js";
+import { linked, randomPause, sleep } from "../http/wait.js";
 import { withRotationLock } from "../identity/lock.js";
 import { internalsOf } from "../internals.js";
 import { encode } from "../thread/encode.js";
@@ -19,7 +19,7 @@ import { Sync } from "./sync.js";
 import { announceWrite } from "./writes.js";
 
 const READ_AGAIN_MS = 2_000;
-/** How long a write is tried while the server is away: a restart takes a few seconds. */
+/** Time for all attempts of a write while the server is away: a restart takes a few seconds. */
 const PATIENCE_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
 
@@ -124,8 +124,13 @@ export class ThreadStore {
     };
   }
 
-  /** Shows a write at once, and sends it behind the earlier ones. */
-  async #perform<R extends Written>(operations: readonly Operation[], o: WriteOptions, send: Send<R>): Promise<R> {
+  /** Shows a write at once, and sends it behind the earlier ones. `kept` is the life of a failed write. */
+  async #perform<R extends Written>(
+    operations: readonly Operation[],
+    o: WriteOptions,
+    send: Send<R>,
+    kept?: { life: string | undefined },
+  ): Promise<R> {
     if (this.#isDestroyed) throw destroyed();
     const { json } = internalsOf(this.#client).service.settings;
     // the value as the server will have it, whatever happens to the original
@@ -137,10 +142,10 @@ export class ThreadStore {
     return this.#queue.run(async () => {
       let isConfirmed = true;
       try {
-        const receipt = await this.#patiently(() => {
+        const receipt = await this.#patiently((signal) => {
           if (this.#isDestroyed) throw destroyed();
           this.#state.send(write);
-          return this.#inItsLife((life) => send(own, { ...o, life: o.life ?? life }));
+          return this.#inItsLife((o) => send(own, o), { ...o, signal }, kept?.life);
         }, o.signal);
         isConfirmed = this.#state.confirm(write, receipt, receipt.value);
         this.#error = undefined;
@@ -148,7 +153,10 @@ export class ThreadStore {
       } catch (error) {
         this.#state.reject(write);
         this.#note(error);
-        if (isTransient(error)) this.#keepFailed(own, error, () => this.#perform(own, o, send));
+        if (!kept && isTransient(error)) {
+          const { life } = this.#state;
+          this.#keepFailed(own, error, () => this.#perform(own, o, send, { life }));
+        }
         if (error instanceof ThreadDestroyedError) this.#end();
         throw error;
       } finally {
@@ -159,63 +167,107 @@ export class ThreadStore {
     });
   }
 
-  async #patiently<R>(send: () => Promise<R>, signal: AbortSignal | undefined): Promise<R> {
-    const start = Date.now();
-    for (let tries = 1; ; tries++) {
-      try {
-        return await send();
-      } catch (error) {
-        if (!isTransient(error) || Date.now() - start > PATIENCE_MS) throw error;
-        this.#note(error);
-        this.#publish();
+  async #patiently<R>(send: (signal: AbortSignal) => Promise<R>, outer: AbortSignal | undefined): Promise<R> {
+    const controller = linked(outer);
+    const { signal } = controller;
+    const late = () => controller.abort(new TimeoutError("timeout", `timeout: No response arrived within ${PATIENCE_MS} ms.`));
+    const timer = setTimeout(late, PATIENCE_MS);
+    let last: unknown;
+    try {
+      for (let tries = 0; ; tries++) {
+        try {
+          if (tries) await sleep(randomPause(50, tries, MAX_PAUSE_MS), signal);
+          return await send(signal);
+        } catch (error) {
+          if (!isTransient(error)) throw error;
+          if (signal.aborted) throw last ?? error;
+          this.#note((last = error));
+          this.#publish();
+        }
       }
-      await sleep(randomPause(50, tries, MAX_PAUSE_MS), signal);
+    } finally {
+      clearTimeout(timer);
+      controller.abort();
     }
   }
 
   /**
    * Sends a write for the life that the page shows, which another tab may have replaced by the next conversation. If the thread has
-   * expired, the write begins its next life, or joins it.
+   * expired, the write begins its next life, or joins it. A write `of` an earlier life is only for that.
    */
-  async #inItsLife<R>(send: (life: string | undefined) => Promise<R>): Promise<R> {
-    const { life } = this.#state;
+  async #inItsLife<R>(send: (o: WriteOptions) => Promise<R>, o: WriteOptions, of: string | undefined): Promise<R> {
+    const { base, isExpired } = this.#state;
     const { id } = this.#thread;
-    try {
-      return await send(life);
-    } catch (error) {
-      if (!life || !(error instanceof VersionMismatchError)) throw error;
+    const own = o.life ?? (of === base.life ? undefined : of);
+    let life = own ?? this.#state.life;
+    let ifMatch = !own && isExpired ? 0 : undefined;
+    const check = () => {
       if (this.#thread.id !== id) throw destroyed();
-      const { etag } = await this.#thread.read({ keys: [] });
-      if (lifeOf(etag) === life) throw error; // another condition of the write does not hold
-      this.#state.expire();
-      return send(undefined);
+    };
+    for (let tries = 1; ; tries++) {
+      try {
+        return await send({ ...o, life, ifMatch: o.ifMatch ?? ifMatch });
+      } catch (error) {
+        const isBound = !own && (life || ifMatch !== undefined);
+        if (!isBound || tries > 2 || !(error instanceof VersionMismatchError)) throw error;
+        check();
+        const { etag, version } = await this.#thread.read({ keys: [], signal: o.signal });
+        check();
+        const next = lifeOf(etag);
+        if (version && next === life) throw error; // another condition of the write does not hold
+        this.#state.expire();
+        life = version && next !== "unknown" ? next : undefined;
+        ifMatch = life ? undefined : version;
+      }
     }
   }
 
   #keepFailed(operations: readonly Operation[], error: ThreadkeepError, perform: () => Promise<Receipt>): void {
-    const discard = () => {
-      this.#failed = this.#failed.filter((one) => one !== write);
+    let running: Promise<Receipt> | undefined;
+    const replace = (...next: FailedWrite[]) => {
+      this.#failed = this.#failed.flatMap((one) => (one.retry === retry ? next : one));
       this.#publish();
     };
-    const retry = () => {
-      discard();
-      return quiet(perform());
+    const discard = () => replace();
+    const again = async () => {
+      try {
+        const receipt = await perform();
+        discard();
+        return receipt;
+      } catch (error) {
+        replace({ operations, error: ownError(error), retry, discard });
+        throw error;
+      } finally {
+        running = undefined;
+      }
     };
-    const write: FailedWrite = { operations, error, retry, discard };
-    this.#failed = [...this.#failed, write];
+    const retry = () => (running ??= quiet(again()));
+    this.#failed = [...this.#failed, { operations, error, retry, discard }];
   }
 
   /** "New chat": ends the life that the page shows. If another tab has begun the next one already, the page joins that. */
   async #destroy(): Promise<void> {
     if (!this.isLoaded && !this.#isDestroyed) await this.ready();
-    const { id } = this.#thread;
-    const { life } = this.#state;
+    const { life, base, isExpired, isKnown } = this.#state;
+    let { id } = this.#thread;
+    let ifMatch: string | number = isExpired ? 0 : base.version;
     let isEnded = true;
     this.#isEnding = true;
     try {
-      await this.#thread.destroy(life ? { life } : { ifMatch: 0 });
+      if (!isKnown) {
+        // for example because it does not fit the schema
+        const { version, etag } = await this.#thread.read({ keys: [] });
+        ifMatch = version && etag;
+        id = this.#thread.id;
+      }
+      await this.#thread.destroy(life ? { life } : { ifMatch });
     } catch (error) {
-      if (!(error instanceof VersionMismatchError)) throw error;
+      const isNext = life || (isKnown && !ifMatch) || this.#thread.id !== id;
+      if (!isNext || !(error instanceof VersionMismatchError)) {
+        this.#note(error);
+        this.#publish();
+        throw error;
+      }
       isEnded = false;
     } finally {
       this.#isEnding = false;
@@ -297,6 +349,8 @@ export class ThreadStore {
       case "thread.destroyed":
         // the page itself may have gone on to a fresh thread
         if (this.#thread.id !== event.threadId || this.#isEnding) return;
+        // this page, or another, may have begun the next life
+        if (this.#state.life && this.#state.life !== event.data.life) return;
         if (event.data.reason !== "expired") return this.#end();
         this.#state.expire();
         this.#publish();

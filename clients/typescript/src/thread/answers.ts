@@ -5,15 +5,14 @@ import type { Answer } from "./calls.js";
 /** The version in an ETag: `"<version>-<life>"`. */
 export const versionOf = (etag: string): number => Number.parseInt(etag.slice(1), 10) || 0;
 
-/**
- * The ETag as the server sent it. It has only strong ones, which proxies weaken when they compress a body. If a proxy has removed it, the
- * version takes its place, which is a condition too.
- */
+/** The tag of the server in one that a proxy has weakened or extended: `W/"7-<life>"`, `"7-<life>-gzip"`. */
+const TAG = /^(?:W\/)?"(\d+-[0-9a-f]{16})\b/;
+
+/** The ETag as the server sent it. If a proxy has removed or replaced it, the version takes its place, which is a condition too. */
 export function etagOf(headers: Headers): string {
-  const version = headers.get("x-thread-version");
-  const etag = headers.get("etag")?.replace("W/", "") ?? (version && `"${version}"`);
-  if (!etag) throw new ThreadkeepError("untagged", "The response has neither an ETag nor x-thread-version: a proxy has removed them.");
-  return etag;
+  const tag = headers.get("etag")?.match(TAG)?.[1] ?? headers.get("x-thread-version");
+  if (!tag) throw new ThreadkeepError("untagged", "The response has neither an ETag nor x-thread-version: a proxy has removed them.");
+  return `"${tag}"`;
 }
 
 /** The answer to a write, with all members of its body. */

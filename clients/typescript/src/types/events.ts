@@ -29,6 +29,8 @@ export interface ThreadDestroyedEvent extends EventOfThread {
   type: "thread.destroyed";
   version: number;
   data: {
+    /** The life that ended, as in its ETag. */
+    life: string;
     reason?: string;
     metadata?: { [key: string]: any };
     state?: { [key: string]: any };

@@ -23,7 +23,7 @@ export interface AppendedItem {
 }
 
 /** The options of writes to a history, which have no conditions. */
-export type HistoryWriteOptions = Omit<WriteOptions, "ifMatch">;
+export type HistoryWriteOptions = Omit<WriteOptions, "ifMatch" | "life">;
 
 export interface PageOptions extends CallOptions {
   /** Only items after this place. */

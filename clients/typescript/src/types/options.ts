@@ -17,7 +17,10 @@ export interface ClientOptions {
   identity?: "cookie" | "header" | undefined;
   /** The name of the server's cookie. Default: "atid". */
   cookieName?: string | undefined;
-  /** Headers for every request. A function is called for each of them. */
+  /**
+   * Headers for every request. A function is called for each of them. `forRequest` omits `authorization`, `cookie` and
+   * `x-thread-id`, so that a user never has the credential of the back end.
+   */
   headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>) | undefined;
   /** Default: "same-origin". Use "include" for cookies of another origin. */
   credentials?: RequestCredentials | undefined;

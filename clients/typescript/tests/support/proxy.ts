@@ -2,6 +2,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request as send, type Server, type ServerResponse } from "node:http";
 import { after } from "node:test";
 
+const tagChanges = {
+  weakened: (etag: string) => `W/${etag}`,
+  suffixed: (etag: string) => etag.replace(/"$/, '-gzip"'),
+  replaced: () => '"another-1-tag"',
+  removed: () => undefined,
+};
+
 /** How the proxy treats one request. */
 export interface Fault {
   /** Passes it on late. */
@@ -21,7 +28,7 @@ export interface Fault {
   /** Closes the connection after a byte of the body that begins a character of several bytes. */
   cutInCharacter?: boolean;
   /** What happens to the ETag of the answer. */
-  etag?: "weakened" | "removed";
+  etag?: keyof typeof tagChanges;
   /** Delays the answer. */
   delayResponseMs?: number;
   /** Delays the answer until this promise resolves. */
@@ -111,7 +118,8 @@ function forward(target: string, incoming: IncomingMessage, response: ServerResp
     await fault.answerAfter;
     if (fault.delayResponseMs) await new Promise((resolve) => setTimeout(resolve, fault.delayResponseMs));
     const { etag, ...headers } = answer.headers;
-    if (etag && fault.etag !== "removed") headers.etag = fault.etag ? `W/${etag}` : etag;
+    const tag = etag && fault.etag ? tagChanges[fault.etag](etag) : etag;
+    if (tag) headers.etag = tag;
     response.writeHead(answer.statusCode!, headers);
     response.flushHeaders();
     for await (const chunk of chunks(answer)) {

@@ -39,6 +39,8 @@ export async function typed(): Promise<void> {
   await chat.set("turns", "seven");
   // @ts-expect-error: an unknown key
   await chat.delete("other");
+  // @ts-expect-error: writes to a history have no conditions
+  await chat.history.clear({ life: "0123456789abcdef" });
 
   const title: string | undefined = await chat.get("title");
   const messages: Message[] | undefined = await chat.get("messages", { tail: 20 });

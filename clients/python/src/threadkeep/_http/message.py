@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -10,6 +11,9 @@ from .._json import decode
 from ..errors import APIError, InvalidResponse, class_of
 
 T = TypeVar("T")
+
+TAG = re.compile(r'(?:W/)?"([0-9]+-[0-9a-f]{16})\b')
+"""The tag of the server in one that a proxy has weakened or extended: `W/"7-<life>"`, `"7-<life>-gzip"`."""
 
 
 class Members(dict[str, Any]):
@@ -59,13 +63,10 @@ class Response(NamedTuple):
 
     @property
     def etag(self) -> str | None:
-        """The tag as the server sent it: it has only strong ones, which proxies weaken when they compress a body.
-
-        For a thread whose tag a proxy removed, the version, which is a condition, too.
-        """
-        tag = self.headers.get("etag")
-        version = self.headers.get("x-thread-version")
-        return tag.removeprefix("W/") if tag else f'"{version}"' if version else None
+        """The tag as the server sent it. If a proxy has removed or replaced it, the version, which is a condition, too."""
+        tag = TAG.match(self.headers.get("etag", ""))
+        text = tag[1] if tag else self.headers.get("x-thread-version")
+        return f'"{text}"' if text else None
 
     def members(self) -> Members:
         """The members of the body."""

@@ -23,11 +23,11 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 from support.adapters import NAMES, VALUES, start, unique
-from support.proxy import Proxy
+from support.proxy import Proxy, header_of
 from support.server import API_KEY, Server
 from test_langgraph_saver import GRAPHS
 
-from threadkeep import InvalidResponse, Threadkeep, ThreadkeepError, TooLarge
+from threadkeep import InvalidResponse, Threadkeep, TooLarge
 from threadkeep._adapter import namespace_name
 from threadkeep.langgraph import ThreadkeepStore
 
@@ -305,16 +305,25 @@ def test_two_processes_put_into_one_store(server: Server, settings: dict[str, st
     assert keys_of(found) == sorted(map(str, range(WRITES)))
 
 
-@pytest.mark.parametrize(
-    ("tag", "error"), [(b"", InvalidResponse), (b'\r\netag: "1-altered"', ThreadkeepError)], ids=["removed", "altered"]
-)
-def test_a_put_ends_if_a_proxy_spoils_tags(
-    settings: dict[str, str], proxy: Proxy, tag: bytes, error: type[Exception]
+@pytest.mark.parametrize("tag", [b"", b'\r\netag: "1-altered"'], ids=["removed", "altered"])
+def test_a_put_depends_on_the_version_if_a_proxy_spoils_tags(
+    settings: dict[str, str], proxy: Proxy, tag: bytes
 ) -> None:
     with ThreadkeepStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as store:
         store.put(("a",), "key", {"a": 1})
         proxy.alter = lambda response: re.sub(rb"(?i)\r\netag: [^\r]*", tag, response)
-        with pytest.raises(error, match="ETag"):
+        store.put(("a",), "key", {"a": 2})
+        item = store.get(("a",), "key")
+        assert item and item.value == {"a": 2}
+        puts = [request for request in proxy.requests if request.startswith(b"PUT")]
+        assert [header_of(put, "if-match") for put in puts] == [None, '"1"']
+
+
+def test_a_put_fails_if_a_proxy_removes_tags_and_versions(settings: dict[str, str], proxy: Proxy) -> None:
+    with ThreadkeepStore(**{**settings, "base_url": proxy.url}, prefix=new_prefix()) as store:
+        store.put(("a",), "key", {"a": 1})
+        proxy.alter = lambda response: re.sub(rb"(?i)\r\n(etag|x-thread-version): [^\r]*", b"", response)
+        with pytest.raises(InvalidResponse, match="ETag"):
             store.put(("a",), "key", {"a": 2})
         proxy.alter = lambda response: response
         item = store.get(("a",), "key")

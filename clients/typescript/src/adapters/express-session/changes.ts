@@ -35,7 +35,8 @@ export class Changes {
       const more = this.#isKnown ? added(given, mine) : undefined;
       if (mine === undefined) operations.push({ op: "delete", key });
       else if (more?.length) operations.push(...more.map((value) => ({ op: "push", key, value }) as const));
-      else if (key === "cookie" || !(isObject(mine) || (Array.isArray(mine) && Array.isArray(given)))) operations.push({ op: "set", key, value: mine });
+      // a new empty array, too, must not replace elements that another request has pushed
+      else if (key === "cookie" || !(more || isObject(mine) || (Array.isArray(mine) && Array.isArray(given)))) operations.push({ op: "set", key, value: mine });
       else return undefined;
     }
     return operations.length > MAX_OPERATIONS ? undefined : operations;

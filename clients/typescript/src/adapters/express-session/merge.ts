@@ -43,16 +43,33 @@ export function merge(given: Value | undefined, mine: Value | undefined, stored:
   return isOfArrays ? mergeArrays(given ?? [], mine, stored) : mine;
 }
 
-/** Elements that nobody removed are merged at their places; what others added stays in any case. */
+/** Elements that nobody removed or moved are merged at their places; what others added stays in any case. */
 function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   const { length } = given;
-  if (mine.length < length || stored.length < length) {
+  if (isShifted(given, mine) || isShifted(given, stored) || !hasSameElements(given, mine, stored)) {
     const removed = without(given, stored);
     return [...without(mine, removed), ...without(stored, given)];
   }
   const merged = given.map((element, index) => merge(element, mine[index], stored[index])!);
   return [...merged, ...stored.slice(length), ...mine.slice(length)];
 }
+
+/** Whether a list has fewer elements than were given, or one of these at another place. */
+const isShifted = (given: Value[], list: Value[]): boolean =>
+  list.length < given.length ||
+  given.some((element, from) => {
+    const isHere = (other: Value, at: number) => isSame(element, other) && !isSame(other, given[at]);
+    return !isSame(element, list[from]) && list.some(isHere);
+  });
+
+/** Whether no element that was given became another one on both sides. */
+const hasSameElements = (given: Value[], mine: Value[], stored: Value[]): boolean =>
+  given.every((element, index) => {
+    const sides = [mine[index], stored[index]];
+    return sides.some((side) => isSame(element, side)) || sides.every((side) => isSame(idOf(element), idOf(side)));
+  });
+
+const idOf = (element: Value | undefined): Value | undefined => (isObject(element) ? own(element, "id") : undefined);
 
 /** The elements of a list without those of another, each as often as it is there. */
 function without(list: Value[], others: Value[]): Value[] {
