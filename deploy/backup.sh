@@ -4,7 +4,7 @@
 #   deploy/backup.sh FILE [OPTION...]
 #
 # The options are those of redis-cli: -u redis://user@host:6379, --tls, --cacert FILE ... For a password, set REDISCLI_AUTH. In a cluster,
-# run it for each master. FILE must not exist. It has everything up to the moment at which the command began, or does not appear.
+# run it for each master. FILE must not exist. It appears only if the snapshot is whole, and has all writes before the command began.
 set -eu
 
 [ $# -ge 1 ] || {

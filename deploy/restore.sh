@@ -3,8 +3,8 @@
 #
 #   deploy/restore.sh FILE DIRECTORY
 #
-# DIRECTORY must be empty. Then start Redis there with `appendonly yes`, and with the same or a later version than this redis-server. A
-# Redis with `appendonly yes` reads no snapshot: in a directory with nothing else, it is empty.
+# DIRECTORY must be empty. Then start Redis there with `appendonly yes`, and with the same or a later version than this redis-server. With
+# `appendonly yes`, Redis ignores snapshots: in a directory that has only one, it starts empty.
 set -eu
 
 [ $# = 2 ] || {

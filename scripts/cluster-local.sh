@@ -191,6 +191,11 @@ up() {
             --pid-file= --user= --listen-address=127.0.0.1 --bind-interfaces --port="$dns_port" \
             --log-facility=- "$@"
 
+    # an `up` from another shell goes on with the key that signs
+    if [ -n "${THREADKEEP_SIGNING_KEY+set}" ]; then
+        printf '%s\n' "$THREADKEEP_SIGNING_KEY" >"$dir/signing-key"
+    fi
+    signing_key=$(cat "$dir/signing-key" 2>/dev/null || true)
     for replica in $replicas; do
         # nothing of the caller's environment
         is_running "$replica" ||
@@ -198,7 +203,7 @@ up() {
                 THREADKEEP_LISTEN="$(place_of "$replica"):$replica_port" \
                 THREADKEEP_REDIS_URL="unix://$dir/redis.sock" \
                 THREADKEEP_SIGNING_KEYS_FILE="$dir/keys/signing" \
-                THREADKEEP_SIGNING_KEY="${THREADKEEP_SIGNING_KEY:-}" \
+                ${signing_key:+THREADKEEP_SIGNING_KEY="$signing_key"} \
                 THREADKEEP_API_KEYS_FILE="$dir/keys/api" \
                 THREADKEEP_TRUSTED_PROXIES=127.0.0.1 \
                 THREADKEEP_RATE_NEW_THREADS=60/1m \

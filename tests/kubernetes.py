@@ -43,6 +43,8 @@ def main(program, directory):
     variables = {}
     for variable in container["env"]:
         value = variable.get("value")
+        if variable.get("valueFrom", {}).get("secretKeyRef", {}).get("optional"):
+            continue
         if value is None:
             assert variable["name"] == "THREADKEEP_REDIS_URL"
             value = f"unix://{directory}/redis.sock"

@@ -33,7 +33,7 @@ use tokio::time::{sleep, timeout};
 use crate::config::{CorsOrigins, Settings, own_origin};
 use crate::domain::{BODY_MAX_BYTES, KeyRing};
 use crate::events::{EventSettings, Events};
-use crate::http::{Compressor, Readiness, count_by_address, envelope};
+use crate::http::{Compressor, Readiness, count_by_address, envelope, refuse_head};
 use crate::identity::Identity;
 use crate::protocols::agentuity::SocketCounters;
 use crate::service::responses::ModelTurns;
@@ -207,6 +207,7 @@ impl Application {
             // the last one is the outermost: it measures all others, and the envelope makes the
             // answers to preflights ours as well
             App::new()
+                .wrap(from_fn(refuse_head))
                 .wrap(Condition::new(has_cors, cors::middleware(&origins)))
                 .wrap(Condition::new(has_rates, from_fn(count_by_address)))
                 .wrap(from_fn(envelope))

@@ -59,7 +59,7 @@ pub(super) enum CliError {
     #[error("the server ended its answer early")]
     CutOff,
     #[error(
-        "{0} threads are not in the export, since the store cannot read them: see its lines with `error`"
+        "{0} threads are not in the export: the server could not read them (see the lines with `error`)"
     )]
     Unexported(u64),
     #[error("line {number} was not imported")]

@@ -67,10 +67,10 @@ pub async fn envelope<B: MessageBody + 'static>(
             context.body = body;
         }
     }
-    let response = match refusal {
-        Some(refusal) => request.error_response(refusal),
-        None => fit(next.call(request).await?.map_into_boxed_body()).await,
-    };
+    if let Some(refusal) = refusal {
+        request.extensions_mut().insert(head::Refused(refusal));
+    }
+    let response = fit(next.call(request).await?.map_into_boxed_body()).await;
     taken.answer();
     let mut response = with_problem(response, &session).map_into_boxed_body();
     mark(&mut response, session);

@@ -54,6 +54,7 @@ pub(crate) use request::conditions::{IDEMPOTENCY_KEY, Repeatable, idempotency, t
 pub(crate) use request::context::About;
 pub use request::context::session_of;
 pub(crate) use request::decode::{decode_parameter, parameters, path_part};
+pub use request::head::refuse as refuse_head;
 pub(crate) use request::json::{
     BodyFault, RawJson, RawObject, ThreadTtl, optional_body_object, read, read_value,
 };

@@ -5,8 +5,8 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 /// No key and no token.
 const UNKNOWN: &str = "";
 
-/// The credential in `Authorization: Bearer <credential>`. Two such headers are one that nobody knows, since a proxy and this server might
-/// each believe another one.
+/// The credential in `Authorization: Bearer <credential>`. Two such headers count as an unknown credential, since a proxy and this
+/// server might each believe a different one.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION);

@@ -383,14 +383,14 @@ impl Identity {
         };
         let [origin, host] = [ORIGIN, HOST].map(|name| text(name).unwrap_or_default());
         let advice = match is_proxied {
-            true => "a proxy changes the Host header: have it keep that, or set public_url",
+            true => "a proxy changes the Host header: let it pass the original, or set public_url",
             false => "if its pages may write, add the origin to cors_origins",
         };
         tracing::warn!(
             origin = %Excerpt(origin),
             host = %Excerpt(host),
             advice,
-            "refused a page's write by cookie; further ones are not logged"
+            "refused a page's write by cookie; further ones of this kind are not logged"
         );
     }
 

@@ -1,8 +1,9 @@
 //! The cookie that keeps a late response from bringing an old id back.
 //!
 //! A response that replaces the id of a browser (a rotation, or "new chat") may overtake one to an earlier request, which then
-//! sets the old id again. So the id's replacement also has a cookie of its own for a while, with the ids that it replaces.
-//! While a browser sends one of these, its replacement counts, and the response sets the cookie of the id again.
+//! sets the old id again. So the new id also comes in a second cookie, with the ids that it replaces.
+//! It lives as long as the first one: nobody knows when the browser sends its next request.
+//! If a browser sends one of these, the server uses the new id, and the response sets the cookie of the id again.
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
@@ -10,8 +11,6 @@ use super::caller::Caller;
 use super::cookie::{CookieSettings, Fault, named, verify, write_value};
 use crate::domain::{KeyRing, ThreadId};
 
-/// Longer than a request takes.
-const MAX_AGE_SECONDS: u32 = 600;
 /// Replaced ids in one cookie, the latest first.
 const REPLACED_MAX: usize = 4;
 
@@ -26,7 +25,7 @@ pub(super) struct ReplacementCookie {
 /// The content of the cookie.
 pub(super) struct Replacement<'a> {
     pub(super) caller: Caller,
-    /// Plain ids, of which none is believed: they only tell when the caller counts.
+    /// Unsigned ids. They open no thread, and only decide whether `caller` applies.
     replaced: Vec<&'a str>,
 }
 
@@ -34,7 +33,6 @@ impl ReplacementCookie {
     pub(super) fn new(settings: &CookieSettings) -> Self {
         let settings = CookieSettings {
             name: format!("{}_next", settings.name),
-            max_age_seconds: settings.max_age_seconds.min(MAX_AGE_SECONDS),
             ..settings.clone()
         };
         Self {
@@ -61,7 +59,7 @@ impl ReplacementCookie {
         })
     }
 
-    /// The cookie for a signed id in the form of the header, which replaces an id and those that this one has replaced.
+    /// The cookie for a signed id in the form of the header. It lists `replaced`, and the ids that `replaced` itself replaced.
     pub(super) fn set(
         &self,
         signed: &HeaderValue,

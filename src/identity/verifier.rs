@@ -27,7 +27,7 @@ pub(super) struct Verifier {
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
-    /// One text. In a list, any of its issuers would do.
+    /// Must be one text: in a list, one matching issuer would be enough.
     #[serde(default, rename = "iss")]
     _issuer: Option<String>,
 }

@@ -163,6 +163,7 @@ impl Observer {
             status,
             duration,
             parent,
+            is_planned: problem_code == Some("shutting_down"),
         };
         line.log(error.and_then(cause), self.logs.all);
         if let Some(recording) = context.and_then(Context::recording) {
@@ -296,6 +297,8 @@ struct Line<'a> {
     status: StatusCode,
     duration: Duration,
     parent: Option<TraceParent>,
+    /// Whether the server answered a probe that it is about to stop.
+    is_planned: bool,
 }
 
 impl Line<'_> {
@@ -312,7 +315,7 @@ impl Line<'_> {
             );
         }
         // an unavailable store has been logged once already
-        let is_told = error.is_some_and(is_of_a_call_that_was_not_sent);
+        let is_told = self.is_planned || error.is_some_and(is_of_a_call_that_was_not_sent);
         let error = error.map(|error| display(Chain(error)));
         macro_rules! line {
             ($level:ident, $message:literal) => {

@@ -5,10 +5,10 @@ use crate::domain::Json;
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
 use crate::upstreams::json::{Object, array};
 
-/// An answer that has a message or a call, perhaps an empty message.
+/// Adds an empty message to an answer that has neither a message nor a call.
 ///
 /// # Errors
-/// [`Failure`] if it has neither, unless it ended early, or the model `may_be_silent`.
+/// [`Failure`] for such an answer, unless it ended early or `may_be_silent` is set.
 pub(super) fn with_words(
     mut answer: ModelAnswer,
     may_be_silent: bool,

@@ -147,7 +147,7 @@ impl Precondition {
         }
     }
 
-    /// The same, and in this life.
+    /// Returns a precondition that also requires `life`.
     #[must_use]
     pub fn within(self, life: Life) -> Self {
         let tags = match self {
@@ -189,7 +189,7 @@ impl From<Tag> for Precondition {
 }
 
 impl Tags {
-    /// More would be a mistake of the client.
+    /// Maximum number of tags in one condition.
     pub const MAX: usize = 8;
 
     /// Adds a tag; none if there is no room.

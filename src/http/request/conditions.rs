@@ -257,8 +257,12 @@ impl WriteConditions {
 impl Repeatable {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let headers = request.headers();
-        if headers.contains_key(IF_NONE_MATCH) || headers.contains_key(IF_MATCH) {
-            let detail = "If-Match and If-None-Match are for threads and their states";
+        if [IF_MATCH, IF_NONE_MATCH, THREAD_LIFE]
+            .iter()
+            .any(|name| headers.contains_key(name))
+        {
+            let detail =
+                "If-Match, If-None-Match and x-thread-life are for threads and their states";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
         Self::with_body(request, &body_of(request)?)

@@ -1,6 +1,9 @@
 //! Limits the size of the head of a request.
 
-use actix_web::dev::ServiceRequest;
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage};
 
 use crate::web::ApiError;
 
@@ -15,6 +18,25 @@ const HEADERS: usize = 64;
 
 /// The separators of a header's name, its value and the next header.
 const AROUND_HEADER: usize = 4;
+
+/// A head that is refused, in the extensions of its request.
+pub(crate) struct Refused(pub(crate) ApiError);
+
+/// The middleware that answers a request whose head is refused. It runs inside of that for CORS, without whose headers a page cannot
+/// read the answer.
+///
+/// # Errors
+/// Those of the services inside.
+pub async fn refuse<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let refused = request.extensions_mut().remove::<Refused>();
+    Ok(match refused {
+        Some(Refused(error)) => request.error_response(error).map_into_right_body(),
+        None => next.call(request).await?.map_into_left_body(),
+    })
+}
 
 /// The refusal of a head, before any other check.
 pub(crate) fn refusal(request: &ServiceRequest) -> Option<ApiError> {

@@ -180,7 +180,7 @@ impl Lines {
         };
         let Some(image) = image else {
             self.failed += 1;
-            tracing::error!(thread = ?id, "a thread cannot be read, and is not in the export");
+            tracing::error!(thread = ?id, "thread unreadable, left out of the export");
             let place = self.export.place().map(|place| place.to_string());
             let line = json!({"error": "unreadable", "thread_id": id.as_str(), "place": place});
             return Ok(line_of(&line));

@@ -35,7 +35,7 @@ pub(super) struct McpUrlBody {
 /// A URL that opens one scope.
 #[derive(Serialize, ToSchema)]
 pub(super) struct McpUrl {
-    /// Anyone who has it may use the scope. Without `public_url` in the settings, it begins at the path.
+    /// Anyone who has it may use the scope. Without `public_url` in the settings, it begins with the address of this request.
     url: String,
     scope: String,
     /// When the URL expires; null if it does not.

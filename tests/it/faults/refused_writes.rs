@@ -1,5 +1,7 @@
 //! A Redis that refuses writes and answers reads: its disk failed, too few replicas are connected, or its memory is full.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::json;
 
@@ -8,7 +10,7 @@ use crate::support::redis::RedisServer;
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
-/// Makes a Redis refuse writes, and mends that.
+/// Makes a Redis refuse writes, and accept them again.
 #[derive(Debug, Clone, Copy)]
 enum Cause {
     Disk,
@@ -113,8 +115,12 @@ async fn reads_go_on(cause: Cause) {
         .ok()
         .await;
     thread.post("checkpoints", "{}").send().await;
-    let keyed = r#"{"scope":"thread:current","entries":[{"key":"a","value":"b"}]}"#;
-    thread.post_beside("/v1/scopes/kv/set", keyed).ok().await;
+    for keyed in [
+        r#"{"scope":"thread:current","entries":[{"key":"a","value":"b"}]}"#,
+        r#"{"scope":"thread:current","key":"due","value":"c","ttl_seconds":1}"#,
+    ] {
+        thread.post_beside("/v1/scopes/kv/set", keyed).ok().await;
+    }
     let tasks = r#"{"scope":"thread:current","tasks":[{"content":"a","status":"pending"}]}"#;
     thread.post_beside("/v1/scopes/tasks/set", tasks).ok().await;
     let entry = client
@@ -123,6 +129,8 @@ async fn reads_go_on(cause: Cause) {
     entry.json("1").ok().await;
 
     cause.begin(&redis);
+    // no read forgets the key before
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
 
     for round in 0..2 {
         for (index, read) in reads(&server, &thread).into_iter().enumerate() {
@@ -137,6 +145,15 @@ async fn reads_go_on(cause: Cause) {
         let write = thread.post("state/list/push", "1").send().await;
         assert_eq!(write.status, 503, "{cause:?}: {}", write.text());
     }
+    let keys = r#"{"scope":"thread:current","keys":["a","due"]}"#;
+    let values = thread.post_beside("/v1/scopes/kv/get", keys).ok().await;
+    assert_eq!(
+        values.json()["values"],
+        json!({"a": "b", "due": null}),
+        "{cause:?}"
+    );
+    let export = thread.by_api_key(Method::GET, "export").ok().await.text();
+    assert!(!export.contains("due"), "{cause:?}: {export}");
     let state = thread.get("state/list?tail=1").ok().await.text();
     assert_eq!(state, "[1999]");
 

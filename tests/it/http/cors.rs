@@ -405,6 +405,23 @@ async fn an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of(backend:
     }
 }
 
+async fn a_page_can_read_why_its_head_is_refused(backend: Backend) {
+    let server = allowing(backend, APP);
+    let client = server.client();
+    let long = format!("/v1/threads/current/state?key={}", "k".repeat(16_400));
+    let mut many = client.get("/v1/threads/current").header("origin", APP);
+    for number in 0..70 {
+        many = many.header(&format!("x-{number}"), "a");
+    }
+
+    for (request, status) in [(client.get(&long).header("origin", APP), 414), (many, 431)] {
+        let answer = request.send().await;
+        assert_eq!(answer.status, status);
+        assert_eq!(answer.header("access-control-allow-origin"), Some(APP));
+        assert!(answer.header("x-session-id").is_some());
+    }
+}
+
 async fn the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host(backend: Backend) {
     let server = allowing(backend, APP);
     let write = async |origin: &str, site: &str| {
@@ -511,6 +528,7 @@ with_own_servers!(
     a_page_of_another_site_gets_a_cookie_only_where_its_browser_keeps_one,
     a_write_of_another_origin_without_a_cookie_is_counted_and_logged_once,
     an_origin_of_the_list_writes_by_cookie_whichever_site_it_is_of,
+    a_page_can_read_why_its_head_is_refused,
     the_first_refusal_of_each_kind_is_logged_with_its_origin_and_host,
     a_star_lets_nobody_write_by_cookie,
     a_page_of_the_public_url_is_the_hosts_own,

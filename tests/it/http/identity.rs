@@ -550,7 +550,7 @@ async fn a_replacement_counts_only_for_the_ids_that_it_replaces(server: &Server)
     let cookies: Vec<_> = ended.headers.get_all("set-cookie").iter().collect();
     let next = cookies[1].to_str().unwrap();
     assert!(
-        next.ends_with("; Path=/; HttpOnly; SameSite=Lax; Max-Age=600"),
+        next.ends_with("; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000"),
         "{next}"
     );
     let next = &pairs_of(&ended)[1];

@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Whether compact JSON nests deeper than that.
+/// Whether compact JSON nests deeper than `levels`.
 pub(crate) fn is_deeper_than(levels: usize, json: &str) -> bool {
     // each level has two brackets
     json.len() > 2 * levels && deepest(json.as_bytes()) > levels

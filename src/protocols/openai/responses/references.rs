@@ -13,11 +13,14 @@ use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::ids::thread_of;
 use crate::protocols::openai::kinds::ITEM_REFERENCE;
 use crate::protocols::openai::request::OpenAiRequest;
-use crate::service::responses::{Door, TurnError, TurnState, item_id_of, turn_of_item};
+use crate::service::responses::{Door, TurnError, item_id_of, turn_of_item};
 use crate::web::ApiError;
 
-/// The body with the items instead of the references to them. An item that the conversation of the request has is left out: the model
-/// gets it with that.
+/// Bytes of the items of all responses that one request refers to.
+const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Replaces the references in a body with their items. Drops references to items of the request's conversation, which the model gets
+/// anyway.
 ///
 /// # Errors
 /// [`OpenAiError`].
@@ -30,41 +33,28 @@ pub(super) async fn resolve(
     let Some(input) = input.filter(|input| elements(input).any(is_reference)) else {
         return Ok(body);
     };
-    let mut stored = Stored {
-        request,
-        conversation: conversation(request, context).await?,
-        responses: HashMap::new(),
-    };
-    let max_bytes = request.turns()?.limits().max_bytes;
-    let mut items: Vec<String> = Vec::new();
-    let mut found_bytes = 0;
-    for (index, item) in elements(input).enumerate() {
-        // too many are refused when they are read
-        if !is_reference(item) || index >= INPUT_MAX {
-            items.push(item.to_owned());
+    let conversation = conversation(request, context).await?;
+    let mut references = Vec::new();
+    // too many items are refused when they are read
+    for (index, item) in elements(input).take(INPUT_MAX).enumerate() {
+        if !is_reference(item) {
             continue;
         }
-        let at = format!("input[{index}]");
-        let id = required(item, "id", &at)?;
-        let wanted = "the id of an item that this server has stored";
-        let id: ItemId = id
-            .parse()
-            .map_err(|_| Fault::wrong_value(format!("{at}.id"), wanted))?;
-        if stored.is_in_conversation(&id).await? {
-            continue;
+        let reference = Reference::read(index, item)?;
+        if !is_in(request, conversation.as_ref(), &reference.id).await? {
+            references.push(reference);
         }
-        let found = stored.find(&id).await?;
-        let found = found.ok_or_else(|| Fault::wrong_value(format!("{at}.id"), wanted))?;
-        found_bytes += found.as_str().len() as u64;
-        if found_bytes > max_bytes {
-            return Err(ApiError::BodyTooLarge {
-                limit_bytes: max_bytes,
-                read_bytes: found_bytes,
-            }
-            .into());
-        }
-        items.push(found.as_str().to_owned());
     }
+    let mut stored = stored(request, &references).await?;
+    let items: Vec<String> = elements(input)
+        .enumerate()
+        .filter_map(
+            |(index, item)| match index < INPUT_MAX && is_reference(item) {
+                true => stored.remove(&index).map(|item| item.as_str().to_owned()),
+                false => Some(item.to_owned()),
+            },
+        )
+        .collect();
     let json = format!("[{}]", items.join(","));
     let edits = [Edit {
         name: "input",
@@ -105,42 +95,99 @@ async fn conversation(
     Ok(thread.map(|id| (ScopeId::Thread(id), u64::MAX)))
 }
 
-/// The items that the server has stored, as far as they were looked up.
-struct Stored<'a> {
-    request: &'a OpenAiRequest,
-    conversation: Option<(ScopeId, u64)>,
-    responses: HashMap<ResponseId, Option<TurnState>>,
+async fn is_in(
+    request: &OpenAiRequest,
+    conversation: Option<&(ScopeId, u64)>,
+    id: &ItemId,
+) -> Result<bool, OpenAiError> {
+    let Some((scope, last)) = conversation else {
+        return Ok(false);
+    };
+    let place = request.protocol.scopes.find_item(scope, id).await?;
+    Ok(place.is_some_and(|place| !place.is_removed && place.seq <= *last))
 }
 
-impl Stored<'_> {
-    async fn is_in_conversation(&self, id: &ItemId) -> Result<bool, OpenAiError> {
-        let Some((scope, last)) = &self.conversation else {
-            return Ok(false);
+/// A reference to an item of the input or the output of a response, which the id tells.
+struct Reference {
+    index: usize,
+    id: ItemId,
+    response: Option<ResponseId>,
+}
+
+impl Reference {
+    fn read(index: usize, item: &str) -> Result<Self, OpenAiError> {
+        let id = required(item, "id", &format!("input[{index}]"))?;
+        let id: ItemId = id.parse().map_err(|_| unknown(index))?;
+        let response = turn_of_item(id.as_str()).map(|turn| turn.id);
+        Ok(Self {
+            index,
+            id,
+            response,
+        })
+    }
+}
+
+fn unknown(index: usize) -> Fault {
+    let wanted = "the id of an item that this server has stored";
+    Fault::wrong_value(format!("input[{index}].id"), wanted)
+}
+
+/// The items that are referred to, by the index of the reference. Each response is read once, and only one of them is in memory at a
+/// time.
+async fn stored(
+    request: &OpenAiRequest,
+    references: &[Reference],
+) -> Result<HashMap<usize, Json>, OpenAiError> {
+    let turns = request.turns()?;
+    let (mut read, mut found) = (Bytes::of_at_most(READ_MAX_BYTES), HashMap::new());
+    let mut taken = Bytes::of_at_most(turns.limits().max_bytes);
+    for reference in references {
+        if found.contains_key(&reference.index) {
+            continue;
+        }
+        let response = reference.response.ok_or_else(|| unknown(reference.index))?;
+        let state = match turns.get(Door::OpenAi, &response).await {
+            Err(TurnError::NoResponse) => return Err(unknown(reference.index).into()),
+            state => state?,
         };
-        let place = self.request.protocol.scopes.find_item(scope, id).await?;
-        Ok(place.is_some_and(|place| !place.is_removed && place.seq <= *last))
+        let input = state.request.input.iter().map(|item| &item.value);
+        let items: Vec<_> = input.chain(&state.output).collect();
+        for item in &items {
+            read.add(item)?;
+        }
+        for same in references
+            .iter()
+            .filter(|other| other.response == reference.response)
+        {
+            let mut items = items.iter();
+            let item = items.find(|item| item_id_of(item).as_ref() == Some(&same.id));
+            let item = *item.ok_or_else(|| unknown(same.index))?;
+            taken.add(item)?;
+            found.insert(same.index, item.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// A sum of bytes with a limit.
+struct Bytes {
+    sum: u64,
+    max: u64,
+}
+
+impl Bytes {
+    const fn of_at_most(max: u64) -> Self {
+        Self { sum: 0, max }
     }
 
-    /// An item of the input or the output of a response, which the id tells.
-    async fn find(&mut self, id: &ItemId) -> Result<Option<Json>, OpenAiError> {
-        let Some(turn) = turn_of_item(id.as_str()) else {
-            return Ok(None);
-        };
-        if !self.responses.contains_key(&turn.id) {
-            let state = match self.request.turns()?.get(Door::OpenAi, &turn.id).await {
-                Ok(state) => Some(state),
-                Err(TurnError::NoResponse) => None,
-                Err(error) => return Err(error.into()),
-            };
-            self.responses.insert(turn.id, state);
+    fn add(&mut self, item: &Json) -> Result<(), ApiError> {
+        self.sum += item.as_str().len() as u64;
+        match self.sum <= self.max {
+            true => Ok(()),
+            false => Err(ApiError::BodyTooLarge {
+                limit_bytes: self.max,
+                read_bytes: self.sum,
+            }),
         }
-        let state = self.responses.get(&turn.id).and_then(Option::as_ref);
-        Ok(state.and_then(|state| {
-            let input = state.request.input.iter().map(|item| &item.value);
-            let mut items = input.chain(&state.output);
-            items
-                .find(|item| item_id_of(item).as_ref() == Some(id))
-                .cloned()
-        }))
     }
 }

@@ -35,26 +35,28 @@ local function pack_scope(s)
     s.due, s.tasks, s.first, s.next, s.history, s.events) .. (gaps > 0 and pack(GAPS, gaps) or '')
 end
 
--- Forgets keys whose time has passed.
+-- Forgets keys whose time has passed. While Redis refuses writes, reads only leave them out: `s.over` has their fields.
 local function purge(key, s, ahead)
   if s.due == 0 or s.due > now(ahead) then return end
   s.due = 0
-  -- there may be none: the first key to expire may have got another lifetime
-  write_even_when_full(key)
+  if not may_write(key) then s.over = {} end
   for _, f in ipairs(call('HKEYS', key)) do
     if byte(f) == 120 then
       local at = unpack_('>I6', call('HGET', key, f))
       if at <= now(ahead) then
         local value = 'k' .. sub(f, 2)
         s.bytes, s.keys = s.bytes - call('HSTRLEN', key, value), s.keys - 1
-        call('HDEL', key, value, f)
+        if s.over then s.over[value], s.over[f] = true, true else call('HDEL', key, value, f) end
       elseif s.due == 0 or at < s.due then
         s.due = at
       end
     end
   end
-  call('HSET', key, 'M', pack_scope(s))
+  if not s.over then call('HSET', key, 'M', pack_scope(s)) end
 end
+
+-- Whether a field of a scope is of a key whose time has passed.
+local function is_over(s, f) return s.over ~= nil and s.over[f] ~= nil end
 
 local function unpack_scope(m)
   local s = {}
