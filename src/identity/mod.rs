@@ -319,7 +319,7 @@ impl Identity {
 
     /// Puts the caller's signed id on a response: always as the header, and as the cookie if that changes what the
     /// browser has, or if the response `renews` the cookie. An id that replaces another also comes as the cookie of
-    /// [`replacement`], so that a late response to an earlier request does not bring the old one back.
+    /// `replacement`, so that a late response to an earlier request does not bring the old one back.
     ///
     /// Callers of a provider get no cookie, as they have another credential. Nor do new callers that come from another
     /// site: the browser may have withheld their own cookie, or a page that may not write for them has just filled the
