@@ -23,6 +23,11 @@ import type { RequestThread, Thread } from "./types/thread.js";
 
 type Own = { [name: string]: string };
 
+function threadsBy(settings: Settings, authorize: (own: string | undefined, id: string) => Promise<Own>): ThreadById {
+  const byId: ThreadById = (id, signedId, schema) => threadOf(sendingOf(settings, new ById(id, authorize, signedId)), schema, byId);
+  return byId;
+}
+
 /** Makes a client. It sends nothing until it is used. */
 export function createClient(options: ClientOptions = {}): Client {
   const settings = settingsOf(options);
@@ -41,8 +46,7 @@ export function createClient(options: ClientOptions = {}): Client {
   };
   const service = as(new Service(async () => (await bearer()) ?? {}));
   const ownScopes = settings.apiKey || settings.environmentKey ? service : as(current);
-  const byId: ThreadById = (id, signedId, schema) =>
-    threadOf(as(new ById(id, authorize, signedId)), schema, byId);
+  const byId = threadsBy(settings, authorize);
 
   const client: Client = {
     current(o = {}) {
@@ -87,7 +91,7 @@ export function createClient(options: ClientOptions = {}): Client {
     forRequest(request, { schema } = {}) {
       const identity = new ByRequest(request, settings.cookieName);
       const responseHeaders = () => identity.responseHeaders();
-      // the user must not act with the rights of the back end
+      // a user's request must not carry the back end's credentials
       const users: Settings = {
         ...settings,
         headers: withoutCredentials(settings.headers),
@@ -98,8 +102,7 @@ export function createClient(options: ClientOptions = {}): Client {
         ...(own ? { "x-thread-id": own } : {}),
         ...identity.login,
       });
-      const usersById: ThreadById = (id, signedId, schema) =>
-        threadOf(sendingOf(users, new ById(id, authorizeUser, signedId)), schema, usersById);
+      const usersById = threadsBy(users, authorizeUser);
       const thread = threadOf(sendingOf(users, identity), schema, usersById);
       return Object.assign(thread, { responseHeaders }) as RequestThread<any>;
     },

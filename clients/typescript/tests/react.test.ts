@@ -37,6 +37,25 @@ async function live(options: object = {}): Promise<Page> {
   return page;
 }
 
+/** Two tabs. The first has ended their conversation. */
+async function tabsOfEnded(): Promise<[one: Page, two: Page]> {
+  const [one, two] = [await live(), await live()];
+  await inPage(one, "page.thread.push('list', 1)");
+  await shows(two, { list: [1] });
+  await inPage(one, "page.thread.destroy()");
+  await until("it is destroyed", async () => (await view(two)).status === "destroyed");
+  return [one, two];
+}
+
+/** A tab that hears of no event. */
+async function withoutEvents(): Promise<Page> {
+  site.proxy.fault = ({ path }) => (path.endsWith("/events") ? { hang: true } : undefined);
+  const page = await open();
+  await until("it has loaded", () => inPage(page, "page.thread?.id !== undefined"));
+  await inPage(page, "page.thread.push('list', 1)");
+  return page;
+}
+
 async function shows(page: Page, state: object): Promise<void> {
   const expected = JSON.stringify(state);
   let seen = "";
@@ -472,11 +491,7 @@ describe("tabs", () => {
   });
 
   test("a new chat in a tab whose thread another tab has ended joins the next one", async () => {
-    const [one, two] = [await live(), await live()];
-    await inPage(one, "page.thread.push('list', 1)");
-    await shows(two, { list: [1] });
-    await inPage(one, "page.thread.destroy()");
-    await until("it is destroyed", async () => (await view(two)).status === "destroyed");
+    const [one, two] = await tabsOfEnded();
     await inPage(one, "page.thread.push('list', 2)");
     await inPage(two, "page.thread.destroy()");
     await shows(two, { list: [2] });
@@ -485,10 +500,7 @@ describe("tabs", () => {
   });
 
   test("a tab that has not heard of the next conversation writes nothing there", async () => {
-    site.proxy.fault = ({ path }) => (path.endsWith("/events") ? { hang: true } : undefined);
-    const page = await open();
-    await until("it has loaded", () => inPage(page, "page.thread?.id !== undefined"));
-    await inPage(page, "page.thread.push('list', 1)");
+    const page = await withoutEvents();
     const send = (method: string, path: string, body?: string) =>
       inPage(page, `fetch("/v1/threads/current${path}", ${JSON.stringify({ method, body, headers: { "content-type": "application/json" } })}).then(({ status }) => status)`);
     assert.equal(await send("DELETE", ""), 204);
@@ -500,10 +512,7 @@ describe("tabs", () => {
   });
 
   test("destroy in a tab that has not heard of the next conversation leaves that alone", async () => {
-    site.proxy.fault = ({ path }) => (path.endsWith("/events") ? { hang: true } : undefined);
-    const page = await open();
-    await until("it has loaded", () => inPage(page, "page.thread?.id !== undefined"));
-    await inPage(page, "page.thread.push('list', 1)");
+    const page = await withoutEvents();
     const next = "fetch('/v1/threads/current', { method: 'DELETE' }).then(() => fetch('/v1/threads/current/state/list/push', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '2' }))";
     await inPage(page, `${next}.then(() => {})`);
     await inPage(page, "page.thread.destroy()");
@@ -511,11 +520,7 @@ describe("tabs", () => {
   });
 
   test("a new chat in one tab ends the thread in the other", async () => {
-    const [one, two] = [await live(), await live()];
-    await inPage(one, "page.thread.push('list', 1)");
-    await shows(two, { list: [1] });
-    await inPage(one, "page.thread.destroy()");
-    await until("it is destroyed", async () => (await view(two)).status === "destroyed");
+    const [one] = await tabsOfEnded();
     await inPage(one, "page.thread.push('list', 2)");
     await shows(one, { list: [2] });
   });

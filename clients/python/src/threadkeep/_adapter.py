@@ -121,7 +121,7 @@ def tag_of(etag: str | None) -> str:
 
 
 def attempts() -> Iterator[int]:
-    """Attempts at a conditional write. Raises `ThreadkeepError` if each of them finds another version."""
+    """Yields attempts at a conditional write. Raises `ThreadkeepError` when all of them have failed."""
     yield from range(MAX_ATTEMPTS)
     raise ThreadkeepError(
         "Conditional writes keep failing: others write all the time, or a proxy before the server alters ETags."

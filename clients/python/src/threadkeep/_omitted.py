@@ -19,3 +19,8 @@ def passed(**parameters: Any) -> dict[str, Any]:
         if value is None:
             raise TypeError(f"{name} is None: leave it out, or pass a value.")
     return {name: value for name, value in parameters.items() if value is not OMITTED}
+
+
+def given(**parameters: Any) -> dict[str, Any]:
+    """The parameters other than None."""
+    return {name: value for name, value in parameters.items() if value is not None}

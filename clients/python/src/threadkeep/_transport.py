@@ -7,6 +7,7 @@ them if the caller provides one, or if the environment names a proxy for the ser
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import threading
@@ -29,7 +30,7 @@ SyncClient: TypeAlias = "httpx.Client"
 AsyncClient: TypeAlias = "httpx.AsyncClient"
 
 RETRY_SECONDS = 10.0
-"""How long a request is sent again after its first failure, unless a number limits that. A restart takes less."""
+"""How long a failed request is retried if `max_retries` is not set. A server restart takes less."""
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
 MAX_RETRY_AFTER_SECONDS = 30.0
@@ -58,12 +59,12 @@ class AsyncStream(Protocol):
 
 
 class Attempts:
-    """Decides whether a request is sent again, and when: up to a number of times, or for a time after a failure."""
+    """Decides whether and when to retry a request: up to `max_retries` times, or for `RETRY_SECONDS`."""
 
     def __init__(self, request: Request, max_retries: int | None) -> None:
         self._request = request
-        self._left = max_retries
-        self._end = time.monotonic() + RETRY_SECONDS
+        self._left: float = math.inf if max_retries is None else max_retries
+        self._end = time.monotonic() + RETRY_SECONDS if max_retries is None else math.inf
         self._ceiling = FIRST_PAUSE_SECONDS
 
     def pause_after_failure(self, error: TransportError) -> float:
@@ -85,13 +86,9 @@ class Attempts:
         return self._next(error)
 
     def _next(self, error: ThreadkeepError) -> float:
-        if self._left is None:
-            is_over = time.monotonic() >= self._end
-        else:
-            is_over = self._left <= 0
-            self._left -= 1
-        if is_over:
+        if self._left <= 0 or time.monotonic() >= self._end:
             raise error
+        self._left -= 1
         ceiling = min(self._ceiling, MAX_PAUSE_SECONDS)
         self._ceiling *= 2
         return random.uniform(ceiling / 2, ceiling)

@@ -32,7 +32,7 @@ class InvalidResponse(TransportError):
 
 
 class UnreadableThreads(ThreadkeepError):
-    """The server could not read some threads of an export. All others were in it."""
+    """The server could not read some threads of an export. The export contains all others."""
 
     def __init__(self, thread_ids: list[str]) -> None:
         super().__init__(f"The server could not read {len(thread_ids)} threads of the export.")

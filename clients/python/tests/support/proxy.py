@@ -22,7 +22,7 @@ class Proxy:
         self._server = (host, int(port))
         self.fault: Callable[[bytes], bytes | str | None] = lambda request: None
         self.alter: Callable[[bytes], bytes] = lambda response: response
-        """What it makes of a response."""
+        """Changes the bytes of each response before they go to the client."""
         self.requests: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._open: list[socket.socket] = []

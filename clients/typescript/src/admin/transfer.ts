@@ -41,7 +41,7 @@ export const transferOf = (requests: Requests): Transfer => ({
       for await (const line of lines(requests, { owner, cursor: after }, o)) {
         end = otherThanDocument(line);
         if (!end) yield line;
-        if (end?.error) unreadable.push(end.thread_id!);
+        else if (end.error) unreadable.push(end.thread_id!);
       }
       if (end?.complete) break;
       if (!end?.cursor) throw connectionError(undefined);
@@ -60,7 +60,7 @@ export const transferOf = (requests: Requests): Transfer => ({
   },
 });
 
-/** A line about a thread that the server cannot read, or the end of a page. */
+/** A line that is not a document: an unreadable thread, or the end of a page. */
 interface Other {
   error?: unknown;
   thread_id?: string;

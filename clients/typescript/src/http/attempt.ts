@@ -1,9 +1,9 @@
 import type { Sender } from "../identity/identity.js";
 import type { Settings } from "../settings.js";
-import { ConnectionError, ThreadkeepError, TimeoutError } from "./errors.js";
+import { ConnectionError, ThreadkeepError } from "./errors.js";
 import { prepare } from "./prepare.js";
 import type { ServerRequest } from "./request.js";
-import { linked, orAbort } from "./wait.js";
+import { orAbort, withDeadline } from "./wait.js";
 
 /** A response with its body. */
 export interface Answer {
@@ -22,25 +22,20 @@ export async function attempt(
   const [url, init] = await prepare(settings, request, sender);
   const { signal: outer, timeoutMs = settings.timeoutMs } = request.options ?? {};
   const ms = timeoutMs + (request.extraMs ?? 0);
-  const controller = linked(outer);
-  const { signal } = controller;
-  const late = () => controller.abort(new TimeoutError("timeout", `timeout: No response arrived within ${ms} ms.`));
-  const timer = setTimeout(late, ms);
-  const receive = async () => {
+  const receive = async (signal: AbortSignal) => {
     signal.throwIfAborted();
     const response = await settings.fetch(url, { ...init, signal });
     const { status, headers } = response;
     await learn(headers);
     return { status, headers, bytes: new Uint8Array(await response.arrayBuffer()) };
   };
-  try {
-    return await orAbort(receive(), signal);
-  } catch (error) {
-    throw signal.aborted ? signal.reason : connectionError(error);
-  } finally {
-    clearTimeout(timer);
-    controller.abort();
-  }
+  return withDeadline(ms, outer, async (signal) => {
+    try {
+      return await orAbort(receive(signal), signal);
+    } catch (error) {
+      throw signal.aborted ? signal.reason : connectionError(error);
+    }
+  });
 }
 
 /** A failure of `fetch` as an error of this package. Platforms use errors of different classes. */

@@ -1,3 +1,5 @@
+import { TimeoutError } from "./errors.js";
+
 /** Rejects with the reason of `signal` as soon as it is aborted, whatever `promise` does. */
 export function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise;
@@ -30,4 +32,17 @@ export function linked(outer: AbortSignal | undefined): AbortController {
   if (outer?.aborted) stop();
   else outer?.addEventListener("abort", stop, { signal: controller.signal });
   return controller;
+}
+
+/** Runs `act` with a signal that is aborted with `outer`, or by a `TimeoutError` after `ms`. */
+export async function withDeadline<T>(ms: number, outer: AbortSignal | undefined, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = linked(outer);
+  const late = () => controller.abort(new TimeoutError("timeout", `timeout: No response arrived within ${ms} ms.`));
+  const timer = setTimeout(late, ms);
+  try {
+    return await act(controller.signal);
+  } finally {
+    clearTimeout(timer);
+    controller.abort();
+  }
 }

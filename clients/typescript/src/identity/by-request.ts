@@ -4,7 +4,7 @@ import type { Sender } from "./identity.js";
 
 /** The thread of a browser, named as its request names it. */
 export class ByRequest extends ByHeader {
-  /** The header of the user's login. */
+  /** The `authorization` header of the incoming request, if it has one. */
   readonly login: { authorization?: string };
   readonly #cookie: string | undefined;
   readonly #setCookies = new Map<string, string>();

@@ -3,7 +3,7 @@ export interface Sender {
   /** The path of the sender's thread. */
   path: string;
   headers: { [name: string]: string };
-  /** Whether the API key of the environment may be sent. */
+  /** Whether `THREADKEEP_API_KEY` may authenticate this request. */
   mayUseEnvironment?: boolean;
 }
 

@@ -18,7 +18,7 @@ interface Write {
   at?: { version: number; life: string };
 }
 
-/** The life in an ETag. One that a proxy replaced by its version has none. */
+/** Returns the life in an ETag, or "unknown" if only the version is known. */
 export const lifeOf = (etag: string): string => /-([0-9a-f]{16})"$/.exec(etag)?.[1] ?? "unknown";
 
 /** A thread that nobody has written to. */
@@ -43,12 +43,12 @@ export class Optimistic {
     return this.#base.life !== "";
   }
 
-  /** Whether the thread has ended by itself. Its last state stays until the next life is known. */
+  /** Whether the thread has expired. Its last state stays visible until the next life is known. */
   get isExpired(): boolean {
     return this.#isExpired;
   }
 
-  /** The life that the page shows, which its writes are for. */
+  /** The life that the page shows and writes to, if it is known. */
   get life(): string | undefined {
     const { version, life } = this.#base;
     return version && !this.#isExpired && life !== "unknown" ? life : undefined;

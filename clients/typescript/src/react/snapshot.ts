@@ -4,7 +4,7 @@ import type { Receipt } from "../types/receipt.js";
 
 export type ThreadStatus = "loading" | "live" | "reconnecting" | "expired" | "destroyed" | "error";
 
-/** A write that was given up because the server could not be reached. */
+/** A write abandoned because the server was unavailable. */
 export interface FailedWrite {
   readonly operations: readonly Operation[];
   readonly error: ThreadkeepError;
@@ -14,7 +14,7 @@ export interface FailedWrite {
    * among the newest 64 of the thread. The write stays in `failed` until it succeeds.
    */
   retry(): Promise<Receipt>;
-  /** Forgets it. */
+  /** Removes the write from `failed`. */
   discard(): void;
 }
 
@@ -27,7 +27,7 @@ export interface ThreadSnapshot {
   pending: number;
   status: ThreadStatus;
   error: ThreadkeepError | undefined;
-  /** Writes that were given up ten seconds after their first attempt, the oldest first. */
+  /** Writes abandoned ten seconds after their first attempt, oldest first. */
   failed: readonly FailedWrite[];
 }
 

@@ -22,8 +22,10 @@ export class Sync {
     this.#needsWhole = needsWhole;
   }
 
-  /** Reads the keys that an event names. */
-  changed(version: number, keys: readonly string[]): Promise<void> {
+  /** Reads the keys that an event names, or the whole state if the event is of another life. */
+  changed({ version, keys, life }: { version: number; keys: readonly string[]; life: string }): Promise<void> {
+    const { base } = this.#state;
+    if (base.version && life !== base.life) return this.whole();
     this.#news.set(version, keys);
     return this.#run();
   }

@@ -1,5 +1,5 @@
-import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError, TimeoutError, VersionMismatchError } from "../http/errors.js";
-import { linked, randomPause, sleep } from "../http/wait.js";
+import { isTransient, ownError, ThreadDestroyedError, type ThreadkeepError, VersionMismatchError } from "../http/errors.js";
+import { randomPause, sleep, withDeadline } from "../http/wait.js";
 import { withRotationLock } from "../identity/lock.js";
 import { internalsOf } from "../internals.js";
 import { encode } from "../thread/encode.js";
@@ -19,7 +19,7 @@ import { Sync } from "./sync.js";
 import { announceWrite } from "./writes.js";
 
 const READ_AGAIN_MS = 2_000;
-/** Time for all attempts of a write while the server is away: a restart takes a few seconds. */
+/** Deadline for all attempts of a write. A server restart takes a few seconds. */
 const PATIENCE_MS = 10_000;
 const MAX_PAUSE_MS = 2_000;
 
@@ -124,7 +124,7 @@ export class ThreadStore {
     };
   }
 
-  /** Shows a write at once, and sends it behind the earlier ones. `kept` is the life of a failed write. */
+  /** Shows a write immediately and sends it after earlier ones. A retry passes the life of the failed write as `kept`. */
   async #perform<R extends Written>(
     operations: readonly Operation[],
     o: WriteOptions,
@@ -168,12 +168,8 @@ export class ThreadStore {
   }
 
   async #patiently<R>(send: (signal: AbortSignal) => Promise<R>, outer: AbortSignal | undefined): Promise<R> {
-    const controller = linked(outer);
-    const { signal } = controller;
-    const late = () => controller.abort(new TimeoutError("timeout", `timeout: No response arrived within ${PATIENCE_MS} ms.`));
-    const timer = setTimeout(late, PATIENCE_MS);
-    let last: unknown;
-    try {
+    return withDeadline(PATIENCE_MS, outer, async (signal) => {
+      let last: unknown;
       for (let tries = 0; ; tries++) {
         try {
           if (tries) await sleep(randomPause(50, tries, MAX_PAUSE_MS), signal);
@@ -185,10 +181,7 @@ export class ThreadStore {
           this.#publish();
         }
       }
-    } finally {
-      clearTimeout(timer);
-      controller.abort();
-    }
+    });
   }
 
   /**
@@ -199,8 +192,9 @@ export class ThreadStore {
     const { base, isExpired } = this.#state;
     const { id } = this.#thread;
     const own = o.life ?? (of === base.life ? undefined : of);
-    let life = own ?? this.#state.life;
-    let ifMatch = !own && isExpired ? 0 : undefined;
+    let { life } = this.#state;
+    if (own || !(life || isExpired)) return send({ ...o, life: own });
+    let ifMatch = isExpired ? 0 : undefined;
     const check = () => {
       if (this.#thread.id !== id) throw destroyed();
     };
@@ -208,13 +202,12 @@ export class ThreadStore {
       try {
         return await send({ ...o, life, ifMatch: o.ifMatch ?? ifMatch });
       } catch (error) {
-        const isBound = !own && (life || ifMatch !== undefined);
-        if (!isBound || tries > 2 || !(error instanceof VersionMismatchError)) throw error;
+        if (tries > 2 || !(error instanceof VersionMismatchError)) throw error;
         check();
         const { etag, version } = await this.#thread.read({ keys: [], signal: o.signal });
         check();
         const next = lifeOf(etag);
-        if (version && next === life) throw error; // another condition of the write does not hold
+        if (version && next === life) throw error; // same life: the caller's own condition failed
         this.#state.expire();
         life = version && next !== "unknown" ? next : undefined;
         ifMatch = life ? undefined : version;
@@ -255,7 +248,7 @@ export class ThreadStore {
     this.#isEnding = true;
     try {
       if (!isKnown) {
-        // for example because it does not fit the schema
+        // the first read failed, e.g. because the state does not fit the schema
         const { version, etag } = await this.#thread.read({ keys: [] });
         ifMatch = version && etag;
         id = this.#thread.id;
@@ -332,12 +325,9 @@ export class ThreadStore {
   async #handle(event: ThreadEvent): Promise<void> {
     switch (event.type) {
       case "thread.created":
-      case "thread.updated": {
-        const { base } = this.#state;
-        const isOfNext = base.version && event.life !== base.life;
-        void this.#read(isOfNext ? this.#sync.whole() : this.#sync.changed(event.version, event.keys)).catch(() => {});
+      case "thread.updated":
+        void this.#read(this.#sync.changed(event)).catch(() => {});
         return;
-      }
       case "reset":
         void this.#read(this.#sync.whole()).catch(() => {});
         return;
@@ -349,7 +339,7 @@ export class ThreadStore {
       case "thread.destroyed":
         // the page itself may have gone on to a fresh thread
         if (this.#thread.id !== event.threadId || this.#isEnding) return;
-        // this page, or another, may have begun the next life
+        // the event may be late: this or another page has started the next life
         if (this.#state.life && this.#state.life !== event.data.life) return;
         if (event.data.reason !== "expired") return this.#end();
         this.#state.expire();

@@ -35,7 +35,7 @@ export interface UseThread<S extends object>
   status: ThreadStatus;
   /** Why the last write, read or stream failed. */
   error: ThreadkeepError | undefined;
-  /** Writes that were given up ten seconds after their first attempt, the oldest first. */
+  /** Writes abandoned ten seconds after their first attempt, oldest first. */
   failed: readonly FailedWrite[];
   refresh(): Promise<void>;
   /** Ends the conversation, and starts a new one. */

@@ -8,7 +8,7 @@ export const versionOf = (etag: string): number => Number.parseInt(etag.slice(1)
 /** The tag of the server in one that a proxy has weakened or extended: `W/"7-<life>"`, `"7-<life>-gzip"`. */
 const TAG = /^(?:W\/)?"(\d+-[0-9a-f]{16})\b/;
 
-/** The ETag as the server sent it. If a proxy has removed or replaced it, the version takes its place, which is a condition too. */
+/** Returns the server's ETag. If a proxy removed or replaced it, returns the version, which `If-Match` also accepts. */
 export function etagOf(headers: Headers): string {
   const tag = headers.get("etag")?.match(TAG)?.[1] ?? headers.get("x-thread-version");
   if (!tag) throw new ThreadkeepError("untagged", "The response has neither an ETag nor x-thread-version: a proxy has removed them.");

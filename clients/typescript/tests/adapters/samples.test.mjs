@@ -101,7 +101,7 @@ it("runs the Express app", async () => {
   do {
     const first = await fetch(url);
     const cookie = first.headers.getSetCookie()[0].split(";")[0];
-    // express-session sends the last byte when it has saved the session
+    // express-session sends the last byte after it saves the session
     await first.text();
     visits = async () => (await fetch(url, { headers: { cookie } })).json();
     const both = await Promise.all([visits(), setTimeout(2).then(visits)]);

@@ -27,7 +27,7 @@ export interface Fault {
   body?: string;
   /** Closes the connection after a byte of the body that begins a character of several bytes. */
   cutInCharacter?: boolean;
-  /** What happens to the ETag of the answer. */
+  /** Changes the ETag of the response. */
   etag?: keyof typeof tagChanges;
   /** Delays the answer. */
   delayResponseMs?: number;

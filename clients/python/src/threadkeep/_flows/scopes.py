@@ -8,6 +8,7 @@ from typing import Any
 from .._flow import Flow
 from .._http.message import Request
 from .._json import encode
+from .._omitted import given
 from .._place import Place, segment
 from ..models import Receipt, ScopeInfo, Task, ToolResult
 from .receipts import received, written
@@ -22,16 +23,12 @@ class ScopePlace(Place):
 
     def ask(self, suffix: str, **members: Any) -> Request:
         """A request that changes nothing."""
-        return self.read(suffix, method="POST", body={"scope": self.scope, **_given(members)})
+        return self.read(suffix, method="POST", body={"scope": self.scope, **given(**members)})
 
     def change(self, suffix: str, idempotency_key: str | None, method: str = "POST", **members: Any) -> Request:
         """A write."""
-        body = {"scope": self.scope, **_given(members)}
+        body = {"scope": self.scope, **given(**members)}
         return self.write(method, suffix, encode(body), idempotency_key=idempotency_key)
-
-
-def _given(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value is not None}
 
 
 def get(scope: ScopePlace, key: str) -> Flow[str | None]:
@@ -78,7 +75,7 @@ def set_many(
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
     """Sets several keys in one step."""
-    entries = [_given({"key": key, "value": text, "ttl_seconds": ttl_seconds}) for key, text in texts.items()]
+    entries = [given(key=key, value=text, ttl_seconds=ttl_seconds) for key, text in texts.items()]
     request = scope.change("/scopes/kv/set", idempotency_key, entries=entries, if_version=if_match)
     return (yield from written(request))
 
@@ -164,7 +161,7 @@ def set_tasks(
     request = scope.change(
         "/scopes/tasks/set",
         idempotency_key,
-        tasks=[_given(vars(task)) for task in tasks],
+        tasks=[given(**vars(task)) for task in tasks],
         keep_unfinished=keep_unfinished or None,
         if_version=if_match,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from .._flow import Emit, Flow, Items
 from .._http.message import Response
 from .._json import encode
-from .._omitted import OMITTED, passed
+from .._omitted import OMITTED, given, passed
 from .._place import Place, QueryValue, ThreadPlace, segment, without_signature
 from ..models import ThreadInfo
 from .receipts import done, received, required
@@ -26,9 +26,7 @@ def create(
     idempotency_key: str | None = None,
 ) -> Flow[ThreadPlace]:
     """Creates a thread. Raises `Conflict` if the ID is taken."""
-    wanted = {"metadata": metadata, "ttl_seconds": ttl_seconds, "state": state}
-    given = {name: value for name, value in wanted.items() if value is not None}
-    body = encode({**passed(id=id, owner=owner), **given})
+    body = encode({**passed(id=id, owner=owner), **given(metadata=metadata, ttl_seconds=ttl_seconds, state=state)})
     response: Response = yield place.write("POST", "/v1/threads", body, idempotency_key=idempotency_key)
     info = _info(response)
     if place.has_api_key:
@@ -97,8 +95,7 @@ def update(
     idempotency_key: str | None = None,
 ) -> Flow[ThreadInfo]:
     """Merges metadata, and sets the TTL."""
-    changes = {"metadata": metadata, "ttl_seconds": ttl_seconds}
-    body = {name: value for name, value in changes.items() if value is not None}
+    body = given(metadata=metadata, ttl_seconds=ttl_seconds)
     return (yield from _change(thread, body, if_match, idempotency_key))
 
 
@@ -140,9 +137,8 @@ def fork(
     idempotency_key: str | None = None,
 ) -> Flow[ThreadPlace]:
     """Creates a thread with a copy of this one. `include` names parts: state, scope, history."""
-    wanted = {"metadata": metadata, "include": include}
-    given = {name: value for name, value in wanted.items() if value is not None}
-    body = encode({**passed(id=id, owner=owner, from_checkpoint=from_checkpoint), **given})
+    copied = passed(id=id, owner=owner, from_checkpoint=from_checkpoint)
+    body = encode({**copied, **given(metadata=metadata, include=include)})
     response: Response = yield thread.write(
         "POST", "/fork", body, query=thread.ttl, if_match=if_match, idempotency_key=idempotency_key
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._flow import Flow
 from .._json import encode
+from .._omitted import given
 from .._place import Place
 from ..models import McpUrl, ToolMessages
 from .receipts import received
@@ -28,8 +29,8 @@ def run(
     idempotency_key: str | None = None,
 ) -> Flow[ToolMessages]:
     """Runs all tools that a model's message calls: its `tool_calls` (OpenAI) or its `content` (Anthropic)."""
-    given = {"scope": scope, "tool_calls": tool_calls, "content": content, "ignore_unknown": ignore_unknown or None}
-    body = encode({name: value for name, value in given.items() if value is not None})
+    calls = given(tool_calls=tool_calls, content=content, ignore_unknown=ignore_unknown or None)
+    body = encode({"scope": scope, **calls})
     request = place.write("POST", "/v1/tool-calls", body, idempotency_key=idempotency_key)
     return ToolMessages.of((yield from received(request)))
 

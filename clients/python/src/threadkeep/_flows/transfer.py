@@ -16,7 +16,7 @@ from .receipts import received
 READ_SECONDS = 60.0
 """The longest silence within an export."""
 MAX_OTHER_BYTES = 1_000
-"""Of a line that is not a document."""
+"""Maximum length of a line that is not a document."""
 
 
 def export(thread: ThreadPlace) -> Flow[str]:
@@ -27,7 +27,7 @@ def export(thread: ThreadPlace) -> Flow[str]:
 
 
 def export_all(place: Place, owner: str = OMITTED, *, cursor: str | None = None) -> Items[str]:
-    """The documents of all threads, or of those of an owner.
+    """Yields the documents of all threads, or of one owner's threads.
 
     Raises `UnreadableThreads` after the last one if the server cannot read some.
     """

@@ -63,7 +63,7 @@ class Response(NamedTuple):
 
     @property
     def etag(self) -> str | None:
-        """The tag as the server sent it. If a proxy has removed or replaced it, the version, also a condition."""
+        """The server's ETag. If a proxy removed or replaced it, the version, which `If-Match` also accepts."""
         tag = TAG.match(self.headers.get("etag", ""))
         text = tag[1] if tag else self.headers.get("x-thread-version")
         return f'"{text}"' if text else None

@@ -33,10 +33,11 @@ export class Changes {
     for (const key of this.#keys) {
       const [given, mine] = [own(this.#given, key), own(this.#mine, key)];
       const more = this.#isKnown ? added(given, mine) : undefined;
+      // even a new empty array must not replace elements that another request pushed
+      const needsStored = more || isObject(mine) || (Array.isArray(mine) && Array.isArray(given));
       if (mine === undefined) operations.push({ op: "delete", key });
       else if (more?.length) operations.push(...more.map((value) => ({ op: "push", key, value }) as const));
-      // a new empty array, too, must not replace elements that another request has pushed
-      else if (key === "cookie" || !(more || isObject(mine) || (Array.isArray(mine) && Array.isArray(given)))) operations.push({ op: "set", key, value: mine });
+      else if (key === "cookie" || !needsStored) operations.push({ op: "set", key, value: mine });
       else return undefined;
     }
     return operations.length > MAX_OPERATIONS ? undefined : operations;

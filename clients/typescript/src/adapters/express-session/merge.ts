@@ -25,8 +25,8 @@ export function added(given: Value | undefined, mine: Value | undefined): Value[
 }
 
 /**
- * Repeats on a stored value the changes between a given one and mine. The elements of arrays and the members of objects are
- * changes of their own; any other value replaces the stored one.
+ * Applies the changes from `given` to `mine` to `stored`. Arrays are merged by element and objects by member; any other
+ * value replaces the stored one.
  */
 export function merge(given: Value | undefined, mine: Value | undefined, stored: Value | undefined): Value | undefined {
   if (isSame(given, mine)) return stored;
@@ -43,7 +43,7 @@ export function merge(given: Value | undefined, mine: Value | undefined, stored:
   return isOfArrays ? mergeArrays(given ?? [], mine, stored) : mine;
 }
 
-/** Elements that nobody removed or moved are merged at their places; what others added stays in any case. */
+/** Merges by index if both sides still have the given elements. Otherwise keeps what either side added and drops what either removed. */
 function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   const { length } = given;
   if (isShifted(given, mine) || isShifted(given, stored) || !hasSameElements(given, mine, stored)) {
@@ -54,7 +54,7 @@ function mergeArrays(given: Value[], mine: Value[], stored: Value[]): Value[] {
   return [...merged, ...stored.slice(length), ...mine.slice(length)];
 }
 
-/** Whether a list has fewer elements than were given, or one of these at another place. */
+/** Whether `list` is shorter than `given`, or has one of its elements at another index. */
 const isShifted = (given: Value[], list: Value[]): boolean =>
   list.length < given.length ||
   given.some((element, from) => {
@@ -62,7 +62,7 @@ const isShifted = (given: Value[], list: Value[]): boolean =>
     return !isSame(element, list[from]) && list.some(isHere);
   });
 
-/** Whether no element that was given became another one on both sides. */
+/** Whether each given element is unchanged on one side, or keeps its `id` on both. */
 const hasSameElements = (given: Value[], mine: Value[], stored: Value[]): boolean =>
   given.every((element, index) => {
     const sides = [mine[index], stored[index]];
@@ -71,7 +71,7 @@ const hasSameElements = (given: Value[], mine: Value[], stored: Value[]): boolea
 
 const idOf = (element: Value | undefined): Value | undefined => (isObject(element) ? own(element, "id") : undefined);
 
-/** The elements of a list without those of another, each as often as it is there. */
+/** Returns `list` without `others`, removing one element for each occurrence. */
 function without(list: Value[], others: Value[]): Value[] {
   const counts = new Map<string, number>();
   for (const other of others.map((other) => JSON.stringify(other))) counts.set(other, (counts.get(other) ?? 0) + 1);
