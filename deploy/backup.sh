@@ -1,10 +1,11 @@
 #!/bin/sh
-# Writes a snapshot of a Redis to a file, also from another machine.
+# Writes a snapshot of a local or remote Redis to a file.
 #
 #   deploy/backup.sh FILE [OPTION...]
 #
 # The options are those of redis-cli: -u redis://user@host:6379, --tls, --cacert FILE ... For a password, set REDISCLI_AUTH. In a cluster,
-# run it for each master. FILE must not exist. It appears only if the snapshot is whole, and has all writes before the command began.
+# run it for each master. FILE must not exist. The script creates it only if the snapshot is complete. It has all
+# writes from before the script started.
 set -eu
 
 [ $# -ge 1 ] || {

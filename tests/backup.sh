@@ -64,7 +64,7 @@ for restart in 1 2; do
     start_redis
     run_server "again-$restart" THREADKEEP_REDIS_URL="unix://$socket"
     request GET export >"$dir/after"
-    # reads of the whole are no uses, so not even times differ
+    # an export does not extend lifetimes, so even the times are equal
     cmp "$dir/before" "$dir/after" || fail "the threads differ"
     [ "$(request GET kv/files/a)" = '"an entry"' ] || fail "the entry is lost"
     kill "$pid" "$redis"

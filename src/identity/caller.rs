@@ -81,7 +81,7 @@ impl Caller {
         }
     }
 
-    /// The same in the place of that id.
+    /// Returns a copy whose id replaces `id` in the browser.
     #[must_use]
     pub fn replacing(self, id: ThreadId) -> Self {
         Self {

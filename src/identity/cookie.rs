@@ -119,7 +119,7 @@ impl CookieSettings {
     }
 
     /// The attributes after the value.
-    pub(super) fn attributes(&self, is_https: bool) -> String {
+    fn attributes(&self, is_https: bool) -> String {
         let same_site = match self.same_site {
             SameSite::Strict => "Strict",
             SameSite::Lax => "Lax",
@@ -146,15 +146,20 @@ impl CookieSettings {
 pub(super) struct Cookie {
     pub(super) settings: CookieSettings,
     pub(super) replacement: ReplacementCookie,
-    http_attributes: String,
-    https_attributes: String,
+    attributes: Attributes,
+}
+
+/// The attributes of a cookie, for each scheme.
+#[derive(Debug)]
+pub(super) struct Attributes {
+    http: String,
+    https: String,
 }
 
 impl Cookie {
     pub(super) fn new(settings: CookieSettings) -> Self {
         Self {
-            http_attributes: settings.attributes(false),
-            https_attributes: settings.attributes(true),
+            attributes: Attributes::new(&settings),
             replacement: ReplacementCookie::new(&settings),
             settings,
         }
@@ -182,11 +187,11 @@ impl Cookie {
 
     /// The caller of an id, or of its replacement, which the response then sets.
     fn replacing(&self, caller: Caller, headers: &HeaderMap, ring: &KeyRing) -> Caller {
-        let found = self.replacement.find(headers, ring);
-        match found.filter(|found| found.replaces(&caller.id)) {
-            Some(found) => Caller {
+        let next = self.replacement.next_of(&caller.id, headers, ring);
+        match next {
+            Some(next) => Caller {
                 signed: None,
-                ..found.caller
+                ..next
             },
             None => caller,
         }
@@ -194,10 +199,7 @@ impl Cookie {
 
     /// The cookie for a signed id that is given in the form of the header.
     pub(super) fn set(&self, signed: &HeaderValue, is_https: bool) -> HeaderValue {
-        let attributes = match is_https {
-            true => &self.https_attributes,
-            false => &self.http_attributes,
-        };
+        let attributes = self.attributes.of(is_https);
         let name = &self.settings.name;
         let escapes = memchr3_iter(b'+', b'/', b'=', signed.as_bytes()).count();
         // to the byte: else the whole would be moved once more
@@ -211,7 +213,24 @@ impl Cookie {
     }
 }
 
-/// The values of the cookies of a name. They are bytes: a cookie of another application that is not text must not hide ours.
+impl Attributes {
+    pub(super) fn new(settings: &CookieSettings) -> Self {
+        Self {
+            http: settings.attributes(false),
+            https: settings.attributes(true),
+        }
+    }
+
+    pub(super) fn of(&self, is_https: bool) -> &str {
+        match is_https {
+            true => &self.https,
+            false => &self.http,
+        }
+    }
+}
+
+/// Returns the values of all cookies called `name`, as bytes: another application's cookie that is not text must not
+/// hide ours.
 pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
     let lines = headers.get_all(COOKIE).map(HeaderValue::as_bytes);
     let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
@@ -222,7 +241,7 @@ pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Ite
     })
 }
 
-/// Writes a signed id, given in the form of the header, with base64 as `encodeURIComponent` writes it.
+/// Converts `signed` from the header's format to the cookie's, with base64 escaped as by `encodeURIComponent`.
 pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
     let id_bytes = memchr(b';', signed).unwrap_or(signed.len());
     let (id, signature) = signed.split_at(id_bytes);
@@ -247,7 +266,7 @@ pub(super) struct Fault {
     is_signed: bool,
 }
 
-/// The caller that a value of a cookie names.
+/// Verifies the value of a cookie, and returns its caller.
 pub(super) fn verify(value: &[u8], ring: &KeyRing) -> Result<Caller, Fault> {
     let decoded = percent_decode(value).decode_utf8();
     let parts = decoded

@@ -77,7 +77,8 @@ pub struct Identity {
     origins: Arc<Origins>,
     provider: Option<Arc<dyn ThreadIdProvider>>,
     owners: Option<Owners>,
-    /// Whether a refusal of a page of another host, and of one whose `Host` a proxy has changed, was logged.
+    /// Whether a refusal was already logged: of a page of another host, and of a page behind a proxy that changes
+    /// `Host`.
     logged: Arc<[AtomicBool; 2]>,
 }
 
@@ -318,8 +319,8 @@ impl Identity {
     }
 
     /// Puts the caller's signed id on a response: always as the header, and as the cookie if that changes what the
-    /// browser has, or if the response `renews` the cookie. An id that replaces another also comes as the cookie of
-    /// `replacement`, so that a late response to an earlier request does not bring the old one back.
+    /// browser has, or if the response `renews` the cookie. An id that replaces another is also sent in the replacement
+    /// cookie, so that a late response to an earlier request does not bring the old id back.
     ///
     /// Callers of a provider get no cookie, as they have another credential. Nor do new callers that come from another
     /// site: the browser may have withheld their own cookie, or a page that may not write for them has just filled the
@@ -346,19 +347,23 @@ impl Identity {
             headers.append(SET_COOKIE, self.cookie.set(&signed, is_https));
             if let Some(replaced) = &caller.replaced {
                 let cookie = &self.cookie.replacement;
-                let before = cookie.find(request.headers(), &self.ring);
-                let cookie = cookie.set(&signed, replaced, before.as_ref(), is_https);
-                headers.append(SET_COOKIE, cookie);
+                let earlier = cookie.replaced_by(replaced, request.headers(), &self.ring);
+                headers.append(
+                    SET_COOKIE,
+                    cookie.set(&signed, replaced, &earlier, is_https),
+                );
             }
         }
         headers.insert(THREAD_ID, signed);
     }
 
-    /// The address at which the client has reached this service, as its request and a trusted proxy say; None without a host.
+    /// Returns the address at which the client reached this service, from the headers of the request or of a trusted
+    /// proxy. None without a valid host.
     #[must_use]
     pub(crate) fn address(&self, request: &HttpRequest) -> Option<String> {
-        let asked = request.headers().get(HOST).map(HeaderValue::as_bytes);
-        let host = std::str::from_utf8(self.proxies.host(request).or(asked)?).ok()?;
+        let host = self.proxies.host(request);
+        let host = host.or_else(|| origins::host(request))?;
+        let host = std::str::from_utf8(host).ok()?;
         let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
         let is_plain = !host.is_empty() && host.bytes().all(is_host);
         let scheme = if self.proxies.is_https(request) {
@@ -369,7 +374,7 @@ impl Identity {
         is_plain.then(|| format!("{scheme}://{host}"))
     }
 
-    /// Logs the first refusal of each kind: where the settings do not fit, all pages are refused.
+    /// Logs only the first refusal of each kind, because a wrong setting causes one for every write of every page.
     fn log_refusal(&self, request: &HttpRequest) {
         let is_proxied = origins::is_same_origin(request);
         if self.logged[usize::from(is_proxied)].swap(true, Ordering::Relaxed) {

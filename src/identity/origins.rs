@@ -5,7 +5,7 @@
 //! host, or of an allowed origin, made it.
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{HOST, HeaderName, ORIGIN};
+use actix_web::http::header::{HOST, HeaderName, HeaderValue, ORIGIN};
 
 use super::proxies::TrustedProxies;
 
@@ -70,18 +70,16 @@ impl Origins {
             let host = host.strip_suffix(port).unwrap_or(host);
             host.eq_ignore_ascii_case(authority.as_bytes())
         };
-        let host = request.headers().get(HOST);
-        // in HTTP/2 it stands in the URL
-        let in_url = || {
-            request
-                .uri()
-                .authority()
-                .map(|host| host.as_str().as_bytes())
-        };
-        let host = host.map(|host| host.as_bytes()).or_else(in_url);
         proxies.scheme(request).is_none_or(is_scheme)
-            && (host.is_some_and(is_host) || proxies.host(request).is_some_and(is_host))
+            && (host(request).is_some_and(is_host) || proxies.host(request).is_some_and(is_host))
     }
+}
+
+/// The host that a request is for, as it says itself.
+pub(super) fn host(request: &HttpRequest) -> Option<&[u8]> {
+    let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
+    // in HTTP/2 it stands in the URL
+    host.or_else(|| Some(request.uri().authority()?.as_str().as_bytes()))
 }
 
 /// The origin of the page that made a request.
@@ -108,15 +106,18 @@ pub(super) fn has_origin(request: &HttpRequest) -> bool {
 
 /// Whether the browser says that a page of this host made a request.
 pub(super) fn is_same_origin(request: &HttpRequest) -> bool {
-    let site = request.headers().get(&SEC_FETCH_SITE);
-    site.is_some_and(|site| site == "same-origin")
+    is_of_site("same-origin", request)
 }
 
 /// Whether a page of another site has led here. A browser keeps a stricter cookie back then, and
 /// must not be given another in its place.
 pub(super) fn is_cross_site(request: &HttpRequest) -> bool {
+    is_of_site("cross-site", request)
+}
+
+fn is_of_site(wanted: &str, request: &HttpRequest) -> bool {
     let site = request.headers().get(&SEC_FETCH_SITE);
-    site.is_some_and(|site| site == "cross-site")
+    site.is_some_and(|site| site == wanted)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! The cookie that keeps a late response from bringing an old id back.
 //!
-//! A response that replaces the id of a browser (a rotation, or "new chat") may overtake one to an earlier request, which then
-//! sets the old id again. So the new id also comes in a second cookie, with the ids that it replaces.
-//! It lives as long as the first one: nobody knows when the browser sends its next request.
-//! If a browser sends one of these, the server uses the new id, and the response sets the cookie of the id again.
+//! A response that replaces the browser's id (a rotation, or "new chat") may overtake the response to an earlier
+//! request, which then sets the old id again. Therefore, the new id is also sent in a second cookie, with the ids that
+//! it replaces. This cookie lives as long as the first one, because the browser's next request may come at any time. If
+//! the browser sends a replaced id, the server uses the new id, and the response sets the first cookie again.
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
 use super::caller::Caller;
-use super::cookie::{CookieSettings, Fault, named, verify, write_value};
+use super::cookie::{Attributes, CookieSettings, named, verify, write_value};
 use crate::domain::{KeyRing, ThreadId};
 
 /// Replaced ids in one cookie, the latest first.
@@ -18,45 +18,53 @@ const REPLACED_MAX: usize = 4;
 #[derive(Debug)]
 pub(super) struct ReplacementCookie {
     name: String,
-    http_attributes: String,
-    https_attributes: String,
+    attributes: Attributes,
 }
 
-/// The content of the cookie.
-pub(super) struct Replacement<'a> {
-    pub(super) caller: Caller,
-    /// Unsigned ids. They open no thread, and only decide whether `caller` applies.
+/// The content of a cookie, not verified.
+struct Replacement<'a> {
+    id: &'a str,
+    /// The id and its signature.
+    signed: &'a str,
+    /// Unsigned ids. They open no thread, and only decide whether `signed` applies.
     replaced: Vec<&'a str>,
 }
 
 impl ReplacementCookie {
     pub(super) fn new(settings: &CookieSettings) -> Self {
-        let settings = CookieSettings {
-            name: format!("{}_next", settings.name),
-            ..settings.clone()
-        };
         Self {
-            http_attributes: settings.attributes(false),
-            https_attributes: settings.attributes(true),
-            name: settings.name,
+            name: format!("{}_next", settings.name),
+            attributes: Attributes::new(settings),
         }
     }
 
-    /// The replacement in the first such cookie that verifies.
-    pub(super) fn find<'a>(
+    /// The caller with the id that replaces that one.
+    pub(super) fn next_of(
         &self,
+        id: &ThreadId,
+        headers: &HeaderMap,
+        ring: &KeyRing,
+    ) -> Option<Caller> {
+        self.all(headers)
+            .filter(|one| one.replaced.contains(&id.as_str()))
+            .find_map(|one| one.verify(ring))
+    }
+
+    /// The ids that this one replaces.
+    pub(super) fn replaced_by<'a>(
+        &self,
+        id: &ThreadId,
         headers: &'a HeaderMap,
         ring: &KeyRing,
-    ) -> Option<Replacement<'a>> {
-        named(&self.name, headers).find_map(|value| {
-            let mut ids = std::str::from_utf8(value).ok()?.split('.');
-            let id_bytes = ids.next()?.len() + 1 + ids.next()?.len();
-            let replaced: Vec<_> = ids.collect();
-            let verified: Result<Caller, Fault> = verify(&value[..id_bytes], ring);
-            let is_short = replaced.len() <= REPLACED_MAX;
-            let caller = verified.ok().filter(|_| is_short)?;
-            Some(Replacement { caller, replaced })
-        })
+    ) -> Vec<&'a str> {
+        self.all(headers)
+            .filter(|one| one.id == id.as_str())
+            .find(|one| one.verify(ring).is_some())
+            .map_or_else(Vec::new, |one| one.replaced)
+    }
+
+    fn all<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = Replacement<'a>> {
+        named(&self.name, headers).filter_map(Replacement::read)
     }
 
     /// The cookie for a signed id in the form of the header. It lists `replaced`, and the ids that `replaced` itself replaced.
@@ -64,34 +72,35 @@ impl ReplacementCookie {
         &self,
         signed: &HeaderValue,
         replaced: &ThreadId,
-        before: Option<&Replacement<'_>>,
+        earlier: &[&str],
         is_https: bool,
     ) -> HeaderValue {
         let mut text = format!("{}=", self.name).into_bytes();
         write_value(&mut text, signed.as_bytes());
-        let before = before.filter(|before| before.caller.id == *replaced);
-        let earlier = before
-            .into_iter()
-            .flat_map(|before| before.replaced.iter().copied());
-        for id in std::iter::once(replaced.as_str())
-            .chain(earlier)
-            .take(REPLACED_MAX)
-        {
+        let replaced = std::iter::once(replaced.as_str());
+        for id in replaced.chain(earlier.iter().copied()).take(REPLACED_MAX) {
             text.push(b'.');
             text.extend_from_slice(id.as_bytes());
         }
-        let attributes = match is_https {
-            true => &self.https_attributes,
-            false => &self.http_attributes,
-        };
-        text.extend_from_slice(attributes.as_bytes());
+        text.extend_from_slice(self.attributes.of(is_https).as_bytes());
         HeaderValue::try_from(text).expect("name and domain were checked, the rest is ASCII")
     }
 }
 
-impl Replacement<'_> {
-    /// Whether it counts instead of an id.
-    pub(super) fn replaces(&self, id: &ThreadId) -> bool {
-        self.replaced.contains(&id.as_str())
+impl<'a> Replacement<'a> {
+    fn read(value: &'a [u8]) -> Option<Self> {
+        let text = std::str::from_utf8(value).ok()?;
+        let mut parts = text.split('.');
+        let (id, signature) = (parts.next()?, parts.next()?);
+        let replaced: Vec<_> = parts.collect();
+        (replaced.len() <= REPLACED_MAX).then_some(Self {
+            id,
+            signed: &text[..id.len() + 1 + signature.len()],
+            replaced,
+        })
+    }
+
+    fn verify(&self, ring: &KeyRing) -> Option<Caller> {
+        verify(self.signed.as_bytes(), ring).ok()
     }
 }

@@ -7,7 +7,7 @@ use flate2::write::GzDecoder;
 use reqwest::Response;
 use reqwest::header::CONTENT_ENCODING;
 
-/// Members of one gzip at most. Servers send one, and a member costs 10 us however little it holds.
+/// Maximum members of one gzip body. Servers send one, and even an empty member costs 10 us.
 const MEMBERS_MAX: usize = 64;
 
 /// Why a body cannot be used.

@@ -44,7 +44,7 @@ pub struct Export {
 pub struct Exported {
     /// Its id.
     pub id: ThreadId,
-    /// All that it has; none if the store cannot read it.
+    /// The whole thread. None if the store cannot read it.
     pub image: Option<Image>,
 }
 
@@ -82,28 +82,24 @@ impl Export {
         self.done
     }
 
-    /// The next thread, also one that cannot be read; none at the end. Threads that end meanwhile are left out.
+    /// Returns the next thread, even an unreadable one, or None at the end. Skips threads that end meanwhile.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn next(&mut self) -> Result<Option<Exported>, ServiceError> {
         loop {
             while let Some((place, id)) = self.listed.front().copied() {
-                let image = match self.images.export(&id, Access::All).await {
-                    Err(ServiceError::Store(StoreError::Corrupt(_))) => Err(()),
-                    image => Ok(image?),
-                };
-                self.listed.pop_front();
-                self.done = Some(place);
-                let Ok(image) = image else {
-                    return Ok(Some(Exported { id, image: None }));
-                };
                 let is_wanted = |image: &Image| match &self.owner {
                     Some(owner) => image.thread.owner.as_ref() == Some(owner),
                     None => true,
                 };
-                if let Some(image) = image.filter(is_wanted) {
-                    let image = Some(image);
+                let found = match self.images.export(&id, Access::All).await {
+                    Err(ServiceError::Store(StoreError::Corrupt(_))) => Some(None),
+                    image => image?.filter(is_wanted).map(Some),
+                };
+                self.listed.pop_front();
+                self.done = Some(place);
+                if let Some(image) = found {
                     return Ok(Some(Exported { id, image }));
                 }
             }

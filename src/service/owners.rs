@@ -42,18 +42,18 @@ impl OwnerService {
         Ok(())
     }
 
-    /// Returns whether a caller may see the events of a life of a thread, which may have had another owner than the id has
-    /// now. None if nothing says whose the life was: it has just expired, was erased, or has moved to another id. The
-    /// question does not extend the thread's life.
+    /// Returns whether a caller may see the events of a life, whose owner may differ from the current owner of `id`.
+    /// None if the owner is unknown: the life has just expired, was erased, or has moved to another id. Does not extend
+    /// the thread's life.
     ///
     /// # Errors
-    /// [`ServiceError::Store`].
+    /// [`StoreError`].
     pub async fn sees_life(
         &self,
         id: &ThreadId,
         life: Life,
         access: Access,
-    ) -> Result<Option<bool>, ServiceError> {
+    ) -> Result<Option<bool>, StoreError> {
         let living = self.owners.peek_thread(id).await?;
         let owner = match living.filter(|thread| thread.stamp.life == life) {
             Some(thread) => thread.owner.as_ref().map(Owner::tag),

@@ -297,7 +297,7 @@ struct Line<'a> {
     status: StatusCode,
     duration: Duration,
     parent: Option<TraceParent>,
-    /// Whether the server answered a probe that it is about to stop.
+    /// Whether the request failed only because the server is shutting down.
     is_planned: bool,
 }
 

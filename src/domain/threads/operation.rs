@@ -76,7 +76,7 @@ pub(crate) fn appends(operations: &[Operation]) -> impl Iterator<Item = (usize, 
     })
 }
 
-/// Checks that no operation nests a value deeper than JSON may be: the array around a pushed value is a level.
+/// Checks that no push nests a value too deep. The array around the value counts as a level.
 ///
 /// # Errors
 /// [`Refusal::TooDeep`].

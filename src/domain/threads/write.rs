@@ -117,7 +117,7 @@ pub enum Precondition {
     Stamp(Stamp),
     /// It is in this life, at whatever version.
     Life(Life),
-    /// It has one of these tags.
+    /// Its version and life match one of these tags.
     OneOf(Tags),
 }
 
@@ -150,26 +150,13 @@ impl Precondition {
     /// Returns a precondition that also requires `life`.
     #[must_use]
     pub fn within(self, life: Life) -> Self {
-        let tags = match self {
-            Self::Exists => return Self::Life(life),
-            Self::Life(other) => {
-                return if other == life {
-                    self
-                } else {
-                    Self::OneOf(Tags::default())
-                };
-            }
-            Self::Version(version) => Tags::of(Tag {
-                version,
-                life: None,
-            }),
-            Self::Stamp(Stamp { version, life }) => Tags::of(Tag {
-                version,
-                life: Some(life),
-            }),
-            Self::OneOf(tags) => tags,
-        };
-        Self::OneOf(tags.within(life))
+        match self {
+            Self::Exists => Self::Life(life),
+            Self::Version(version) => Self::Stamp(Stamp { version, life }),
+            Self::Stamp(Stamp { life: other, .. }) | Self::Life(other) if other == life => self,
+            Self::Stamp(_) | Self::Life(_) => Self::OneOf(Tags::default()),
+            Self::OneOf(tags) => Self::OneOf(tags.within(life)),
+        }
     }
 }
 
@@ -197,12 +184,6 @@ impl Tags {
     pub fn with(mut self, tag: Tag) -> Option<Self> {
         *self.0.iter_mut().find(|place| place.is_none())? = Some(tag);
         Some(self)
-    }
-
-    fn of(tag: Tag) -> Self {
-        let mut tags = Self::default();
-        tags.0[0] = Some(tag);
-        tags
     }
 
     fn within(self, life: Life) -> Self {

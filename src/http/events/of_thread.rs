@@ -117,8 +117,8 @@ impl ThreadFeed {
         seal(&self.api, &self.id, cursor)
     }
 
-    /// The `reset` instead of a hidden event, unless one has covered the event before. A move ends the stream, so the client
-    /// has to resume after it.
+    /// Returns the `reset` that replaces a hidden event, unless an earlier one covers it. A move always gets its own,
+    /// because it ends the stream and the client must resume after it.
     async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
         let ThreadItem::Event { event, cursor } = item else {
             return Ok(None);

@@ -96,11 +96,7 @@ impl Viewer {
             return Ok(sees);
         }
         let owners = &self.api.owners;
-        let sees = match owners.sees_life(id, life, self.access).await {
-            Ok(sees) => sees,
-            Err(ServiceError::Store(error)) => return Err(error),
-            Err(_) => None,
-        };
+        let sees = owners.sees_life(id, life, self.access).await?;
         // a life that has just expired gets its final state later
         if let Some(sees) = sees {
             self.life = Some((life, sees));

@@ -19,11 +19,11 @@ const HEADERS: usize = 64;
 /// The separators of a header's name, its value and the next header.
 const AROUND_HEADER: usize = 4;
 
-/// A head that is refused, in the extensions of its request.
+/// The reason to refuse a request's head, kept in the extensions of the request.
 pub(crate) struct Refused(pub(crate) ApiError);
 
-/// The middleware that answers a request whose head is refused. It runs inside of that for CORS, without whose headers a page cannot
-/// read the answer.
+/// Middleware that answers requests whose head is refused. It runs inside the CORS middleware, because a page can only
+/// read answers with CORS headers.
 ///
 /// # Errors
 /// Those of the services inside.

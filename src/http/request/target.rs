@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::back_end::key_for;
 use super::context::RequestContext;
+use super::context::key_of;
 use super::query::OfNew;
 use crate::domain::{Access, Policy, Thread, ThreadId};
 use crate::http::Api;
@@ -108,8 +109,10 @@ impl Target {
 
     /// The signed id of this thread for a back end that may write to it, to give to its client.
     pub(crate) fn signed_for_back_end(&self, request: &HttpRequest) -> Option<HeaderValue> {
-        let is_named = self.source == Source::ApiKey;
-        let key = key_for(request, &self.api).ok().filter(|_| is_named)?;
+        if self.source != Source::ApiKey {
+            return None;
+        }
+        let key = key_of(request, &self.api)?;
         let may_write = key.rights.cover(&Right::Threads);
         may_write.then(|| self.signed_id(&self.id))
     }

@@ -31,12 +31,13 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// Export all threads
 ///
-/// Streams the threads of an owner, the newest first, or all threads in the order of their ids: one document per line. The last line
-/// is `{"complete":true}`, or `{"cursor":text}` where a further request goes on. A thread that the store cannot read is a line
-/// `{"error":"unreadable","thread_id":text,"place":text}`, and the last line has their number in `failed`. An answer without a
-/// last line was cut off: go on after its last whole line, with its `place` or the id of its thread as the cursor, or with an
-/// owner, its `created_at` in milliseconds, `-` and the id. Nothing is read ahead of the client. Threads that are written meanwhile appear as they are when they are
-/// read.
+/// Streams the threads of an owner, the newest first, or all threads in the order of their ids: one document per line.
+/// The last line is `{"complete":true}`, or `{"cursor":text}` if there is more: send this cursor in the next request. A
+/// thread that the store cannot read is a line `{"error":"unreadable","thread_id":text,"place":text}`, and the last
+/// line has the number of these lines in `failed`. A response without a last line was cut off. To resume it, send a
+/// cursor from its last complete line: the `place` if there is one, else the id of the thread, or with `owner`, the
+/// `created_at` of the thread in milliseconds, `-` and its id. The server does not read ahead of the client. Threads that
+/// are written meanwhile appear as they are when they are read.
 #[utoipa::path(
     get,
     path = "/v1/export",
@@ -152,7 +153,7 @@ impl Lines {
         }
     }
 
-    /// The end of this answer, with the number of threads that are not in it.
+    /// Returns the last line of this answer, with the number of unreadable threads.
     fn last_line(&self, mut end: Value) -> Bytes {
         if self.failed > 0 {
             end["failed"] = self.failed.into();

@@ -70,7 +70,8 @@ pub(crate) async fn create_thread(
 
 /// Read a thread without its state
 ///
-/// A back end whose API key has the right `threads` gets the `signed_id` of a thread that it names, to give to a client.
+/// If you name an existing thread and send an API key with the right `threads`, the response has the `signed_id`, which
+/// opens the thread for a client.
 #[utoipa::path(
     get,
     path = "/v1/threads/current",

@@ -30,8 +30,9 @@ pub(super) struct ThreadList {
 
 /// List threads
 ///
-/// With an API key, those of any owner, or all in the order of their ids. A caller with an owner gets its own. Threads have the signed
-/// ids that open them, except for API keys that may only read. Listing does not extend the life of a thread.
+/// With an API key, lists the threads of `owner`, or all threads in the order of their ids. A caller with an owner gets
+/// its own threads. Each thread has the signed id that opens it, unless the API key may only read. Listing does not
+/// extend the life of a thread.
 #[utoipa::path(
     get,
     path = "/v1/threads",
@@ -104,11 +105,8 @@ fn respond<P: Cursor>(
     let policy = api.service.policy();
     let object = |(place, thread): &(P, Thread)| {
         let id = id(place);
-        let object = ThreadObject::of(id, thread, policy);
-        match has_signed {
-            true => object.signed(&api.identity.signed_id(id)),
-            false => object,
-        }
+        let signed_id = has_signed.then(|| api.identity.signed_id(id));
+        ThreadObject::of(id, thread, policy).signed_with(signed_id.as_ref())
     };
     let seal = |place| cursor::seal(api.identity.ring(), &listing.about(), &place);
     json(

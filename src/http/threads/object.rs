@@ -82,7 +82,7 @@ impl ThreadObject {
         }
     }
 
-    /// The same with a signed id for callers that may have one.
+    /// Adds the signed id, if the caller may have it.
     pub(crate) fn signed_with(self, signed_id: Option<&HeaderValue>) -> Self {
         match signed_id {
             Some(signed_id) => self.signed(signed_id),

@@ -8,7 +8,7 @@ use crate::domain::scope::HistoryItem;
 use crate::domain::{IdempotencyKey, Json, ObjectError, member};
 use crate::web::ApiError;
 
-/// Levels around an item. A list is around it also where its message goes into a state, so it does not count.
+/// Levels around a list of items. The list itself counts towards the depth of its items, as it does in a state.
 const AROUND: usize = 1;
 
 /// A body that is an object.

@@ -52,7 +52,7 @@ pub(super) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
             vec![result_message(item, &plain_text(output))]
         }
         Some("mcp_call") => ran(item, &name()),
-        // those of this server have an id of the call
+        // only calls that this server ran have a `call_id`
         Some("web_search_call") if text_of(item, "call_id").is_some() => ran(item, "web_search"),
         Some("image_generation_call") if text_of(item, "call_id").is_some() => {
             ran(item, "image_generation")
@@ -154,7 +154,7 @@ fn said(item: &str) -> Option<Json> {
     )))
 }
 
-/// The messages of a call that a server has run, and of its result.
+/// Converts a call that a server ran to two messages: the call and its result.
 fn ran(item: &str, name: &str) -> Vec<Json> {
     let output = match (text_of(item, "error"), text_of(item, "code")) {
         (Some(error), Some(code)) => json!({"error": error, "code": code}).to_string(),

@@ -84,7 +84,7 @@ impl Problem {
         }
     }
 
-    /// The same, with the reason why a condition with a weak tag is not met.
+    /// Adds to a 412 why a condition with a weak tag never matches.
     pub(super) fn explained(mut self, is_weak: impl FnOnce() -> bool) -> Self {
         if self.status == StatusCode::PRECONDITION_FAILED && is_weak() {
             self.detail.push_str(

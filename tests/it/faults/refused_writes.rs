@@ -1,7 +1,5 @@
 //! A Redis that refuses writes and answers reads: its disk failed, too few replicas are connected, or its memory is full.
 
-use std::time::Duration;
-
 use reqwest::Method;
 use serde_json::json;
 
@@ -129,8 +127,9 @@ async fn reads_go_on(cause: Cause) {
     entry.json("1").ok().await;
 
     cause.begin(&redis);
-    // no read forgets the key before
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    // no read has forgotten the key before it is due
+    let due = redis.seconds() + 2;
+    until(async || redis.seconds() >= due).await;
 
     for round in 0..2 {
         for (index, read) in reads(&server, &thread).into_iter().enumerate() {

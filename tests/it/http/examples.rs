@@ -178,7 +178,7 @@ async fn replay(backend: Backend, is_by_id: bool) {
             "{exchange:?}: {found}"
         );
         let found = match (id, found.split_once(r#","signed_id":"#)) {
-            // only back ends get it with this
+            // only back ends get the signed id from this operation
             ("get_thread", Some((found, _))) if is_by_id => format!("{found}}}"),
             _ => found,
         };

@@ -475,8 +475,8 @@ async fn the_cookie_is_set_only_if_it_changes_what_the_browser_has_or_is_renewed
     assert_hands_back_nothing(&late);
 }
 
-/// Every response that sets a cookie, and every one that replaces an id, in all orders in which the server may answer two
-/// requests that a browser sends with the same cookies, and in which the responses may arrive.
+/// Sends two requests with the same cookies: one that replaces the id, and one that may set its cookie. Tries every
+/// order in which the server may answer and in which the responses may arrive.
 async fn no_late_response_brings_an_old_id_back(server: &Server) {
     let client = server.client();
     let current =

@@ -125,6 +125,13 @@ impl RedisServer {
         redis::cmd("KEYS").arg("*").query(&mut connection).unwrap()
     }
 
+    /// The time of its clock, in whole seconds.
+    pub(crate) fn seconds(&self) -> u64 {
+        let mut connection = self.connection();
+        let (seconds, _): (u64, u64) = redis::cmd("TIME").query(&mut connection).unwrap();
+        seconds
+    }
+
     /// The reply to a command, as text, or its error.
     pub(crate) fn try_call(&self, words: &[&str]) -> redis::RedisResult<String> {
         let mut cmd = redis::cmd(words[0]);

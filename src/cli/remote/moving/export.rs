@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::line::{LINE_MAX_BYTES, Line, Order};
 use super::progress::Progress;
 use super::resume::{self, Left};
-use super::{ATTEMPTS, pause};
+use super::{ATTEMPTS, all_or_error, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, send};
 
@@ -33,8 +33,8 @@ enum End {
 }
 
 /// Writes the threads of an owner, or all, one document per line, and a last line that says that these are all; to
-/// standard output, or to a file, which may have the beginning of the same export. A thread that cannot be read has another
-/// line, and makes the command fail at its end.
+/// standard output, or to a file, which may have the beginning of the same export. For a thread that the server cannot
+/// read, writes the error line, and fails after the last line.
 pub(in crate::cli::remote) async fn export(
     remote: &Remote,
     owner: Option<&str>,
@@ -47,12 +47,8 @@ pub(in crate::cli::remote) async fn export(
     let (out, mut cursor, failed): (Box<dyn Write>, _, _) = match resumed {
         None => (Box::new(io::stdout()), None, 0),
         Some(path) => match resume::open(path, order)? {
-            (_, Left::Complete(failed)) => return unless_failed(failed),
-            (file, Left::From(place)) => {
-                // and leaves the file at its end
-                let failed = resume::count_errors(&file)?;
-                (Box::new(file), place, failed)
-            }
+            (_, Left::Complete { failed }) => return all_or_error(failed),
+            (file, Left::From { place, failed }) => (Box::new(file), place, failed),
         },
     };
     let mut output = Output {
@@ -69,7 +65,7 @@ pub(in crate::cli::remote) async fn export(
             Ok(End::Complete) => {
                 output.write_end()?;
                 output.progress.end();
-                return unless_failed(output.failed);
+                return all_or_error(output.failed);
             }
             Ok(End::Cursor(place)) => {
                 cursor = Some(place);
@@ -89,13 +85,6 @@ pub(in crate::cli::remote) async fn export(
                 sleep(pause(failures)).await;
             }
         }
-    }
-}
-
-fn unless_failed(failed: u64) -> Result<(), CliError> {
-    match failed {
-        0 => Ok(()),
-        _ => Err(CliError::Unexported(failed)),
     }
 }
 
@@ -129,7 +118,7 @@ async fn pass(
 }
 
 impl Output {
-    /// Takes a line: writes what it says of a thread, or returns the end that it says.
+    /// Writes a line about a thread. Returns the end of the answer if the line is its last one.
     fn take(&mut self, line: &mut Vec<u8>) -> Result<Option<End>, CliError> {
         let is_error = Line::is_error(line);
         if is_error || Line::is_document(line) {

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::line::{LINE_MAX_BYTES, Line};
 use super::progress::Progress;
-use super::{ATTEMPTS, pause};
+use super::{ATTEMPTS, all_or_error, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, print_line, send};
 
@@ -62,16 +62,13 @@ pub(in crate::cli::remote) async fn import(
     let mut sent = std::pin::pin!(sent.buffered(AT_ONCE));
     while let Some(outcome) = sent.next().await {
         match outcome {
-            Ok(Some((Outcome::Imported, bytes))) => {
-                imported += 1;
-                progress.add(bytes);
-            }
-            Ok(Some((Outcome::Skipped, bytes))) => {
-                skipped += 1;
-                progress.add(bytes);
-            }
-            Ok(Some((Outcome::Unexported, bytes))) => {
-                failed += 1;
+            Ok(Some((outcome, bytes))) => {
+                let count = match outcome {
+                    Outcome::Imported => &mut imported,
+                    Outcome::Skipped => &mut skipped,
+                    Outcome::Unexported => &mut failed,
+                };
+                *count += 1;
                 progress.add(bytes);
             }
             Ok(None) => is_complete = true,
@@ -93,10 +90,7 @@ pub(in crate::cli::remote) async fn import(
         print_line(&format!("{:<14} {skipped}", "skipped"))?;
         print_line(&format!("{:<14} {is_complete}", "complete"))?;
     }
-    match failed {
-        0 => Ok(()),
-        _ => Err(CliError::Unexported(failed)),
-    }
+    all_or_error(failed)
 }
 
 /// Sends a document; none if the line says that the export ends here.

@@ -22,7 +22,7 @@ pub(super) struct Line {
     /// In the last line, the number of threads that could not be read.
     #[serde(default)]
     pub(super) failed: u64,
-    /// Of a thread that could not be read, where the export goes on behind it.
+    /// The cursor after a thread that could not be read. Documents have none.
     place: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Line {
         lines.into_iter().any(begins)
     }
 
-    /// The cursor behind that thread; none if the line is not about one.
+    /// Returns the cursor after the line's thread. None if the line is not about a thread.
     pub(super) fn place(&self, order: Order) -> Option<String> {
         if let Some(place) = &self.place {
             return Some(place.clone());

@@ -14,10 +14,10 @@ const HEAD_MAX_BYTES: u64 = 16;
 
 /// The content of the file of an earlier export.
 pub(super) enum Left {
-    /// It was complete except for that number of threads.
-    Complete(u64),
-    /// It goes on behind a place, or begins.
-    From(Option<String>),
+    /// The export is complete, except for threads that the server could not read.
+    Complete { failed: u64 },
+    /// The export resumes after a cursor, or starts. `failed` counts the unreadable threads before it.
+    From { place: Option<String>, failed: u64 },
 }
 
 /// Opens the file of an export, and cuts it behind its last whole document.
@@ -28,11 +28,16 @@ pub(super) fn open(path: &Path, order: Order) -> Result<(File, Left), CliError> 
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false);
     let mut file = file.open(path).map_err(CliError::File)?;
-    let left = cut(&mut file, order)?;
+    let mut left = cut(&mut file, order)?;
+    if let Left::From { failed, .. } = &mut left {
+        *failed = count_errors(&mut file).map_err(CliError::File)?;
+    }
+    file.seek(SeekFrom::End(0)).map_err(CliError::File)?;
     Ok((file, left))
 }
 
 fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
+    let from = |place| Left::From { place, failed: 0 };
     let end = file.metadata().map_err(CliError::File)?.len();
     let head = read(file, 0, end.min(HEAD_MAX_BYTES))?;
     if !Line::may_begin(&head) {
@@ -41,16 +46,18 @@ fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
     let mut whole = break_before(file, end).map_err(CliError::File)?;
     let left = loop {
         if whole == 0 {
-            break Left::From(None);
+            break from(None);
         }
         let start = break_before(file, whole - 1).map_err(CliError::File)?;
         let line = read(file, start, whole)?;
         let line = Line::read(&line).map_err(|_| CliError::NoExport)?;
         if line.complete == Some(true) {
-            break Left::Complete(line.failed);
+            break Left::Complete {
+                failed: line.failed,
+            };
         }
         if let Some(place) = line.place(order) {
-            break Left::From(Some(place));
+            break from(Some(place));
         }
         if line.cursor.is_none() {
             return Err(CliError::NoExport);
@@ -63,15 +70,12 @@ fn cut(file: &mut File, order: Order) -> Result<Left, CliError> {
 }
 
 /// The number of threads that an interrupted export could not read.
-///
-/// # Errors
-/// [`CliError::File`].
-pub(super) fn count_errors(file: &File) -> Result<u64, CliError> {
-    let mut file = BufReader::new(file);
-    file.rewind().map_err(CliError::File)?;
-    let lines = file.split(b'\n');
-    let count = lines.map(|line| Ok(u64::from(Line::is_error(&line?))));
-    count.sum::<io::Result<u64>>().map_err(CliError::File)
+fn count_errors(file: &mut File) -> io::Result<u64> {
+    file.rewind()?;
+    let lines = BufReader::new(file).split(b'\n');
+    lines
+        .map(|line| Ok(u64::from(Line::is_error(&line?))))
+        .sum()
 }
 
 /// The place behind the last line feed before a place; 0 without one.

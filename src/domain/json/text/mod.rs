@@ -132,7 +132,7 @@ fn deepest(json: &[u8]) -> usize {
     deepest
 }
 
-/// Bytes up to the closing quote and with it.
+/// Bytes up to and including the closing quote.
 fn end_of_string(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = rest.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {

@@ -12,6 +12,7 @@ use crate::service::responses::{
     Door, FollowedTurn, MissingThread, TurnError, TurnState, item_id_of,
 };
 use crate::service::{ForkDraft, ServiceError, WriteOptions};
+use crate::store::ItemPlace;
 
 use super::body::Context;
 
@@ -142,6 +143,22 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
     }
 }
 
+/// The place of the last item of a turn in its conversation.
+///
+/// # Errors
+/// [`OpenAiError`].
+pub(super) async fn end_of(
+    request: &OpenAiRequest,
+    state: &TurnState,
+) -> Result<Option<ItemPlace>, OpenAiError> {
+    let last = state.output.last().and_then(item_id_of);
+    let Some(last) = last.or_else(|| state.request.input.last()?.id.parse().ok()) else {
+        return Ok(None);
+    };
+    let scopes = &request.protocol.scopes;
+    Ok(scopes.find_item(&state.scope, &last).await?)
+}
+
 /// Makes a thread with the items of another one up to a response, and with its keys and tasks: the same one for a repeat with
 /// the same key. Returns it, and whether it is new.
 async fn fork(
@@ -150,18 +167,7 @@ async fn fork(
     followed: &FollowedTurn,
     state: &TurnState,
 ) -> Result<(ThreadId, bool), OpenAiError> {
-    let last = state.output.last().and_then(item_id_of);
-    let last = last.or_else(|| state.request.input.last()?.id.parse().ok());
-    let place = match last {
-        Some(last) => {
-            request
-                .protocol
-                .scopes
-                .find_item(&state.scope, &last)
-                .await?
-        }
-        None => None,
-    };
+    let place = end_of(request, state).await?;
     let Some(place) = place.filter(|place| !place.is_removed) else {
         let wanted = "a response whose items are still in its conversation";
         return Err(Fault::unsupported("unsupported_value", "previous_response_id", wanted).into());

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::body::Context;
 use super::input::INPUT_MAX;
+use super::place::end_of;
 use crate::domain::scope::{ItemId, ScopeId};
 use crate::domain::{Json, ResponseId, elements, member_text};
 use crate::protocols::openai::OpenAiError;
@@ -16,7 +17,7 @@ use crate::protocols::openai::request::OpenAiRequest;
 use crate::service::responses::{Door, TurnError, item_id_of, turn_of_item};
 use crate::web::ApiError;
 
-/// Bytes of the items of all responses that one request refers to.
+/// Maximum bytes of all items in the responses that one request refers to.
 const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Replaces the references in a body with their items. Drops references to items of the request's conversation, which the model gets
@@ -67,7 +68,7 @@ fn is_reference(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| kind == ITEM_REFERENCE)
 }
 
-/// The conversation that a request goes on with, and the place of the last item that belongs to it.
+/// Returns the conversation that a request continues, and the sequence number of the last item that it continues from.
 async fn conversation(
     request: &OpenAiRequest,
     context: &Context,
@@ -77,17 +78,7 @@ async fn conversation(
         Context::Conversation(name) => thread_of(name),
         Context::Previous(response) => {
             let state = request.turns()?.get(Door::OpenAi, response).await?;
-            let last = state.output.last().and_then(item_id_of);
-            let place = match last {
-                Some(last) => {
-                    request
-                        .protocol
-                        .scopes
-                        .find_item(&state.scope, &last)
-                        .await?
-                }
-                None => None,
-            };
+            let place = end_of(request, &state).await?;
             return Ok(place.map(|place| (state.scope, place.seq)));
         }
         Context::New | Context::Nothing => None,
@@ -107,7 +98,7 @@ async fn is_in(
     Ok(place.is_some_and(|place| !place.is_removed && place.seq <= *last))
 }
 
-/// A reference to an item of the input or the output of a response, which the id tells.
+/// A reference to an item in the input or output of a response. The item's id names the response.
 struct Reference {
     index: usize,
     id: ItemId,
@@ -132,8 +123,7 @@ fn unknown(index: usize) -> Fault {
     Fault::wrong_value(format!("input[{index}].id"), wanted)
 }
 
-/// The items that are referred to, by the index of the reference. Each response is read once, and only one of them is in memory at a
-/// time.
+/// Reads the items by the index of their reference. Reads each response once, and holds only one in memory at a time.
 async fn stored(
     request: &OpenAiRequest,
     references: &[Reference],

@@ -108,6 +108,9 @@ impl Address {
         if scheme.starts_with("rediss") && !cfg!(feature = "tls") {
             return Err(RedisUrlError::Encryption);
         }
+        if rest.contains('#') {
+            return Err(RedisUrlError::Parameter);
+        }
         let parts = |scheme| Parts::of(scheme, rest);
         match scheme {
             "redis+sentinel" => Self::sentinels(&parts("redis")?),
@@ -163,9 +166,6 @@ impl Address {
 
 impl<'a> Parts<'a> {
     fn of(scheme: &'static str, rest: &'a str) -> Result<Self, RedisUrlError> {
-        if rest.contains('#') {
-            return Err(RedisUrlError::Parameter);
-        }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (credentials, hosts) = match authority.rfind('@') {

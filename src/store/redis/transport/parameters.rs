@@ -1,4 +1,4 @@
-//! The parameters of a URL of Redis. One without an effect is refused, not ignored.
+//! The parameters of a Redis URL. A parameter without effect is rejected, not ignored.
 
 use super::address::RedisUrlError;
 
@@ -32,11 +32,7 @@ impl<'a> Parameters<'a> {
 /// # Errors
 /// [`RedisUrlError::Parameter`].
 pub(super) fn check_server(scheme: &str, rest: &str) -> Result<(), RedisUrlError> {
-    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    if !fragment.is_empty() {
-        return Err(RedisUrlError::Parameter);
-    }
     if scheme.ends_with("unix") {
         let parameters = Parameters::read(query, &["db", "user", "pass"])?;
         return check_user(parameters.get("user"), parameters.get("pass"));
@@ -58,7 +54,7 @@ pub(super) fn check_credentials(credentials: &str) -> Result<(), RedisUrlError> 
     check_user(user, password)
 }
 
-/// A user has a password: without one, nobody would log in.
+/// Checks that a user has a password: without one, the server would connect as the default user.
 ///
 /// # Errors
 /// [`RedisUrlError::Parameter`].

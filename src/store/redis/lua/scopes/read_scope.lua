@@ -10,11 +10,11 @@ if not s then return refusal or false end
 local values, keys = {}, {}
 for from = 7, #ARGV, 1000 do
   local found = call('HMGET', k.scope, unpack(ARGV, from, math.min(from + 999, #ARGV)))
-  for i, value in ipairs(found) do values[from - 7 + i] = not is_over(s, ARGV[from + i - 1]) and value end
+  for i, value in ipairs(found) do values[from - 7 + i] = not is_expired(s, ARGV[from + i - 1]) and value end
 end
 if ARGV[2] == 'k' then
   for _, f in ipairs(call('HKEYS', k.scope)) do
-    if byte(f) == 107 and not is_over(s, f) then keys[#keys + 1] = sub(f, 2) end
+    if byte(f) == 107 and not is_expired(s, f) then keys[#keys + 1] = sub(f, 2) end
   end
 end
 -- A fixed end is reported to the same millisecond at each read. PTTL follows the time at which the script began and

@@ -35,28 +35,39 @@ local function pack_scope(s)
     s.due, s.tasks, s.first, s.next, s.history, s.events) .. (gaps > 0 and pack(GAPS, gaps) or '')
 end
 
--- Forgets keys whose time has passed. While Redis refuses writes, reads only leave them out: `s.over` has their fields.
+-- Deletes expired keys. While Redis refuses writes, `s.expired` collects their fields instead, so that reads skip them.
 local function purge(key, s, ahead)
   if s.due == 0 or s.due > now(ahead) then return end
   s.due = 0
-  if not may_write(key) then s.over = {} end
+  if not may_write(key) then s.expired = {} end
   for _, f in ipairs(call('HKEYS', key)) do
     if byte(f) == 120 then
       local at = unpack_('>I6', call('HGET', key, f))
       if at <= now(ahead) then
         local value = 'k' .. sub(f, 2)
         s.bytes, s.keys = s.bytes - call('HSTRLEN', key, value), s.keys - 1
-        if s.over then s.over[value], s.over[f] = true, true else call('HDEL', key, value, f) end
+        if s.expired then s.expired[value], s.expired[f] = true, true else call('HDEL', key, value, f) end
       elseif s.due == 0 or at < s.due then
         s.due = at
       end
     end
   end
-  if not s.over then call('HSET', key, 'M', pack_scope(s)) end
+  if not s.expired then call('HSET', key, 'M', pack_scope(s)) end
 end
 
 -- Whether a field of a scope is of a key whose time has passed.
-local function is_over(s, f) return s.over ~= nil and s.over[f] ~= nil end
+local function is_expired(s, f) return s.expired ~= nil and s.expired[f] ~= nil end
+
+-- The fields of a scope and their contents.
+local function fields_of(key, s)
+  local all = call('HGETALL', key)
+  if not s.expired then return all end
+  local fields = {}
+  for i = 1, #all, 2 do
+    if not is_expired(s, all[i]) then fields[#fields + 1], fields[#fields + 2] = all[i], all[i + 1] end
+  end
+  return fields
+end
 
 local function unpack_scope(m)
   local s = {}

@@ -105,8 +105,8 @@ local function lifetime(ttl, ends, ahead)
   return math.max(0, math.min(ttl, ends - now(ahead)))
 end
 
--- Moves the end of a key because of a read. A Redis that refuses writes, since its disk is full or too few replicas are connected,
--- still answers the read, and the end stays.
+-- Extends the lifetime of a key that is read. If Redis refuses writes because its disk is full or too few replicas are
+-- connected, the lifetime stays and the read succeeds.
 local function renew(key, lives)
   local moved = redis.pcall('PEXPIRE', key, lives)
   if type(moved) == 'table' and not find(moved.err, 'MISCONF', 1, true) and not find(moved.err, 'NOREPLICAS', 1, true) then
@@ -164,7 +164,7 @@ local function write_even_when_full(hash)
   call('HDEL', hash, '')
 end
 
--- The same for a script that does not need to write. Whether it may.
+-- Like `write_even_when_full`, for a script that also works without writes. Returns whether Redis accepts writes.
 local function may_write(hash)
   return type(redis.pcall('HDEL', hash, '')) == 'number'
 end

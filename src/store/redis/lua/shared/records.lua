@@ -62,7 +62,8 @@ local function forget_soon(key, after_ms, ahead)
   return true
 end
 
--- Whether a thread of that version and life is what a precondition says. A list has tags of 15 bytes, of which one must be met.
+-- Whether a thread with this version and life meets a precondition. A list has tags of 15 bytes; one of them must
+-- match.
 local function is_met(precondition, version, life)
   local kind = sub(precondition, 1, 1)
   if kind == '' then return true end

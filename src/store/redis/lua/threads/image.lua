@@ -56,9 +56,5 @@ local items = false
 if s and s.items <= tonumber(ARGV[6]) and s.history <= tonumber(ARGV[7]) then
   items = call('XRANGE', k.history, '-', '+')
 end
-local fields = {}
-local all = s and call('HGETALL', k.scope) or {}
-for i = 1, #all, 2 do
-  if not is_over(s, all[i]) then fields[#fields + 1], fields[#fields + 2] = all[i], all[i + 1] end
-end
-return {m, lives, fmt('%.0f', at), call('HGETALL', k.thread), s and pack_scope(s) or false, fields, items, index, copies}
+return {m, lives, fmt('%.0f', at), call('HGETALL', k.thread), s and pack_scope(s) or false,
+  s and fields_of(k.scope, s) or {}, items, index, copies}
