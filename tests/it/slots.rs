@@ -425,7 +425,7 @@ async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
                 true => Floor::Taken,
                 false => Floor::None,
             },
-            request: &text,
+            request: Some(&text),
             fingerprint: Fingerprint::of(&[b"request"]),
         };
         for _ in 0..2 {

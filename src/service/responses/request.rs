@@ -179,8 +179,6 @@ impl TurnRequest {
     pub(super) fn without_input(self) -> Self {
         Self {
             input: Vec::new(),
-            instructions: None,
-            functions: Vec::new(),
             definitions: Vec::new(),
             ..self
         }

@@ -28,8 +28,8 @@ pub struct BeginResponse<'a> {
     pub due: Duration,
     /// Whether it has the floor of its scope.
     pub floor: Floor,
-    /// The data that another driver needs to go on, at most 8 MiB.
-    pub request: &'a Bytes,
+    /// The data that another driver needs to go on, at most 8 MiB. Without it, no response begins: see [`Begun::Free`].
+    pub request: Option<&'a Bytes>,
     /// The digest of all that makes a repeat the same request.
     pub fingerprint: Fingerprint,
 }
@@ -50,6 +50,8 @@ pub enum Floor {
 pub enum Begun {
     /// It has begun.
     New,
+    /// It can begin: the call lacked its request. A request can be large, so a driver that may have to wait asks without it.
+    Free,
     /// It had begun before, and this driver goes on.
     Resumed(Journal),
     /// Another driver has it.

@@ -66,6 +66,15 @@ impl<'a> Turn<'a> {
         token: TurnToken,
         request: &Bytes,
     ) -> Result<Begun, Refusal> {
+        self.try_begin(token, request, Some(request)).await
+    }
+
+    async fn try_begin(
+        &self,
+        token: TurnToken,
+        same: &Bytes,
+        request: Option<&Bytes>,
+    ) -> Result<Begun, Refusal> {
         let begin = BeginResponse {
             scope: &self.place.scope,
             access: Access::All,
@@ -75,9 +84,14 @@ impl<'a> Turn<'a> {
             due: DUE,
             floor: self.floor,
             request,
-            fingerprint: Fingerprint::of(&[request]),
+            fingerprint: Fingerprint::of(&[same]),
         };
         refused(self.room.backend.begin_response(&self.id, &begin).await)
+    }
+
+    /// Asks whether it can begin.
+    pub(crate) async fn ask(&self, token: TurnToken) -> Begun {
+        self.try_begin(token, &request(), None).await.unwrap()
     }
 
     pub(crate) async fn begin(&self, token: TurnToken) -> Begun {

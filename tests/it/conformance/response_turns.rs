@@ -37,6 +37,25 @@ async fn a_thread_has_one_response_at_a_time(room: Room) {
     assert!(left > Duration::ZERO && left <= LEASE, "{left:?}");
 }
 
+async fn a_response_begins_only_with_its_request(room: Room) {
+    let thread = living(&room).await;
+    let place = room.scope_of(&thread);
+    for floor in [Floor::Taken, Floor::None] {
+        let turn = Turn::new(&room, &place).with(floor);
+        let token = TurnToken::random();
+
+        assert_eq!(turn.ask(token).await, Begun::Free);
+        let view = room.backend.get_response(&turn.id).await.unwrap();
+        assert_eq!(view, None);
+        assert_eq!(turn.begin(token).await, Begun::New);
+        let again = turn.ask(token).await;
+        assert!(matches!(again, Begun::Resumed(_)), "{again:?}");
+    }
+    let second = Turn::new(&room, &place);
+    let locked = second.ask(TurnToken::random()).await;
+    assert!(matches!(locked, Begun::Locked { .. }), "{locked:?}");
+}
+
 async fn a_clients_turn_keeps_responses_out_unless_it_is_lent(room: Room) {
     let thread = living(&room).await;
     let place = room.scope_of(&thread);
@@ -257,6 +276,7 @@ async fn the_end_wakes_callers_that_wait_for_the_turn(room: Room) {
 
 super::over_every_store_and_confirmed!(
     a_thread_has_one_response_at_a_time,
+    a_response_begins_only_with_its_request,
     a_clients_turn_keeps_responses_out_unless_it_is_lent,
     responses_under_one_lent_turn_wait_for_each_other,
     a_lent_turn_that_is_lost_stops_the_driver,

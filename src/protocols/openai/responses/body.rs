@@ -1,7 +1,6 @@
 //! The body of a request for a response. Unknown fields are ignored: the clients grow faster than this server.
 
-use serde_json::{Value, json};
-
+use super::echo;
 use super::input::read_input;
 use super::tools::Tools;
 use crate::domain::{Json, Key, ResponseId, ThreadId, TurnLimits, elements, member};
@@ -137,7 +136,7 @@ pub(super) fn read_request(
         is_kept,
         is_repeatable: false,
         created_ms,
-        echo: echo(body, [is_background, is_kept], conversation, created_ms)?,
+        echo: echo::kept(body, [is_background, is_kept], conversation, created_ms)?,
     })
 }
 
@@ -301,46 +300,4 @@ fn whole(json: &str, name: &str, min: u64, max: u64) -> Result<u64, Fault> {
             Err(Fault::wrong_value(name, &wanted))
         }
     }
-}
-
-/// The members of the request that its response has too.
-fn echo(
-    body: &ObjectBody,
-    [is_background, is_kept]: [bool; 2],
-    conversation: Option<&str>,
-    created_ms: u64,
-) -> Result<Json, Fault> {
-    let metadata = body.metadata()?;
-    let mut echo = format!(
-        r#"{{"created_at":{},"background":{is_background},"truncation":"disabled","store":{is_kept},"conversation":{},"metadata":{}"#,
-        created_ms / 1_000,
-        conversation.map_or(Value::Null, |id| json!({ "id": id })),
-        metadata.as_ref().map_or("{}", Json::as_str),
-    );
-    let defaults = [
-        ("model", Value::Null),
-        ("instructions", Value::Null),
-        ("previous_response_id", Value::Null),
-        ("max_output_tokens", Value::Null),
-        ("max_tool_calls", Value::Null),
-        ("parallel_tool_calls", json!(true)),
-        ("tools", json!([])),
-        ("tool_choice", json!("auto")),
-        ("temperature", Value::Null),
-        ("top_p", Value::Null),
-        ("text", json!({"format": {"type": "text"}})),
-        ("reasoning", Value::Null),
-        ("service_tier", Value::Null),
-        ("prompt_cache_key", Value::Null),
-        ("safety_identifier", Value::Null),
-        ("user", Value::Null),
-    ];
-    for (name, default) in defaults {
-        let value = body
-            .given(name)
-            .map_or_else(|| default.to_string(), Into::into);
-        echo.push_str(&format!(r#","{name}":{value}"#));
-    }
-    echo.push('}');
-    Ok(Json::from_compact(echo))
 }

@@ -2,6 +2,7 @@
 
 mod body;
 mod delivery;
+mod echo;
 mod input;
 mod object;
 mod place;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use super::echo;
 use crate::domain::{Incomplete, Json, ResponseId, Status, Usage};
 use crate::protocols::openai::objects::list;
 use crate::service::responses::{EndedTurn, InputItem, SoFar, TurnRequest, TurnState};
@@ -13,7 +14,7 @@ pub(super) fn of_ended(ended: &EndedTurn) -> String {
     let outcome = &ended.outcome;
     response(
         &ended.id,
-        &ended.request.echo,
+        &ended.request,
         &outcome.output,
         Some(&outcome.usage),
         &Course::Ended(&outcome.status, outcome.ended_ms),
@@ -22,20 +23,20 @@ pub(super) fn of_ended(ended: &EndedTurn) -> String {
 
 /// A turn as it is now.
 pub(super) fn of_state(id: &ResponseId, state: &TurnState) -> String {
-    let echo = &state.request.echo;
+    let request = &state.request;
     match (&state.outcome, &state.failure) {
         (Some(outcome), _) => {
             let course = Course::Ended(&outcome.status, outcome.ended_ms);
-            response(id, echo, &outcome.output, Some(&outcome.usage), &course)
+            response(id, request, &outcome.output, Some(&outcome.usage), &course)
         }
         (None, Some(failure)) => response(
             id,
-            echo,
+            request,
             &state.output,
             Some(&state.usage),
             &Course::Stopped(failure.code.as_str(), &failure.message),
         ),
-        (None, None) => response(id, echo, &state.output, None, &Course::Running),
+        (None, None) => response(id, request, &state.output, None, &Course::Running),
     }
 }
 
@@ -45,7 +46,7 @@ pub(super) fn of_running(id: &ResponseId, request: &TurnRequest, is_queued: bool
         true => Course::Queued,
         false => Course::Running,
     };
-    response(id, &request.echo, &[], None, &course)
+    response(id, request, &[], None, &course)
 }
 
 /// A turn that cannot go on for now.
@@ -57,7 +58,7 @@ pub(super) fn of_stopped(
 ) -> String {
     response(
         id,
-        &request.echo,
+        request,
         &so_far.output,
         Some(&so_far.usage),
         &Course::Stopped(code, message),
@@ -74,7 +75,7 @@ enum Course<'a> {
 
 fn response(
     id: &ResponseId,
-    echo: &Json,
+    request: &TurnRequest,
     output: &[Json],
     usage: Option<&Usage>,
     course: &Course<'_>,
@@ -99,9 +100,8 @@ fn response(
         _ => Value::Null,
     };
     let usage = usage.map_or(Value::Null, of_usage);
-    let echo = echo.as_str();
     let bytes: usize = output.iter().map(|item| item.as_str().len() + 1).sum();
-    let mut json = String::with_capacity(bytes + echo.len() + 600);
+    let mut json = String::with_capacity(bytes + request.echo.as_str().len() + 600);
     json.push_str(&format!(
         r#"{{"id":"{id}","object":"response","status":"{status}","error":{error},"incomplete_details":{details},"completed_at":{completed_at},"usage":{usage},"output":["#
     ));
@@ -110,7 +110,8 @@ fn response(
         json.push_str(item.as_str());
     }
     json.push_str("],");
-    json.push_str(&echo[1..]);
+    echo::write_members(request, &mut json);
+    json.push('}');
     json
 }
 

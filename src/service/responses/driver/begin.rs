@@ -23,6 +23,8 @@ use crate::store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
 const LISTEN_EVERY: Duration = Duration::from_millis(250);
 /// How long an open turn is kept after its last write, so that the sweep finds it.
 const OPEN_KEPT: Duration = Duration::from_secs(86_400);
+/// Requests up to this size are sent with the first attempt. A larger one is sent only when its turn can begin.
+const SENT_AT_ONCE: usize = 65_536;
 
 /// The outcome of the attempts to get a turn.
 pub(super) enum Opened {
@@ -41,6 +43,7 @@ impl Driver<'_> {
         let request = new.request.to_bytes();
         self.hold(request.len())?;
         let limits = &self.shared.limits;
+        let mut only_asks = request.len() > SENT_AT_ONCE;
         loop {
             let begin = BeginResponse {
                 scope: self.scope,
@@ -56,15 +59,17 @@ impl Driver<'_> {
                     true => new.lent.map_or(Floor::Taken, Floor::Lent),
                     false => Floor::None,
                 },
-                request: &request,
+                request: (!only_asks).then_some(&request),
                 fingerprint: new.fingerprint,
             };
             let responses = &self.shared.responses;
             let begun = responses.begin_response(&self.id, &begin).await;
+            only_asks = true;
             match begun {
                 Err(WriteError::Refused(Refusal::NoThread)) if !has_created => {
                     self.create(&new.missing).await?;
                     has_created = true;
+                    only_asks = was_running;
                 }
                 Err(WriteError::Refused(Refusal::Destroyed)) if new.request.is_background => {
                     let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
@@ -76,10 +81,10 @@ impl Driver<'_> {
                     return Err(ServiceError::from(error).into());
                 }
                 // it was deleted while this waited for it, and must not run a second time
-                Ok(Begun::New) if was_running => {
-                    drop(self.withdraw().await);
+                Ok(Begun::Free) if was_running => {
                     return self.end_before_deletion().map(Opened::Ended);
                 }
+                Ok(Begun::Free) => only_asks = false,
                 Ok(Begun::New) => {
                     let run = Run::new(self.shared, self.id, Arc::clone(&new.request));
                     return Ok(Opened::New(run));
@@ -113,7 +118,6 @@ impl Driver<'_> {
                     }
                     let most = left.min(deadline - now);
                     match by {
-                        // to ask for the floor is to send the whole request
                         Some(by) => {
                             sleep(most.min(RETRY_EVERY)).await;
                             self.await_end(&by, most).await?;

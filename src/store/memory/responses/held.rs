@@ -41,12 +41,12 @@ pub(crate) struct HeldResponse {
 }
 
 impl HeldResponse {
-    pub(super) fn new(begin: &BeginResponse<'_>, life: Option<Life>) -> Self {
+    pub(super) fn new(begin: &BeginResponse<'_>, request: &Bytes, life: Option<Life>) -> Self {
         Self {
             scope: begin.scope.clone(),
             life,
             fingerprint: begin.fingerprint,
-            request: Bytes::copy_from_slice(begin.request),
+            request: Bytes::copy_from_slice(request),
             token: begin.token,
             lease_ms: 0,
             turn: None,
@@ -59,7 +59,7 @@ impl HeldResponse {
             due: begin.due,
             due_ms: 0,
             ends_ms: 0,
-            text_bytes: heap::block(begin.request.len()) + begin.scope.heap_bytes(),
+            text_bytes: heap::block(request.len()) + begin.scope.heap_bytes(),
         }
     }
 

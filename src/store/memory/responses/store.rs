@@ -295,7 +295,10 @@ fn begin_in(
     }
     let takes_floor = life.is_none() && begin.floor == Floor::Taken;
     if before.is_none() {
-        let mut new = HeldResponse::new(begin, life);
+        let Some(request) = begin.request else {
+            return Ok(Some(Begun::Free));
+        };
+        let mut new = HeldResponse::new(begin, request, life);
         new.drive(begin, now_ms);
         shard.responses.keep(id, new);
         if takes_floor {
@@ -385,6 +388,9 @@ fn take_floor(
         && held.life == life
     {
         return Ok(Some(held.keeps_out(response, now_ms)));
+    }
+    if before.is_none() && begin.request.is_none() {
+        return Ok(Some(Begun::Free));
     }
     let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
     match (begin.floor, living.turn.as_deref_mut()) {

@@ -52,6 +52,7 @@ pub(super) fn begun(reply: Value) -> Result<Option<Begun>, WriteError> {
     let millis = |value| integer(value).map(Duration::from_millis);
     Ok(Some(match (bytes(tag)?, details) {
         (b"N", []) => Begun::New,
+        (b"A", []) => Begun::Free,
         (b"T", []) => return Ok(None),
         (b"L", [left]) => Begun::Running {
             left: millis(left)?,

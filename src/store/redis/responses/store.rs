@@ -56,7 +56,8 @@ impl Responses for RedisStore {
             Floor::Taken => cmd.arg("t"),
             Floor::Lent(token) => cmd.arg(token.0),
         };
-        cmd.arg(begin.scope.to_string()).arg(&begin.request[..]);
+        let request = begin.request.map_or(&[][..], |request| &request[..]);
+        cmd.arg(begin.scope.to_string()).arg(request);
         if let Some(begun) = begun(self.link.calls().write(cmd).await?)? {
             return Ok(begun);
         }

@@ -1,5 +1,7 @@
 //! Turns of models over HTTP, with a scripted upstream.
 
+#[cfg(feature = "redis")]
+mod bytes;
 mod floor;
 mod history;
 mod references;

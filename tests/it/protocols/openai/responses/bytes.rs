@@ -1,0 +1,124 @@
+//! The bytes that a large request sends to Redis and leaves there.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{run, with_models};
+use crate::protocols::openai::Program;
+use crate::support::client::new_id;
+use crate::support::redis::RedisServer;
+use crate::support::server::{API_SECRET, Backend, Server};
+use crate::support::until;
+use crate::support::upstream::{Reply, Upstream};
+
+const LARGE: usize = 2_000_000;
+
+/// The bytes that all keys take.
+fn kept(redis: &RedisServer) -> usize {
+    let size = |key: &String| -> usize {
+        let size = redis.call(&["MEMORY", "USAGE", key, "SAMPLES", "0"]);
+        size.parse().unwrap_or_default()
+    };
+    redis.keys().iter().map(size).sum()
+}
+
+fn scripts(redis: &RedisServer) -> usize {
+    let stats = redis.call(&["INFO", "commandstats"]);
+    let counts = stats
+        .lines()
+        .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+    counts.map_or(0, |counts| {
+        counts.split(',').next().unwrap().parse().unwrap()
+    })
+}
+
+fn sent(redis: &RedisServer) -> usize {
+    let stats = redis.call(&["INFO", "stats"]);
+    let bytes = stats
+        .lines()
+        .find_map(|line| line.strip_prefix("total_net_input_bytes:"));
+    bytes.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_large_request_is_sent_to_redis_once_and_kept_once() {
+    let redis = RedisServer::start();
+    let upstream = Upstream::start().await;
+    upstream.answer_with(|request| Reply::text(request.user_text()));
+    let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let server = with_models(&plain, &upstream).start();
+    let program = Program::of(&server);
+    let schema = json!({"type": "object", "description": "d".repeat(LARGE)});
+    let tool = json!({
+        "type": "function", "name": "f", "description": "It.", "parameters": schema, "strict": null,
+    });
+    run(&program, &json!({"model": "m", "input": "first"}))
+        .ok()
+        .await;
+
+    for body in [
+        json!({"model": "m", "input": "hi", "instructions": "i".repeat(LARGE)}),
+        json!({"model": "m", "input": "hi", "tools": [tool]}),
+    ] {
+        let before = (sent(&redis), kept(&redis));
+        let answer = run(&program, &body).ok().await.json();
+
+        let sent = sent(&redis) - before.0;
+        // an allocation of two megabytes is rounded up by half a megabyte at most
+        let kept = kept(&redis) - before.1;
+        assert!(sent < LARGE * 3 / 2, "{sent} bytes were sent");
+        assert!(kept < LARGE * 3 / 2, "{kept} bytes are kept");
+        let id = answer["id"].as_str().unwrap();
+        let read = program.ask(Method::GET, &format!("/responses/{id}"));
+        for response in [answer.clone(), read.ok().await.json()] {
+            let given = |name: &str| body.get(name).cloned();
+            assert_eq!(response["instructions"], json!(given("instructions")));
+            let tools = given("tools").unwrap_or_else(|| json!([]));
+            assert!(
+                response["tools"] == tools,
+                "the tools are those of the request"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_large_request_is_sent_only_when_its_conversation_is_free() {
+    let redis = RedisServer::start();
+    let upstream = Upstream::start().await;
+    upstream.answer_with(|request| Reply::text(request.user_text()));
+    let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let server = with_models(&plain, &upstream).start();
+    let program = Program::of(&server);
+    let id = new_id();
+    let path = format!("/v1/threads/{id}/turn");
+    let take = server.client().post(&path).bearer(API_SECRET);
+    let token = take
+        .json(r#"{"ttl_seconds":60,"exclusive":true}"#)
+        .ok()
+        .await
+        .json()["token"]
+        .clone();
+    let body = json!({
+        "model": "m", "conversation": id, "input": "hi", "instructions": "i".repeat(LARGE),
+    });
+    let before = sent(&redis);
+    let began = scripts(&redis);
+
+    let waiting = tokio::spawn(run(&program, &body).header("prefer", "wait=60").ok());
+    // each attempt is a script
+    until(async || scripts(&redis) >= began + 8).await;
+
+    let sent_while_waiting = sent(&redis) - before;
+    assert!(sent_while_waiting < LARGE / 4, "{sent_while_waiting} bytes");
+    let end = server
+        .client()
+        .request(Method::DELETE, &path)
+        .bearer(API_SECRET);
+    end.header("x-turn-token", token.as_str().unwrap())
+        .ok()
+        .await;
+    let answer = waiting.await.unwrap().json();
+    assert_eq!(answer["status"], "completed");
+    assert!(sent(&redis) - before < LARGE * 3 / 2);
+}
