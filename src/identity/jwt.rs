@@ -1,6 +1,7 @@
 //! One thread for each subject of a JSON Web Token.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use actix_web::HttpRequest;
 use base64::Engine as _;
@@ -12,7 +13,7 @@ use super::bearer::bearer;
 use super::jwks::Jwks;
 use super::provider::{ProviderError, ThreadIdProvider};
 use super::proxies::TrustedProxies;
-use super::verifier::{JwtSettings, Verifier};
+use super::verifier::{JwtSettings, Verified, Verifier};
 use crate::domain::{KeyRing, SigningKey, ThreadId};
 
 /// Thread ids as a keyed hash of the claim `sub` of the token in `Authorization: Bearer`, whose
@@ -115,12 +116,18 @@ impl TokenKeys {
         }
     }
 
-    /// The subject of a token.
-    pub(super) fn subject(&self, token: &str) -> Result<String, ProviderError> {
+    /// Verifies a token.
+    pub(super) fn verify(&self, token: &str) -> Result<Verified, ProviderError> {
         match self {
-            Self::One(verifier) => verifier.subject(token),
-            Self::Set(set) => set.verify(token, |verifier| verifier.subject(token)),
+            Self::One(verifier) => verifier.verify(token),
+            Self::Set(set) => set.verify(token, |verifier| verifier.verify(token)),
         }
+    }
+
+    /// When the token of a request expires.
+    pub(super) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
+        let token = bearer(request.headers())?;
+        self.verify(token).ok()?.valid_until
     }
 }
 
@@ -169,8 +176,12 @@ impl ThreadIdProvider for JwtSubject {
         _: &TrustedProxies,
     ) -> Result<ThreadId, ProviderError> {
         let token = bearer(request.headers()).ok_or(ProviderError::Missing)?;
-        let subject = self.keys.subject(token)?;
+        let subject = self.keys.verify(token)?.subject;
         Ok(self.ring.derive("sub", &[subject.as_bytes()]))
+    }
+
+    fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
+        self.keys.valid_until(request)
     }
 }
 

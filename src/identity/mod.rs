@@ -24,6 +24,7 @@ mod verifier;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
@@ -249,6 +250,16 @@ impl Identity {
             _ => {}
         }
         Ok(Behalf::Caller(owner))
+    }
+
+    /// When the credentials of a request expire; none if they do not.
+    #[must_use]
+    pub fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
+        let provider = self.provider.as_ref();
+        let thread = provider.and_then(|provider| provider.valid_until(request));
+        let owners = self.owners.as_ref();
+        let owner = owners.and_then(|owners| owners.provider.valid_until(request));
+        thread.into_iter().chain(owner).min()
     }
 
     /// The wait before [`Self::identify`] and [`Self::behalf`], if a provider needs something for this request first.

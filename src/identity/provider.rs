@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::SystemTime;
 
 use actix_web::HttpRequest;
 use futures_util::future::BoxFuture;
@@ -35,6 +36,11 @@ pub trait ThreadIdProvider: fmt::Debug + Send + Sync {
         request: &HttpRequest,
         proxies: &TrustedProxies,
     ) -> Result<ThreadId, ProviderError>;
+
+    /// When the credential of a request expires, for streams that would outlive it. None: it does not.
+    fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
+        None
+    }
 }
 
 /// Why a provider does not know the caller.

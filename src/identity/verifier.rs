@@ -1,5 +1,7 @@
 //! The accepted JSON Web Tokens, and their callers ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519)).
 
+use std::time::{Duration, SystemTime};
+
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 
@@ -18,6 +20,14 @@ pub struct JwtSettings {
     pub audience: Option<String>,
 }
 
+/// The content of a verified token.
+pub(super) struct Verified {
+    /// Its subject, which is not empty.
+    pub(super) subject: String,
+    /// When the token expires, with the leeway.
+    pub(super) valid_until: Option<SystemTime>,
+}
+
 /// One key, and what a token that it has signed must be.
 pub(super) struct Verifier {
     key: DecodingKey,
@@ -27,6 +37,7 @@ pub(super) struct Verifier {
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
+    exp: f64,
     /// Must be one text: in a list, one matching issuer would be enough.
     #[serde(default, rename = "iss")]
     _issuer: Option<String>,
@@ -55,8 +66,8 @@ impl Verifier {
         Self { key, validation }
     }
 
-    /// The subject of a token.
-    pub(super) fn subject(&self, token: &str) -> Result<String, ProviderError> {
+    /// Verifies a token.
+    pub(super) fn verify(&self, token: &str) -> Result<Verified, ProviderError> {
         let token = decode::<Claims>(token, &self.key, &self.validation)
             .map_err(|error| ProviderError::Untrusted(Some(error.into())))?;
         // an extension that we do not understand may be what makes the token void (RFC 7515,
@@ -68,6 +79,13 @@ impl Verifier {
         if token.claims.sub.is_empty() {
             return Err(ProviderError::Missing);
         }
-        Ok(token.claims.sub)
+        let Claims { sub, exp, .. } = token.claims;
+        let ends = Duration::try_from_secs_f64(exp + LEEWAY_SECONDS as f64);
+        Ok(Verified {
+            subject: sub,
+            valid_until: ends
+                .ok()
+                .and_then(|ends| SystemTime::UNIX_EPOCH.checked_add(ends)),
+        })
     }
 }

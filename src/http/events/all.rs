@@ -56,7 +56,7 @@ pub(crate) async fn get_events(
     let stream = api.events.global_stream(filter.types(), after).await;
     let stream = stream.map_err(ServiceError::Store)?;
     let events = api.events.clone();
-    Ok(feed::respond(GlobalFeed { api, stream }, &events))
+    Ok(feed::respond(GlobalFeed { api, stream }, &events, None))
 }
 
 /// The headers of the stream alone.

@@ -3,7 +3,8 @@
 
 use std::convert::Infallible;
 use std::fmt::Write;
-use std::future::Future;
+use std::future::{Future, pending};
+use std::time::SystemTime;
 
 use actix_web::HttpResponse;
 use bytes::Bytes;
@@ -49,22 +50,43 @@ pub(crate) fn head() -> HttpResponse {
     streamed(EVENT_STREAM).streaming(stream::empty::<Result<Bytes, Infallible>>())
 }
 
-/// A stream that lasts until its source ends or fails. Then the client reconnects and resumes from
+/// A stream that lasts until its source ends or fails, or until that time. Then the client reconnects and resumes from
 /// its last cursor.
-pub(crate) fn respond(source: impl Source, events: &Events) -> HttpResponse {
+pub(crate) fn respond(
+    source: impl Source,
+    events: &Events,
+    until: Option<SystemTime>,
+) -> HttpResponse {
     let heartbeat = events.heartbeat();
+    let ends = until.and_then(instant_of);
     let first = format!("retry: {RETRY_MS}\nid: {}\n\n", source.start());
     let frames = stream::unfold(
         (source, Some(first)),
         move |(mut source, first)| async move {
             let text = match first {
                 Some(first) => first,
-                None => next(&mut source, Instant::now() + heartbeat).await?,
+                None => tokio::select! {
+                    text = next(&mut source, Instant::now() + heartbeat) => text?,
+                    () = reached(ends) => return None,
+                },
             };
             Some((Ok::<_, Infallible>(Bytes::from(text)), (source, None)))
         },
     );
     streamed(EVENT_STREAM).streaming(frames)
+}
+
+/// A time by the clock that never jumps; none if that does not reach so far.
+fn instant_of(time: SystemTime) -> Option<Instant> {
+    let left = time.duration_since(SystemTime::now()).unwrap_or_default();
+    Instant::now().checked_add(left)
+}
+
+async fn reached(end: Option<Instant>) {
+    match end {
+        Some(end) => sleep_until(end).await,
+        None => pending().await,
+    }
 }
 
 /// The next frame, or a comment if no frame comes within the interval.

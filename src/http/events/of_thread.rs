@@ -48,7 +48,7 @@ struct Session {
 /// a `reset` event says that it has to read the thread again. `thread.rotated` is the last event of an id; its cursor
 /// is one of the stream of the new id. With `values`, an event has the new values of its keys, unless the thread has changed
 /// again since or they have over 64 KiB; a key without a value was deleted. The server sends a comment every 15 seconds. A stream does not extend the life
-/// of the thread.
+/// of the thread. It ends when the token that opened it expires.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/events",
@@ -77,6 +77,7 @@ pub(crate) async fn get_thread_events(
     let session = Session::of(&request, &api, id);
     request.extensions_mut().insert(Streaming);
     let events = api.events.clone();
+    let ends = api.identity.valid_until(&request);
     let feed = ThreadFeed {
         api,
         id,
@@ -87,7 +88,7 @@ pub(crate) async fn get_thread_events(
         with_values: query.wants_values(),
         _session: session,
     };
-    Ok(feed::respond(feed, &events))
+    Ok(feed::respond(feed, &events, ends))
 }
 
 /// The headers of the stream alone.

@@ -1,6 +1,7 @@
 //! Owners from the subjects of JSON Web Tokens.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use actix_web::HttpRequest;
 use futures_util::future::BoxFuture;
@@ -56,7 +57,11 @@ impl OwnerProvider for JwtOwner {
         let Some(token) = bearer(request.headers()) else {
             return Ok(None);
         };
-        named(&self.keys.subject(token)?).map(Some)
+        named(&self.keys.verify(token)?.subject).map(Some)
+    }
+
+    fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
+        self.keys.valid_until(request)
     }
 }
 

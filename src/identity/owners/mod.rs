@@ -6,6 +6,7 @@ mod jwt;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use actix_web::HttpRequest;
 use futures_util::future::BoxFuture;
@@ -43,6 +44,11 @@ pub trait OwnerProvider: Send + Sync {
         request: &HttpRequest,
         proxies: &TrustedProxies,
     ) -> Result<Option<Owner>, ProviderError>;
+
+    /// When the credential of a request expires, for streams that would outlive it. None: it does not.
+    fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
+        None
+    }
 }
 
 impl<F> OwnerProvider for F

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::support::client::{Client, Request};
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
@@ -136,6 +138,39 @@ fn token(algorithm: Algorithm, key: &EncodingKey, claims: &Value) -> String {
     encode(&Header::new(algorithm), claims, key).unwrap()
 }
 
+async fn a_stream_ends_when_its_token_expires(backend: Backend) {
+    /// How long after `exp` the server accepts a token.
+    const LEEWAY: u64 = 60;
+    let secret = file(&format!("stream-secret-{backend:?}"), SHARED);
+    let server = by_token(backend, &secret).start();
+    let client = server.client();
+    let key = EncodingKey::from_secret(SHARED.as_bytes());
+    let of_ada = |method: Method, path: &str, exp: u64| {
+        let claims = json!({"sub": "ada", "exp": exp});
+        ask(&client, method, path).bearer(&token(Algorithm::HS256, &key, &claims))
+    };
+    let later = get_current_timestamp() + 3_600;
+    let mut lasting = of_ada(Method::GET, "/events", later).listen().await;
+
+    // a slow machine may take longer to open the stream than the token is valid
+    let mut left = 3;
+    let ending = loop {
+        let exp = get_current_timestamp() - LEEWAY + left;
+        let stream = of_ada(Method::GET, "/events", exp).begin().await;
+        if stream.status() == 200 {
+            break stream;
+        }
+        left *= 4;
+    };
+
+    let text = timeout(Duration::from_secs(120), ending.text()).await;
+    let text = text.expect("the stream should end").unwrap();
+    assert!(text.starts_with("retry: "), "{text}");
+    let put = of_ada(Method::PUT, "/state/k", later);
+    put.json("1").ok().await;
+    assert_eq!(lasting.next().await.event, "thread.created");
+}
+
 async fn each_subject_of_a_token_has_one_thread(backend: Backend) {
     let secret = file(&format!("secret-{backend:?}"), SHARED);
     let server = by_token(backend, &secret).start();
@@ -229,5 +264,6 @@ with_own_servers! {
     who_ends_the_only_thread_goes_on_with_a_new_life_of_it,
     each_subject_of_a_token_has_one_thread,
     a_public_key_verifies_and_never_signs,
+    a_stream_ends_when_its_token_expires,
     key_material_that_is_neither_pem_nor_a_secret_is_refused,
 }
