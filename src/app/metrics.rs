@@ -7,11 +7,13 @@ use std::{fmt, io};
 
 use actix_web::dev::Server;
 use actix_web::error::ErrorInternalServerError;
-use actix_web::{App, Error, HttpResponse, HttpServer, Resource};
+use actix_web::http::header::{CONTENT_ENCODING, VARY};
+use actix_web::{App, Error, HttpRequest, HttpResponse, HttpServer, Resource};
+use flate2::Compression;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-use crate::http::read_only;
+use crate::http::{accepts_gzip, gzip, read_only};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -38,12 +40,22 @@ pub(super) fn serve(
 
 /// `GET /metrics`.
 pub(super) fn resource(registry: Arc<Registry>) -> Resource {
-    read_only("/metrics", move || ready(page(&registry)))
+    read_only("/metrics", move |request: HttpRequest| {
+        ready(page(&request, &registry))
+    })
 }
 
-fn page(registry: &Registry) -> Result<HttpResponse, Error> {
+fn page(request: &HttpRequest, registry: &Registry) -> Result<HttpResponse, Error> {
     let mut text = String::new();
     encode(&mut text, registry)
         .map_err(|fmt::Error| ErrorInternalServerError("the metrics cannot be written"))?;
-    Ok(HttpResponse::Ok().content_type(CONTENT_TYPE).body(text))
+    let mut response = HttpResponse::Ok();
+    response
+        .content_type(CONTENT_TYPE)
+        .insert_header((VARY, "accept-encoding"));
+    if !accepts_gzip(request) {
+        return Ok(response.body(text));
+    }
+    response.insert_header((CONTENT_ENCODING, "gzip"));
+    Ok(response.body(gzip(text.as_bytes(), Compression::fast())))
 }

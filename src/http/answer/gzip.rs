@@ -33,6 +33,32 @@ pub(crate) fn accepts_gzip(request: &HttpRequest) -> bool {
     best == Some(Encoding::gzip())
 }
 
+/// Bytes of a header without optional fields.
+const HEADER_BYTES: usize = 10;
+/// Where a header has its flags, and the flag of an extra field.
+const FLAGS_AT: usize = 3;
+const EXTRA: u8 = 4;
+/// The name of the extra field, and the most bytes of padding in it.
+const PADDING: &[u8; 2] = b"PA";
+const MOST_PADDING: u8 = 255;
+
+/// The same compressed bytes with 0 to 255 bytes of padding in their header. Other sites can make a browser that has the cookie
+/// read a state, and see how long the answer is. Its length would tell them whether a text that they have got into
+/// the state occurs there twice ([BREACH](https://www.breachattack.com/)).
+pub(crate) fn padded(gzip: &[u8]) -> Bytes {
+    let (header, content) = gzip.split_at(HEADER_BYTES);
+    let padding: u8 = rand::random_range(0..=MOST_PADDING);
+    let mut padded = Vec::with_capacity(gzip.len() + 6 + usize::from(padding));
+    padded.extend_from_slice(header);
+    padded[FLAGS_AT] |= EXTRA;
+    padded.extend_from_slice(&(u16::from(padding) + 4).to_le_bytes());
+    padded.extend_from_slice(PADDING);
+    padded.extend_from_slice(&u16::from(padding).to_le_bytes());
+    padded.resize(padded.len() + usize::from(padding), 0);
+    padded.extend_from_slice(content);
+    padded.into()
+}
+
 /// Compresses bytes.
 pub(crate) fn gzip(bytes: &[u8], level: Compression) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), level);
@@ -41,4 +67,34 @@ pub(crate) fn gzip(bytes: &[u8], level: Compression) -> Bytes {
     let compressed = finished.expect("memory takes all that is written");
     // without the room that was left
     compressed.into_boxed_slice().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    #[test]
+    fn padding_changes_the_length_and_not_the_content() {
+        let plain = gzip(b"some text, some text", Compression::fast());
+        // that 64 random lengths are the same has a probability of 256^-63
+        let lengths: HashSet<_> = (0..64)
+            .map(|_| {
+                let padded = padded(&plain);
+                let mut text = String::new();
+                GzDecoder::new(&padded[..])
+                    .read_to_string(&mut text)
+                    .unwrap();
+                assert_eq!(text, "some text, some text");
+                assert!((6..=6 + 255).contains(&(padded.len() - plain.len())));
+                padded.len()
+            })
+            .collect();
+
+        assert!(lengths.len() > 1, "{lengths:?}");
+    }
 }

@@ -5,7 +5,7 @@ use actix_web::http::header::HeaderValue;
 
 use crate::domain::Stamp;
 use crate::http::answer::TOTAL_COUNT;
-use crate::http::answer::gzip::AcceptsGzip;
+use crate::http::answer::gzip::{AcceptsGzip, padded};
 use crate::http::answer::receipt::{content, not_modified, state};
 use crate::http::openapi::problems::{Conflict, NotFound, ReadProblems};
 use crate::http::request::conditions::ReadConditions;
@@ -13,6 +13,7 @@ use crate::http::request::key_path::KeyPath;
 use crate::http::request::query::{Keys, Nothing, Part, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::KeyParam;
+use crate::identity::Source;
 use crate::service::ServiceError;
 use crate::store::{Found, StateBody};
 use crate::web::ApiError;
@@ -56,6 +57,10 @@ pub(crate) async fn get_state(
     if let StateBody::Compressible(text) = &body {
         target.compress(text.clone());
     }
+    let body = match body {
+        StateBody::Gzip(gzip) if target.source == Source::Cookie => StateBody::Gzip(padded(&gzip)),
+        body => body,
+    };
     Ok(state(&conditions, stamp, body)?.finish())
 }
 

@@ -1,5 +1,6 @@
 //! One operation of the store, measured.
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use prometheus_client::metrics::counter::Counter;
@@ -18,19 +19,27 @@ const BUCKETS: [f64; 12] = [
 ];
 
 /// Latency and errors of all operations.
+#[derive(Debug, Clone)]
 pub(super) struct Families {
     stats: Stats,
     durations: Family<StoreOperation, Histogram>,
     errors: Family<StoreFailure, Counter>,
 }
 
-/// Latency and errors of one operation, looked up once.
+/// One operation. Most replicas use a part of them, so each has its series from its first use on.
 #[derive(Debug)]
 pub(super) struct Call {
     /// Its number in the figures of the last minute.
     kind: usize,
     part: &'static str,
     operation: &'static str,
+    families: Families,
+    series: OnceLock<Series>,
+}
+
+/// Latency and errors of one operation, looked up once.
+#[derive(Debug)]
+struct Series {
     duration: Histogram,
     unavailable: Counter,
     full: Counter,
@@ -55,8 +64,18 @@ impl Families {
         families
     }
 
-    /// The series of an operation. They exist from the start, so an alert sees the first error.
     pub(super) fn call(&self, operation: &'static str, part: &'static str) -> Call {
+        Call {
+            kind: self.stats.kind(part, operation),
+            part,
+            operation,
+            families: self.clone(),
+            series: OnceLock::new(),
+        }
+    }
+
+    /// The series of an operation: those of its errors too, so that an alert sees the first one.
+    fn series(&self, operation: &'static str, part: &'static str) -> Series {
         let failure = |kind| {
             let labels = StoreFailure {
                 operation,
@@ -66,10 +85,7 @@ impl Families {
             self.errors.get_or_create_owned(&labels)
         };
         let labels = StoreOperation { operation, part };
-        Call {
-            kind: self.stats.kind(part, operation),
-            part,
-            operation,
+        Series {
             duration: self.durations.get_or_create_owned(&labels),
             unavailable: failure("unavailable"),
             full: failure("full"),
@@ -93,10 +109,12 @@ impl Call {
     ) {
         let ended = Instant::now();
         let took = ended - start;
-        self.duration.observe(took.as_secs_f64());
+        let new = || self.families.series(self.operation, self.part);
+        let series = self.series.get_or_init(new);
+        series.duration.observe(took.as_secs_f64());
         let error = outcome.as_ref().err().and_then(Failed::store_error);
         if let Some(error) = error {
-            self.failures(error).inc();
+            series.failures(error).inc();
         }
         let recording = spending.context().and_then(Context::recording);
         if let Some(recording) = recording {
@@ -130,7 +148,9 @@ impl Call {
             has_failed: error.is_some(),
         }
     }
+}
 
+impl Series {
     fn failures(&self, error: &StoreError) -> &Counter {
         match error {
             StoreError::Unavailable(_) => &self.unavailable,

@@ -156,5 +156,8 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }
+        // the others have no series
+        assert_eq!(text.matches("store_duration_seconds_count").count(), 2);
+        assert_eq!(text.matches("store_errors_total{").count(), 2 * 6);
     }
 }

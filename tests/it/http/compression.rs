@@ -22,7 +22,6 @@ fn is_compressed(answer: &Answer) -> bool {
 }
 
 /// The text of an answer in either form.
-#[cfg(feature = "redis")]
 fn text(answer: &Answer) -> String {
     use std::io::Read as _;
 
@@ -37,6 +36,22 @@ fn text(answer: &Answer) -> String {
         false => text = answer.text(),
     }
     text
+}
+
+async fn metrics_are_compressed_for_clients_that_ask(server: &Server) {
+    let ask = async |accepted: &str| {
+        let metrics = server.client().get("/metrics");
+        metrics.header("accept-encoding", accepted).ok().await
+    };
+
+    let (plain, short) = (ask("identity").await, ask("gzip").await);
+
+    assert!(!is_compressed(&plain) && is_compressed(&short));
+    for answer in [&plain, &short] {
+        assert_eq!(answer.header("vary"), Some("accept-encoding"));
+        assert!(text(answer).ends_with("# EOF\n"));
+    }
+    assert!(short.body.len() < plain.body.len() / 3);
 }
 
 #[cfg(feature = "redis")]
@@ -99,4 +114,5 @@ async fn a_state_that_no_copy_has_is_sent_as_it_is(server: &Server) {
 
 crate::http::over_both_stores! {
     a_state_that_no_copy_has_is_sent_as_it_is,
+    metrics_are_compressed_for_clients_that_ask,
 }

@@ -80,6 +80,22 @@ async fn back_ends_have_no_address(backend: Backend) {
     limited_by("writes", wrong).await;
 }
 
+async fn a_key_lifts_the_limits_of_calls_that_it_has_the_right_to(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_API_KEY_RIGHTS", "ops:events+kv")
+        .set(WRITES, "1/1d")
+        .start();
+    let client = server.client();
+    client.thread().put("state/k", "1").ok().await;
+
+    for number in 0..3 {
+        let entry = client.request(Method::PUT, &format!("/v1/kv/space/{number}"));
+        entry.bearer(API_SECRET).json("1").ok().await;
+    }
+    let put = client.thread().put("state/k", "1").bearer(API_SECRET);
+    limited_by("writes", put).await;
+}
+
 async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
     let server = limited(backend, NEW_THREADS, "4/1d");
     let client = server.client();
@@ -311,10 +327,8 @@ async fn a_merge_past_a_limit_reads_nothing(backend: Backend) {
     thread.put("state/k", "{}").ok().await;
     thread.merge_patch(r#"{"k":{"a":1}}"#).ok().await;
     let reads = async || {
-        let count = "threadkeep_store_duration_seconds_count";
-        let values = format!("{count}{{operation=\"get_values\",part=\"threads\"}}");
-        let threads = format!("{count}{{operation=\"get_thread\",part=\"threads\"}}");
-        server.metric(&values).await + server.metric(&threads).await
+        server.store_calls("get_values", "threads").await
+            + server.store_calls("get_thread", "threads").await
     };
     let before = reads().await;
 
@@ -432,6 +446,7 @@ mod on_redis {
 with_own_servers!(
     an_address_writes_as_often_as_the_limit_says,
     back_ends_have_no_address,
+    a_key_lifts_the_limits_of_calls_that_it_has_the_right_to,
     an_address_makes_as_many_threads_as_the_limit_says,
     a_thread_is_written_to_as_often_as_the_limit_says_by_whomever,
     a_scope_that_is_none_of_a_thread_counts_by_itself,

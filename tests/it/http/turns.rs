@@ -488,15 +488,8 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
         token(thread, &json!({"ttl_seconds": 600})).await;
     }
     let count = async || {
-        let metrics = server.client().get("/metrics").ok().await;
-        let of = |operation: &str| {
-            let name = "threadkeep_store_duration_seconds_count";
-            let name = format!(r#"{name}{{operation="{operation}",part="turns"}} "#);
-            let line = metrics.text();
-            let line = line.lines().find_map(|line| line.strip_prefix(&name));
-            line.unwrap().parse::<usize>().unwrap()
-        };
-        of("take_turn") + of("recall_turn")
+        server.store_calls("take_turn", "turns").await
+            + server.store_calls("recall_turn", "turns").await
     };
     // retry until the replica polls at its full rate: a busy machine polls less often
     for attempt in 0..10 {
@@ -514,8 +507,8 @@ async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
         futures_util::future::join_all(waiting).await;
 
         // each caller also asks when it arrives and when it leaves
-        let asked = count().await - before - 4 * threads.len();
-        let most = 4 * start.elapsed().as_secs() as usize + 4;
+        let asked = count().await - before - 4 * threads.len() as u64;
+        let most = 4 * start.elapsed().as_secs() + 4;
         assert!(asked <= most, "{asked} of {most}");
         if asked >= 8 {
             return;

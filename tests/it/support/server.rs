@@ -142,13 +142,15 @@ impl Server {
     /// A number of its page of metrics.
     pub(crate) async fn metric(&self, name: &str) -> u64 {
         let page = self.client().get("/metrics").ok().await.text();
-        let number = page
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        number
-            .unwrap_or_else(|| panic!("{name} in {page}"))
-            .parse()
-            .unwrap()
+        number_in(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
+    }
+
+    /// How often it has called an operation of its store, which has no series before its first call.
+    pub(crate) async fn store_calls(&self, operation: &str, part: &str) -> u64 {
+        let page = self.client().get("/metrics").ok().await.text();
+        let name = "threadkeep_store_duration_seconds_count";
+        let name = format!(r#"{name}{{operation="{operation}",part="{part}"}}"#);
+        number_in(&page, &name).unwrap_or(0)
     }
 
     /// Its resident memory, in bytes.
@@ -409,6 +411,12 @@ fn listening(line: &str) -> Option<SocketAddr> {
         return None;
     }
     field("address")?.as_str()?.parse().ok()
+}
+
+fn number_in(metrics: &str, name: &str) -> Option<u64> {
+    let mut lines = metrics.lines();
+    let number = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    number.map(|number| number.parse().unwrap())
 }
 
 /// Returns the CPU time of a process, for all its threads (proc(5)).
