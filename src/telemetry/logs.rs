@@ -50,14 +50,16 @@ pub fn log_text(filter: &str) -> Result<(), LogError> {
     start(subscriber.finish().with(quiet(filter)))
 }
 
-/// The most that these libraries may log, so that requests do not fill the log. A filter that names the library lets
+/// The most that these libraries may log, so that requests neither fill the log nor leave private data in it. A filter that names the library lets
 /// everything through.
-const QUIET: [(&str, &str, LevelFilter); 3] = [
+const QUIET: [(&str, &str, LevelFilter); 4] = [
     // it logs each malformed request as an error
     ("actix_http", "actix_http::h1::dispatcher", LevelFilter::OFF),
     // it logs four lines at the start and two at the end, with less information than the server's
     // own
     ("actix_server", "actix_server", LevelFilter::WARN),
+    // it logs the addresses of pages that models read
+    ("hyper_util", "hyper_util", LevelFilter::INFO),
     // it logs whole messages, with the values in them, and warns of each request that it refuses
     ("rmcp", "rmcp", LevelFilter::ERROR),
 ];

@@ -201,6 +201,8 @@ async fn each_failure_of_the_upstream_has_its_error_and_the_next_turn_works(serv
     }
     let log = server.log();
     assert!(!log.contains(PRIVATE_DETAIL) && !log.contains("said: hello"));
+    let address = upstream.root_url().replace("http://", "");
+    assert!(!log.contains(&address), "{log}");
     assert!(log.contains(r#""status":400,"duration_ms":"#), "{log}");
     assert_eq!(upstream.faults(), [""; 0]);
 }
