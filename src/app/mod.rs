@@ -181,6 +181,10 @@ impl Application {
             settings: settings.clone(),
         };
         let readiness = shared.readiness.clone();
+        if settings.store.redis_url.is_some() {
+            let watching = store::watch(Arc::clone(&shared.backend), readiness.clone());
+            events.spawn_until_stopped(watching);
+        }
         let its_turns = shared.turns.clone();
         let listener = Listener::bind(settings.listen);
         let listener = listener.map_err(|error| AppError::Listen(settings.listen, error))?;

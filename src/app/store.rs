@@ -1,9 +1,26 @@
 //! The store that the settings ask for.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use crate::config::{RedisUrl, StoreSettings};
+use crate::http::Readiness;
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
+
+/// How often a server checks its store by itself, since nobody may probe it.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
+
+/// Checks the store again and again, so that the log has an error once its settings would lose threads.
+pub(super) async fn watch(backend: Arc<dyn Backend>, readiness: Readiness) {
+    loop {
+        sleep(CHECK_EVERY).await;
+        if !readiness.is_fresh() && backend.ping().await.is_ok() {
+            readiness.confirm();
+        }
+    }
+}
 
 /// Opens it: a Redis server that must answer, or this process' memory.
 pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Backend>, StoreError> {

@@ -1,11 +1,11 @@
 //! The text of one setting, and how it is parsed.
 
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
 use super::error::{Fault, SettingsError};
+use super::text_file;
 
 /// The text of a setting, and its source.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl Given {
         if self.filled().is_some() {
             return Err(self.refuse(Fault::Both(file.name)));
         }
-        let text = file.read(path, |path| fs::read_to_string(path))?;
+        let text = file.read(path, text_file::read_text)?;
         Ok(Self {
             text,
             origin: path.into(),
@@ -82,7 +82,7 @@ impl Given {
     /// The bytes of the file that this setting names.
     pub(super) fn file(&self) -> Result<Option<Vec<u8>>, SettingsError> {
         let path = self.filled();
-        path.map(|path| self.read(path, |path| fs::read(path)))
+        path.map(|path| self.read(path, text_file::read))
             .transpose()
     }
 

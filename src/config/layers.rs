@@ -2,7 +2,6 @@
 //! environment, flags.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
@@ -11,6 +10,7 @@ use super::catalog::{DEFAULT_FILE, Setting};
 use super::error::{Fault, SettingsError};
 use super::nearest::nearest;
 use super::surroundings::{self, CLIENT_API_KEY, CLIENT_URL};
+use super::text_file;
 use super::values::Values;
 use super::{CONFIG, DEFAULT};
 
@@ -72,7 +72,7 @@ impl Layers {
         let Some(path) = path else {
             return Ok(None);
         };
-        match fs::read_to_string(&path) {
+        match text_file::read_text(&path) {
             Ok(text) => parse(&text, &path).map(Some),
             Err(error) => {
                 let fault = Fault::Unreadable(path.clone(), error);

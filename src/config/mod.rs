@@ -28,6 +28,7 @@ mod settings;
 mod surroundings;
 #[cfg(test)]
 mod tests;
+pub(crate) mod text_file;
 mod values;
 mod warning;
 mod webhooks;

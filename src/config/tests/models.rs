@@ -118,6 +118,20 @@ fn keys_of_upstreams_come_from_a_file_or_a_setting_but_not_both() {
 }
 
 #[test]
+fn a_file_may_begin_with_a_byte_order_mark_and_must_not_be_utf_16() {
+    let marked = TempFile::new("marked-keys", "\u{feff}a:sk-a\r\n");
+    let utf_16 = TempFile::new("utf-16-keys", "a\0:\0s\0");
+
+    let keys = models(&[("UPSTREAM_KEYS_FILE", marked.as_str())]).upstreams;
+    assert!(
+        keys.into_iter()
+            .any(|upstream| upstream.key.as_deref() == Some("sk-a"))
+    );
+    let refused = refusal(&with(&[("UPSTREAM_KEYS_FILE", utf_16.as_str())]));
+    assert!(refused.contains("save it as UTF-8"), "{refused}");
+}
+
+#[test]
 fn settings_of_models_that_do_not_fit_together_are_refused() {
     let long_name = format!("{} openai-chat http://a", "n".repeat(65));
     let long_model = format!("{} a", "n".repeat(129));

@@ -40,12 +40,12 @@ impl Readiness {
     }
 
     /// Whether the store has accepted a write just now.
-    pub(super) fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         millis(self.start.elapsed()) < self.fresh_until_ms.load(Ordering::Relaxed)
     }
 
     /// Notes that the store has accepted a write.
-    pub(super) fn confirm(&self) {
+    pub(crate) fn confirm(&self) {
         let until = millis(self.start.elapsed() + FRESH);
         self.fresh_until_ms.store(until, Ordering::Relaxed);
     }

@@ -75,6 +75,16 @@ async fn a_redis_that_was_set_to_evict_threads_is_not_ready_and_serves() {
 }
 
 #[tokio::test]
+async fn a_server_that_nobody_probes_logs_that_redis_was_set_to_evict_threads() {
+    let redis = RedisServer::start();
+    let servers = servers(&[redis.url()]);
+
+    redis.call(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+
+    servers[0].await_log(|line| line.contains("ERROR") && line.contains("allkeys-lru"));
+}
+
+#[tokio::test]
 async fn health_checks_cost_redis_one_write_a_second_at_most() {
     let redis = RedisServer::start();
     let servers = servers(&[redis.url()]);
@@ -94,7 +104,8 @@ async fn health_checks_cost_redis_one_write_a_second_at_most() {
 
     let made = writes() - before;
     assert!(made >= 1);
-    assert!(made <= start.elapsed().as_secs() + 1, "{made}");
+    // the server checks its store by itself, too
+    assert!(made <= start.elapsed().as_secs() + 2, "{made}");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ with_own_servers![
     a_tail_prints_events_as_they_come,
     endpoints_are_listed_and_replayed,
     a_service_is_moved_by_an_export_and_an_import,
+    an_export_may_have_passed_through_windows,
     an_interrupted_export_goes_on,
 ];
 
@@ -366,6 +367,28 @@ async fn a_service_is_moved_by_an_export_and_an_import(backend: Backend) {
         ids.collect::<Vec<_>>()
     };
     assert_eq!(ids(&export(&to, &[]).await), ids(&exported));
+}
+
+async fn an_export_may_have_passed_through_windows(backend: Backend) {
+    let from = Server::start(backend);
+    some_threads(&from.client(), 3).await;
+    let text = String::from_utf8(export(&from, &[]).await).unwrap();
+    let to = Server::start(Backend::Memory);
+    let import = |input| run_with(command(&to, &["import", "--if-exists", "replace"]), input);
+
+    let lines = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let imported = import(lines.into_bytes()).await;
+    let utf_16 = text.encode_utf16().flat_map(u16::to_le_bytes);
+    let with_mark = [0xff, 0xfe].into_iter().chain(utf_16.clone()).collect();
+
+    assert!(imported.status.success(), "{imported:?}");
+    assert!(imported.stdout.starts_with(b"imported       3\n"));
+    for input in [with_mark, utf_16.collect()] {
+        let refused = import(input).await;
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{error}");
+        assert!(error.contains("it is UTF-16: save it as UTF-8"), "{error}");
+    }
 }
 
 async fn a_thread_is_forked_by_a_command(server: &Server) {

@@ -19,6 +19,7 @@ use super::progress::Progress;
 use super::{ATTEMPTS, all_or_error, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, print_line, send};
+use crate::config::text_file::remove_mark;
 
 /// Documents that are sent at once, and their bytes: one that is larger is sent alone.
 const AT_ONCE: usize = 8;
@@ -153,6 +154,10 @@ fn lines() -> mpsc::Receiver<Result<Numbered, CliError>> {
             let Some(line) = line else {
                 return;
             };
+            let line = line.and_then(|line| match number {
+                1 => without_mark(line),
+                _ => Ok(line),
+            });
             let line = line.map(|document| Numbered { number, document });
             let is_last = line.is_err();
             if sender.blocking_send(line).is_err() || is_last {
@@ -183,6 +188,13 @@ fn read_line(input: &mut impl BufRead) -> Result<Option<Bytes>, CliError> {
             return Ok(Some(line.into()));
         }
     }
+}
+
+/// The first line without the byte order mark of its file.
+fn without_mark(line: Bytes) -> Result<Bytes, CliError> {
+    let mut line = Vec::from(line);
+    remove_mark(&mut line).map_err(CliError::Input)?;
+    Ok(line.into())
 }
 
 /// The size of standard input, if it is a file.

@@ -1,0 +1,72 @@
+//! Text files as other programs write them: Windows programs begin UTF-8 with a byte order mark, or write UTF-16.
+
+use std::path::Path;
+use std::{fs, io};
+
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads a file without its byte order mark.
+///
+/// # Errors
+/// [`io::Error`]; of the kind [`InvalidData`](io::ErrorKind::InvalidData) for UTF-16.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = fs::read(path)?;
+    remove_mark(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a file of UTF-8 without its byte order mark.
+///
+/// # Errors
+/// As [`read`], and for other bytes.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|_| invalid("it is not UTF-8"))
+}
+
+/// Removes a byte order mark from the beginning of a text.
+///
+/// # Errors
+/// [`io::Error`] for UTF-16.
+pub(crate) fn remove_mark(text: &mut Vec<u8>) -> io::Result<()> {
+    match text[..] {
+        // with a mark, or the first letter of a text in ASCII
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
+            Err(invalid("it is UTF-16: save it as UTF-8"))
+        }
+        _ => {
+            if text.starts_with(MARK) {
+                text.drain(..MARK.len());
+            }
+            Ok(())
+        }
+    }
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_no_part_of_a_text_and_utf_16_is_refused() {
+        let read = |bytes: &[u8]| {
+            let mut text = bytes.to_vec();
+            remove_mark(&mut text).map(|()| text)
+        };
+        for (bytes, text) in [
+            (&b"\xef\xbb\xbfa"[..], &b"a"[..]),
+            (b"a", b"a"),
+            (b"", b""),
+            (b"\xef\xbb\xbf", b""),
+        ] {
+            assert_eq!(read(bytes).unwrap(), text);
+        }
+        for bytes in [&b"\xff\xfea\0"[..], b"\xfe\xff\0a", b"a\0b\0", b"\0a"] {
+            let refused = read(bytes).unwrap_err().to_string();
+            assert_eq!(refused, "it is UTF-16: save it as UTF-8");
+        }
+    }
+}
