@@ -20,8 +20,10 @@ const PIECES: usize = 64;
 pub(super) struct Asked<'a> {
     pub(super) model: &'a FoundModel,
     pub(super) history: &'a [Json],
-    /// The functions that it may call; none if it has to answer.
-    pub(super) functions: Option<&'a [Function]>,
+    /// The functions that it knows.
+    pub(super) functions: &'a [Function],
+    /// Whether its calls count. A model may call a function though it must not.
+    pub(super) may_call: bool,
     pub(super) deadline: Instant,
 }
 
@@ -42,12 +44,12 @@ impl Driver<'_> {
         let output = course.output.iter().map(Json::as_str);
         let earlier = asked.history.iter().map(Json::as_str);
         let prompt = prompt_of(earlier.chain(input).chain(output));
-        let may_call = asked.functions.is_some();
+        let may_call = asked.may_call;
         let question = Question {
             model: &asked.model.name,
             instructions: request.instructions.as_deref(),
             prompt: &prompt,
-            functions: asked.functions.unwrap_or_default(),
+            functions: asked.functions,
             choice: match (&request.choice, course.steps) {
                 (choice, 0) => choice,
                 (ToolChoice::None, _) => &ToolChoice::None,

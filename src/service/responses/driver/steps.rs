@@ -11,7 +11,7 @@ use crate::service::responses::closing::{Ending, context_ended, ends_context, fa
 use crate::service::responses::course::Course;
 use crate::service::responses::entry::Entry;
 use crate::service::responses::error::TurnError;
-use crate::service::responses::model::{AnswerPart, ModelAnswer, UpstreamError};
+use crate::service::responses::model::{AnswerPart, ModelAnswer, ToolChoice, UpstreamError};
 use crate::service::responses::request::TurnRequest;
 use crate::service::responses::run::Run;
 use crate::service::responses::turns::EndedTurn;
@@ -90,15 +90,17 @@ impl Driver<'_> {
                 self.run_call(run, &call, deadline).await?;
                 continue;
             }
-            let may_call = course.steps + 1 < self.shared.limits.max_steps
+            let has_calls_left = course.steps + 1 < self.shared.limits.max_steps
                 && course.calls <= self.max_tool_calls(request);
+            let may_call = has_calls_left && request.choice != ToolChoice::None;
             if course.steps >= self.shared.limits.max_steps {
                 return Ok(Status::Incomplete(Incomplete::MaxToolCalls));
             }
             let asked = Asked {
                 model: &model,
                 history,
-                functions: may_call.then_some(&functions),
+                functions: if has_calls_left { &functions } else { &[] },
+                may_call,
                 deadline,
             };
             let Some(answer) = self.ask(run, &asked).await? else {
@@ -170,7 +172,7 @@ fn is_call(part: &AnswerPart) -> bool {
     matches!(part, AnswerPart::Call { .. })
 }
 
-/// An answer of a model that was offered no tools.
+/// An answer of a model that may call no tools.
 fn without_calls(answer: ModelAnswer) -> ModelAnswer {
     let parts = answer.parts.into_iter().filter(|part| !is_call(part));
     ModelAnswer {

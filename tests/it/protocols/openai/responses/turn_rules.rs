@@ -238,6 +238,35 @@ async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
+async fn a_model_that_must_not_call_tools_calls_none(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    let mut tools = state_tools();
+    tools
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"type": "function", "name": "look", "parameters": {}}));
+    for is_streamed in [false, true] {
+        let id = new_id();
+        let body = json!({
+            "model": "m", "conversation": id, "input": "hi", "tools": tools, "tool_choice": "none", "stream": is_streamed,
+        });
+        upstream.script([Reply::calls([count(), ("look", "{}")])]);
+
+        let answer = run(&program, &body).ok().await.text();
+
+        assert!(answer.contains(r#""status":"completed""#), "{answer}");
+        let calls = ["mcp_call", "function_call"].map(|kind| format!(r#""type":"{kind}""#));
+        assert!(calls.iter().all(|call| !answer.contains(call)), "{answer}");
+        let read_body =
+            json!({"scope": format!("thread:{id}"), "arguments": {"key": "a/n"}}).to_string();
+        let read = server.client().post("/v1/tools/kv_read").bearer(API_SECRET);
+        let read = read.json(&read_body).ok().await.text();
+        assert!(read.contains(r#""found":false"#), "{read}");
+    }
+}
+
 async fn a_turn_whose_time_is_up_is_incomplete(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
@@ -382,6 +411,7 @@ over_both_stores! {
     an_id_of_a_client_stays_that_of_its_item,
     what_no_prompt_would_have_is_refused,
     calls_that_are_too_many_end_no_turn_as_a_failure,
+    a_model_that_must_not_call_tools_calls_none,
     a_turn_whose_time_is_up_is_incomplete,
     a_failure_stays_what_it_was,
     turns_of_modelrelay_are_not_responses_of_openai,
