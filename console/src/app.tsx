@@ -9,7 +9,7 @@ import { EventsPage } from "./pages/events.js";
 import { Finder } from "./pages/finder.js";
 import { HomePage } from "./pages/home.js";
 import { Login } from "./pages/login.js";
-import { OverviewPage } from "./pages/overview.js";
+import { OverviewPage } from "./pages/overview/page.js";
 import { PlaygroundPage } from "./pages/playground.js";
 import { SettingsPage } from "./pages/settings.js";
 import { StatisticsPage } from "./pages/statistics.js";

@@ -185,7 +185,7 @@ test("the overview draws what happens", async () => {
 
   for (const title of ["Latency", "Latency of the store"]) await page.getByRole("img", { name: new RegExp(`^${title} in ms, now: median \\d`) }).waitFor();
   await page.getByRole("row").filter({ hasText: "increment" }).first().waitFor();
-  assert.equal(await page.locator(".tiles div", { hasText: "Replicas seen" }).locator("dd").textContent(), "1");
+  assert.equal(await page.locator(".tiles div", { hasText: "Replicas" }).locator("dd").textContent(), "1");
   assert.ok((await page.locator("canvas").count()) >= 3);
 });
 

@@ -2,7 +2,7 @@ import { useLoad } from "../load.js";
 import { listThreads } from "../api/threads.js";
 import { can } from "../session.js";
 import { Loading } from "../ui/notices.js";
-import { OverviewPage } from "./overview.js";
+import { OverviewPage } from "./overview/page.js";
 import { PlaygroundPage } from "./playground.js";
 
 /** The first page: the playground while the service has no threads, and then the overview. */

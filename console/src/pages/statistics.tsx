@@ -1,5 +1,4 @@
 import { signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { asProblem } from "../api/problem.js";
 import { listThreads } from "../api/threads.js";
 import type { Thread } from "../api/types.js";
@@ -9,14 +8,15 @@ import { announce } from "../ui/announce.js";
 import { Bar } from "../ui/bar.js";
 import { ThreadId } from "../ui/copy.js";
 import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
-import { source, stats, statsProblem } from "../stats/collector.js";
+import { latest, source, statsProblem } from "../stats/collector.js";
+import type { Ranking } from "../stats/samples.js";
 
 /** Rows of a list. */
 const ROWS = 20;
 
 /** Hot threads and large states. */
 export function StatisticsPage() {
-  const threads = stats.value?.threads;
+  const hot = latest.value?.hot;
   const problem = statsProblem.value;
   return (
     <>
@@ -30,15 +30,15 @@ export function StatisticsPage() {
         </Empty>
       )}
       {problem && problem.status !== 404 && <Failure problem={problem} />}
-      {can("admin") && !stats.value && !problem && source.value === undefined && <Loading />}
-      {threads && (
+      {can("admin") && !hot && !problem && source.value === undefined && <Loading />}
+      {hot && (
         <>
-          <p class="dim">This replica in the last {stats.value?.window_seconds ?? 60} seconds, read every 5 seconds.</p>
+          <p class="dim">All replicas that answered in the last minute, each about its last {hot.windowSeconds} seconds. Read every 5 seconds.</p>
           <div class="columns">
-            <List title="Most writes" rows={threads.by_writes?.map((row) => [row.thread_id, count(row.writes)])} />
-            <List title="Most reads" rows={threads.by_reads?.map((row) => [row.thread_id, count(row.reads)])} />
-            <List title="Most bytes" rows={threads.by_bytes?.map((row) => [row.thread_id, bytes(row.bytes)])} />
-            <List title="Largest states seen" rows={threads.largest?.map((row) => [row.thread_id, bytes(row.size_bytes)])} />
+            <List title="Most writes" rows={hot.writes} figure={count} />
+            <List title="Most reads" rows={hot.reads} figure={count} />
+            <List title="Most bytes" rows={hot.bytes} figure={bytes} />
+            <List title="Largest states seen" rows={hot.largest} figure={bytes} />
           </div>
         </>
       )}
@@ -47,18 +47,18 @@ export function StatisticsPage() {
   );
 }
 
-function List({ title, rows }: { title: string; rows: [id: string, figure: ComponentChildren][] | undefined }) {
+function List({ title, rows, figure }: { title: string; rows: Ranking | undefined; figure: (value: number) => string }) {
   return (
     <section class="card">
       <h2>{title}</h2>
       {!rows && <p class="dim">Not offered.</p>}
       {rows?.length === 0 && <p class="dim">None in this time.</p>}
       <ol class="rows">
-        {rows?.slice(0, ROWS).map(([id, figure]) => (
+        {rows?.slice(0, ROWS).map(([id, value]) => (
           <li key={id} class="row" data-line tabIndex={-1}>
             <ThreadId id={id} />
             <span class="grow" />
-            <span>{figure}</span>
+            <span>{figure(value)}</span>
           </li>
         ))}
       </ol>

@@ -3,85 +3,104 @@ import { type Problem, asProblem } from "../api/problem.js";
 import { call, isReachable } from "../api/request.js";
 import { can, session } from "../session.js";
 import { snapshotOf } from "./metrics.js";
-import { type Sample, type Snapshot, sampleOf } from "./samples.js";
+import { type Replica, Replicas } from "./replicas.js";
+import type { Point, Sample, Snapshot } from "./samples.js";
 import { type Stats, snapshotOfStats } from "./stats.js";
 
 const INTERVAL_MS = 5_000;
+/** The second point follows sooner, since there are no rates before. */
+const FIRST_INTERVAL_MS = 1_000;
 /** 15 minutes. */
-const SAMPLES_MAX = 180;
-/** A process counts the start of its figures from a little later than its own. */
-const SAME_START_MS = 2_000;
-/** Replicas that are remembered. */
-const REPLICAS_MAX = 100;
+const POINTS_MAX = 180;
+/** Calls of each kind for one point. One for each known replica, so that a balancer has as many chances to reach all of them. */
+const CALLS_MAX = 4;
 
 /** Where the figures come from. */
 export type Source = "stats" | "metrics" | "nothing";
 
 export const source = signal<Source | undefined>(undefined);
-export const samples = signal<readonly Sample[]>([]);
+export const points = signal<readonly Point[]>([]);
+/** The newest figures, of all replicas. */
 export const latest = signal<Snapshot | undefined>(undefined);
-export const stats = signal<Stats | undefined>(undefined);
+/** Replicas that have answered lately. */
+export const replicas = signal<readonly Replica[]>([]);
 export const statsProblem = signal<Problem | undefined>(undefined);
-/** Replicas that answered, with the time of the last answer of each. */
-export const replicas = signal<ReadonlyMap<string, number>>(new Map());
 
-/** The last figures of each replica: a load balancer sends each request to another one. */
-const last = new Map<string, Snapshot>();
-let hasStats: boolean | undefined;
+/** The series of one session. Answers of the two kinds name their process in different ways, so each kind has its own series. */
+class Series {
+  readonly stats = new Replicas();
+  readonly metrics = new Replicas();
+  hasStats: boolean | undefined;
+}
+
+let series = new Series();
 
 async function collect(): Promise<void> {
-  const [own, metrics] = await Promise.all([fromStats(), fromMetrics()]);
-  const snapshot = own && metrics && isSame(own, metrics) ? { ...own, created: metrics.created, ended: metrics.ended, sizes: metrics.sizes } : (own ?? metrics);
-  source.value = own ? "stats" : metrics ? "metrics" : "nothing";
-  if (!snapshot) {
-    return;
-  }
-  const before = last.get(snapshot.replica);
-  last.delete(snapshot.replica);
-  last.set(snapshot.replica, snapshot);
-  if (last.size > REPLICAS_MAX) last.delete(last.keys().next().value!);
-  latest.value = snapshot;
-  samples.value = [...samples.value, sampleOf(before, snapshot)].slice(-SAMPLES_MAX);
-  replicas.value = new Map([...last].map(([replica, { at }]) => [replica, at]));
+  const own = series;
+  const known = Math.max(1, own.stats.heard(Date.now()).length, own.metrics.heard(Date.now()).length);
+  const calls = Array.from({ length: Math.min(CALLS_MAX, known) }, () => [readStats, readMetrics]).flat();
+  await Promise.all(shuffled(calls).map((read) => read(own)));
+  if (own === series) publish();
 }
 
-/** Whether both are of one process, by its start: a load balancer may have sent each request to another one. */
-function isSame(own: Snapshot, metrics: Snapshot): boolean {
-  return Math.abs(own.startedAt - metrics.startedAt) < SAME_START_MS;
+/** Calls in the same order each time could meet the same replicas each time: a balancer may take its replicas in turn. */
+const shuffled = <T>(items: T[]): T[] => items.map((item) => [Math.random(), item] as const).sort(([a], [b]) => a - b).map(([, item]) => item);
+
+function publish(): void {
+  const at = Date.now();
+  const { stats, metrics } = series;
+  const hasStats = stats.heard(at).length > 0;
+  const main = hasStats ? stats : metrics;
+  const snapshot = main.snapshot(at);
+  source.value = hasStats ? "stats" : snapshot ? "metrics" : "nothing";
+  replicas.value = main.heard(at);
+  if (!snapshot) return;
+  // only the metrics have these
+  const { created, ended, sizes } = metrics.snapshot(at) ?? snapshot;
+  latest.value = { ...snapshot, created, ended, sizes };
+  const sample = main.sample(at)!;
+  const written: Pick<Sample, "created" | "ended" | "sizes"> = metrics.sample(at) ?? sample;
+  const point = {
+    ...sample,
+    created: written.created,
+    ended: written.ended,
+    sizes: written.sizes,
+    at,
+    replicas: new Map(replicas.value.map(({ number, sample }) => [number, sample])),
+  };
+  points.value = [...points.value, point].slice(-POINTS_MAX);
 }
 
-/** Those of `/v1/stats`, unless this server has no such path or the key has no right to it. */
-async function fromStats(): Promise<Snapshot | undefined> {
-  if (!can("admin") || hasStats === false) return undefined;
+/** Reads `/v1/stats`, unless this server has no such path or the key has no right to it. */
+async function readStats(own: Series): Promise<void> {
+  if (!can("admin") || own.hasStats === false) return;
   try {
     const { text } = await call("/v1/stats");
-    hasStats = true;
-    stats.value = JSON.parse(text) as Stats;
-    statsProblem.value = undefined;
-    return snapshotOfStats(stats.value, Date.now());
+    own.hasStats = true;
+    own.stats.take(snapshotOfStats(JSON.parse(text) as Stats, Date.now()));
+    if (own === series) statsProblem.value = undefined;
   } catch (error) {
     const problem = asProblem(error);
-    if (problem.status === 404) hasStats = false;
-    statsProblem.value = problem;
-    return undefined;
+    if (problem.status === 404) own.hasStats = false;
+    if (own === series) statsProblem.value = problem;
   }
 }
 
-/** Those of `/metrics`, unless they are at another address. */
-async function fromMetrics(): Promise<Snapshot | undefined> {
+/** Reads `/metrics`, unless they are at another address. */
+async function readMetrics(own: Series): Promise<void> {
   try {
-    const { text } = await call("/metrics");
-    return snapshotOf(text, Date.now());
+    own.metrics.take(snapshotOf((await call("/metrics")).text, Date.now()));
   } catch {
-    return undefined;
+    // the page does without them
   }
 }
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 async function tick(): Promise<void> {
+  const own = series;
   if (!document.hidden && isReachable.value) await collect();
-  timer = setTimeout(() => void tick(), INTERVAL_MS);
+  if (own === series) timer = setTimeout(() => void tick(), points.value.length < 2 ? FIRST_INTERVAL_MS : INTERVAL_MS);
 }
 
 // Figures are collected while there is a session, whichever page is shown, so that the overview has a past.
@@ -89,16 +108,11 @@ effect(() => {
   const isOpen = session.value !== undefined;
   clearTimeout(timer);
   timer = undefined;
-  if (isOpen) {
-    timer = setTimeout(() => void tick(), 0);
-    return;
-  }
-  hasStats = undefined;
-  last.clear();
-  samples.value = [];
-  latest.value = undefined;
-  stats.value = undefined;
-  statsProblem.value = undefined;
+  series = new Series();
   source.value = undefined;
-  replicas.value = new Map();
+  points.value = [];
+  latest.value = undefined;
+  replicas.value = [];
+  statsProblem.value = undefined;
+  if (isOpen) timer = setTimeout(() => void tick(), 0);
 });

@@ -71,6 +71,7 @@ export function snapshotOf(text: string, at: number): Snapshot {
     connections: gauges.get("threadkeep_connections"),
     streams: gauges.get("threadkeep_event_streams"),
     lagMs: lag === undefined ? undefined : lag * 1_000,
+    hot: undefined,
   };
 }
 

@@ -23,6 +23,20 @@ export interface Snapshot {
   connections: number | undefined;
   streams: number | undefined;
   lagMs: number | undefined;
+  /** The busiest threads of the last seconds, if the answer has them. */
+  hot: HotThreads | undefined;
+}
+
+/** Threads with their figures, the highest first. */
+export type Ranking = readonly (readonly [id: string, figure: number])[];
+
+export interface HotThreads {
+  windowSeconds: number;
+  writes: Ranking | undefined;
+  reads: Ranking | undefined;
+  bytes: Ranking | undefined;
+  /** Sizes of the largest states seen. */
+  largest: Ranking | undefined;
 }
 
 export type Latency = { percentiles: Percentiles } | { buckets: Buckets } | undefined;
@@ -48,7 +62,7 @@ export interface StoreFigures extends Percentiles {
   failures: number | undefined;
 }
 
-/** A point of the plots: figures between two snapshots of one replica. */
+/** Figures between two snapshots of one replica, or those of several replicas. */
 export interface Sample {
   at: number;
   rates: Map<string, number>;
@@ -63,6 +77,12 @@ export interface Sample {
   ended: number | null;
   memoryBytes: number | null;
   lagMs: number | null;
+}
+
+/** A point of the plots. */
+export interface Point extends Sample {
+  /** What it is made of, by the numbers of the replicas. */
+  replicas: ReadonlyMap<number, Sample>;
 }
 
 const NOTHING: Percentiles = { p50: null, p90: null, p99: null };

@@ -1,4 +1,4 @@
-import type { Percentiles, Snapshot } from "./samples.js";
+import type { HotThreads, Percentiles, Snapshot } from "./samples.js";
 
 /** The answer of `GET /v1/stats`, as far as the console reads it. Every member may be missing. */
 export interface Stats {
@@ -49,6 +49,20 @@ const percentilesOf = (window: Window | undefined): Percentiles => ({
   p99: window?.p99_ms ?? null,
 });
 
+/** Seconds of a window, for an answer that does not have them. */
+const WINDOW_SECONDS = 60;
+
+function hotOf({ threads, window_seconds }: Stats): HotThreads | undefined {
+  if (!threads) return undefined;
+  return {
+    windowSeconds: window_seconds ?? WINDOW_SECONDS,
+    writes: threads.by_writes?.map((row) => [row.thread_id, row.writes]),
+    reads: threads.by_reads?.map((row) => [row.thread_id, row.reads]),
+    bytes: threads.by_bytes?.map((row) => [row.thread_id, row.bytes]),
+    largest: threads.largest?.map((row) => [row.thread_id, row.size_bytes]),
+  };
+}
+
 /** The figures in an answer. */
 export function snapshotOfStats(stats: Stats, at: number): Snapshot {
   const routes = stats.routes ?? [];
@@ -86,5 +100,6 @@ export function snapshotOfStats(stats: Stats, at: number): Snapshot {
     connections: stats.counts?.connections ?? undefined,
     streams: stats.counts?.event_streams ?? undefined,
     lagMs: stats.events?.lag_ms ?? undefined,
+    hot: hotOf(stats),
   };
 }

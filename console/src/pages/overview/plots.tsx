@@ -1,0 +1,78 @@
+import { useMemo } from "preact/hooks";
+import type { Point, Percentiles, Sample, Snapshot } from "../../stats/samples.js";
+import { type Line, Plot } from "../../ui/plot.js";
+
+/** Lines of a plot: one for all, and one for each of the busiest routes or replicas. */
+const LINES = 6;
+
+/** The figures of the last 15 minutes. With several replicas, each has its own series. */
+export function Plots({ points, latest }: { points: readonly Point[]; latest: Snapshot }) {
+  const times = useMemo(() => points.map(({ at }) => at / 1_000), [points]);
+  const routes = useMemo(() => busiest(points.map(({ rates }) => rates)).sort(), [points]);
+  const replicas = useMemo(() => replicasOf(points), [points]);
+  const line = (label: string, of: (point: Point) => number | null): Line => ({ label, values: points.map(of) });
+  const each = (of: (sample: Sample) => number | null) =>
+    replicas.map((number) => line(`replica ${number}`, ({ replicas }) => (replicas.has(number) ? of(replicas.get(number)!) : null)));
+  const percentiles = (of: (sample: Sample) => Percentiles) => [
+    line("median", (point) => of(point).p50),
+    line("90 %", (point) => of(point).p90),
+    line("99 %", (point) => of(point).p99),
+  ];
+  const areSeveral = replicas.length > 1;
+  return (
+    <div class="plots">
+      {areSeveral && (
+        <Plot title="Requests by replica" unit="/s" times={times} lines={[line("all", ({ total }) => total), ...each(({ total }) => total)]} />
+      )}
+      <Plot
+        title="Requests by route"
+        unit="/s"
+        times={times}
+        lines={[line("all", ({ total }) => total), ...routes.map((route) => line(route, ({ rates }) => rates.get(route) ?? null))]}
+      />
+      {areSeveral ? (
+        <>
+          <Plot title="Latency by replica, 99 %" unit="ms" times={times} lines={each(({ latency }) => latency.p99)} />
+          <Plot title="Latency of the store by replica, 99 %" unit="ms" times={times} lines={each(({ store }) => store.p99)} />
+        </>
+      ) : (
+        <>
+          <Plot title="Latency" unit="ms" times={times} lines={percentiles(({ latency }) => latency)} />
+          <Plot title="Latency of the store" unit="ms" times={times} lines={percentiles(({ store }) => store)} />
+        </>
+      )}
+      {latest.created !== undefined && (
+        <Plot
+          title="Threads created and ended"
+          unit="/s"
+          times={times}
+          lines={[line("created", ({ created }) => created), line("ended", ({ ended }) => ended)]}
+        />
+      )}
+      {latest.threads !== undefined && <Plot title="Threads" unit="" times={times} lines={[line("threads", ({ threads }) => threads)]} />}
+      {latest.sizes && (
+        <Plot title="State sizes after writes" unit="KiB" times={times} lines={percentiles(({ sizes }) => kib(sizes))} />
+      )}
+      {latest.memoryBytes !== undefined && (
+        <Plot title="Memory of the store" unit="MiB" times={times} lines={[line("used", ({ memoryBytes }) => memoryBytes && memoryBytes / 2 ** 20)]} />
+      )}
+      {latest.lagMs !== undefined && <Plot title="Event lag" unit="ms" times={times} lines={[line("lag", ({ lagMs }) => lagMs)]} />}
+    </div>
+  );
+}
+
+const kib = ({ p50, p90, p99 }: Percentiles): Percentiles => ({ p50: p50 && p50 / 2 ** 10, p90: p90 && p90 / 2 ** 10, p99: p99 && p99 / 2 ** 10 });
+
+/** The keys with the largest sums. */
+function busiest<K>(all: ReadonlyMap<K, number>[]): K[] {
+  const sums = new Map<K, number>();
+  for (const rates of all) for (const [key, rate] of rates) sums.set(key, (sums.get(key) ?? 0) + rate);
+  const sorted = [...sums].filter(([, sum]) => sum > 0).sort(([, a], [, b]) => b - a);
+  return sorted.slice(0, LINES - 1).map(([key]) => key);
+}
+
+/** The replicas that have lines: the newest ones of those that these points have. */
+function replicasOf(points: readonly Point[]): number[] {
+  const numbers = new Set(points.flatMap(({ replicas }) => [...replicas.keys()]));
+  return [...numbers].sort((a, b) => a - b).slice(1 - LINES);
+}

@@ -1,0 +1,119 @@
+import type { HotThreads, Latency, Percentiles, Ranking, RouteFigures, Sample, Snapshot, StoreFigures } from "./samples.js";
+
+/**
+ * The figures of several replicas as one: counts and rates are sums, percentiles are those of the slowest replica, and what replicas
+ * report about the shared store is that of the newest answer.
+ */
+export function combinedSnapshot(snapshots: readonly Snapshot[]): Snapshot | undefined {
+  const newest = newestOf(snapshots);
+  if (!newest || snapshots.length === 1) return newest;
+  return {
+    ...newest,
+    requests: sumsOf(snapshots.map(({ requests }) => requests)),
+    errors: sum(snapshots.map(({ errors }) => errors)),
+    routes: merged(snapshots.flatMap(({ routes }) => routes), ({ route }) => route, addRoute),
+    storeRows: merged(snapshots.flatMap(({ storeRows }) => storeRows), ({ operation }) => operation, addStore),
+    created: sum(snapshots.map(({ created }) => created)),
+    ended: sum(snapshots.map(({ ended }) => ended)),
+    sizes: addedBuckets(snapshots.map(({ sizes }) => sizes)),
+    connections: sum(snapshots.map(({ connections }) => connections)),
+    streams: sum(snapshots.map(({ streams }) => streams)),
+    lagMs: highest(snapshots.map(({ lagMs }) => lagMs)),
+    hot: combinedHot(snapshots.flatMap(({ hot }) => hot ?? [])),
+  };
+}
+
+/** The points of several replicas as one, by the same rules. */
+export function combinedSample(samples: readonly Sample[]): Sample | undefined {
+  const newest = newestOf(samples);
+  if (!newest || samples.length === 1) return newest;
+  return {
+    ...newest,
+    rates: sumsOf(samples.map(({ rates }) => rates)),
+    total: sum(samples.map(({ total }) => total)) ?? null,
+    latency: slowest(samples.map(({ latency }) => latency)),
+    store: slowest(samples.map(({ store }) => store)),
+    sizes: slowest(samples.map(({ sizes }) => sizes)),
+    created: sum(samples.map(({ created }) => created)) ?? null,
+    ended: sum(samples.map(({ ended }) => ended)) ?? null,
+    lagMs: highest(samples.map(({ lagMs }) => lagMs)) ?? null,
+  };
+}
+
+function combinedHot(all: HotThreads[]): HotThreads | undefined {
+  const [first] = all;
+  if (!first) return undefined;
+  const summed = (of: (hot: HotThreads) => Ranking | undefined) => ranked(all.map(of), (a, b) => a + b);
+  return {
+    windowSeconds: Math.max(...all.map(({ windowSeconds }) => windowSeconds)),
+    writes: summed(({ writes }) => writes),
+    reads: summed(({ reads }) => reads),
+    bytes: summed(({ bytes }) => bytes),
+    largest: ranked(all.map(({ largest }) => largest), Math.max),
+  };
+}
+
+function ranked(rankings: (Ranking | undefined)[], add: (a: number, b: number) => number): Ranking | undefined {
+  const found = new Map<string, number>();
+  for (const ranking of rankings)
+    for (const [id, figure] of ranking ?? []) found.set(id, add(found.get(id) ?? 0, figure));
+  return rankings.some((ranking) => ranking) ? [...found].sort(([, a], [, b]) => b - a) : undefined;
+}
+
+type Maybe = number | null | undefined;
+
+const isNumber = (value: Maybe): value is number => value !== null && value !== undefined;
+
+function sum(values: Maybe[]): number | undefined {
+  const known = values.filter(isNumber);
+  return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) : undefined;
+}
+
+function highest(values: Maybe[]): number | undefined {
+  const known = values.filter(isNumber);
+  return known.length > 0 ? Math.max(...known) : undefined;
+}
+
+const slowest = (all: Percentiles[]): Percentiles => ({
+  p50: highest(all.map(({ p50 }) => p50)) ?? null,
+  p90: highest(all.map(({ p90 }) => p90)) ?? null,
+  p99: highest(all.map(({ p99 }) => p99)) ?? null,
+});
+
+function newestOf<T extends { at: number }>(all: readonly T[]): T | undefined {
+  return all.toSorted((a, b) => b.at - a.at)[0];
+}
+
+function sumsOf<K>(all: ReadonlyMap<K, number>[]): Map<K, number> {
+  const sums = new Map<K, number>();
+  for (const counts of all) for (const [key, count] of counts) sums.set(key, (sums.get(key) ?? 0) + count);
+  return sums;
+}
+
+function addedBuckets(all: Latency[]): Latency {
+  const buckets = all.flatMap((one) => (one && "buckets" in one ? [one.buckets] : []));
+  return buckets.length > 0 ? { buckets: sumsOf(buckets) } : undefined;
+}
+
+function merged<T>(rows: T[], nameOf: (row: T) => string, add: (a: T, b: T) => T): T[] {
+  const found = new Map<string, T>();
+  for (const row of rows) {
+    const before = found.get(nameOf(row));
+    found.set(nameOf(row), before ? add(before, row) : row);
+  }
+  return [...found.values()];
+}
+
+const addRoute = (a: RouteFigures, b: RouteFigures): RouteFigures => ({
+  route: a.route,
+  requests: a.requests + b.requests,
+  errors: sum([a.errors, b.errors]),
+  ...slowest([a, b]),
+});
+
+const addStore = (a: StoreFigures, b: StoreFigures): StoreFigures => ({
+  operation: a.operation,
+  calls: a.calls + b.calls,
+  failures: sum([a.failures, b.failures]),
+  ...slowest([a, b]),
+});
