@@ -4,6 +4,7 @@ import { Problem } from "./api/problem.js";
 import { isReachable, returns } from "./api/request.js";
 import { isHelpShown, keysHere } from "./keyboard.js";
 import { isHash } from "./ids.js";
+import { PAGES } from "./pages.js";
 import { ArchivePage, ArchivesPage } from "./pages/archives.js";
 import { EventsPage } from "./pages/events.js";
 import { Finder } from "./pages/finder.js";
@@ -17,7 +18,7 @@ import { ThreadPage } from "./pages/thread/page.js";
 import { ThreadsPage } from "./pages/threads.js";
 import { WebhooksPage } from "./pages/webhooks.js";
 import { type Route, route, shownPart } from "./route.js";
-import { can, docs, meet, openByLink, session } from "./session.js";
+import { can, docs, meet, openAtStart, session } from "./session.js";
 import "./forget.js";
 import "./stats/collector.js";
 import { Announcements } from "./ui/announce.js";
@@ -25,22 +26,10 @@ import { Dialog } from "./ui/dialog.js";
 import { Icon } from "./ui/icon.js";
 import { Empty, Failure, Missing } from "./ui/notices.js";
 
-/** The pages, with the right that each one needs. */
-const PAGES: [page: string, label: string, right?: string][] = [
-  ["overview", "Overview"],
-  ["threads", "Threads", "threads.read"],
-  ["playground", "Playground", "threads"],
-  ["events", "Events", "events"],
-  ["webhooks", "Webhooks", "webhooks"],
-  ["archives", "Archives", "threads.read"],
-  ["statistics", "Statistics"],
-  ["settings", "Settings"],
-];
-
 export function App() {
   const [isStarted, setStarted] = useState(false);
   useEffect(() => {
-    void Promise.all([openByLink(), meet()]).then(() => setStarted(true));
+    void Promise.all([openAtStart(), meet()]).then(() => setStarted(true));
   }, []);
   useEffect(() => {
     if (returns.value > 0) void meet();

@@ -2,10 +2,14 @@ import { computed, effect, signal } from "@preact/signals";
 import { Problem, asProblem } from "./api/problem.js";
 import { base, call, callJson, refusal, useKey } from "./api/request.js";
 import type { ApiKey, ServerInfo } from "./api/types.js";
+import { keepKey, keptKey } from "./kept-key.js";
 import { replace } from "./route.js";
 
 /** The API key in use, without its secret; none until one is accepted. */
 export const session = signal<ApiKey | undefined>(undefined);
+
+/** Whether the tab keeps the key until it is closed. */
+export const isKept = signal(false);
 
 /** Why there is no session, if that is known. */
 export const sessionProblem = signal<Problem | undefined>(undefined);
@@ -29,26 +33,37 @@ effect(() => {
 /** Forgets the API key. */
 export function close(problem?: Problem): void {
   useKey(undefined);
+  // a kept key outlives a moment without the service
+  if (!problem || problem.status === 401) keepKey(undefined);
+  isKept.value = false;
   refusal.value = undefined;
   session.value = undefined;
   sessionProblem.value = problem;
 }
 
-/** Uses an API key from now on, if the service accepts it. */
-export async function open(apiKey: string): Promise<void> {
+/** Uses an API key from now on, if the service accepts it, and keeps it until the tab is closed if `wantsKept`. */
+export async function open(apiKey: string, wantsKept = false): Promise<void> {
   sessionProblem.value = undefined;
   useKey(apiKey);
   try {
     session.value = await callJson<ApiKey>("/v1/api-keys/current");
+    keepKey(wantsKept ? apiKey : undefined);
+    isKept.value = wantsKept;
   } catch (error) {
     close(asProblem(error));
   }
 }
 
-/** Takes the token of a one-time link out of the address, and uses it. */
-export async function openByLink(): Promise<void> {
+/** Opens the console with the one-time link in the address, or with the key that this tab has kept. */
+export async function openAtStart(): Promise<void> {
   const [, token] = /^#once=([0-9a-f]{64})$/.exec(location.hash) ?? [];
-  if (!token) return;
+  const key = keptKey();
+  if (token) await openByLink(token);
+  else if (key) await open(key, true);
+}
+
+/** Takes the token of a one-time link out of the address, and uses it. */
+async function openByLink(token: string): Promise<void> {
   replace("#/");
   try {
     const { text } = await call("/console/session", { method: "POST", headers: { authorization: `Bearer ${token}` } });

@@ -88,7 +88,7 @@ test("a tab whose key the restarted server does not know asks for a key", async 
   const other = await startServer({ ...settings, THREADKEEP_LISTEN: new URL(own.url).host });
   assert.ok(other);
   // the page asks for a key after this click or after its own next call
-  await page.getByRole("button", { name: "Read again" }).click({ timeout: 5_000 }).catch(() => {});
+  await page.getByRole("button", { name: "Refresh" }).click({ timeout: 5_000 }).catch(() => {});
 
   await page.getByLabel("API key").waitFor();
   await page.getByRole("alert").getByText("invalid_api_key").waitFor();

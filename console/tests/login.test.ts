@@ -41,13 +41,52 @@ test("the key is in the memory of the tab only", async () => {
   assert.equal(await page.locator(".shell").count(), 0);
 });
 
+test("a key that is kept survives a reload until it is forgotten, and no other tab has it", async () => {
+  const context = await newContext();
+  const page = await openPage(server, context, "#/threads");
+  await page.getByLabel("Keep until I close the tab").check();
+  await enter(page, API_KEY);
+  await page.locator(".shell").waitFor();
+  await page.reload();
+  await page.locator(".shell").waitFor();
+  const other = await openPage(server, context, "#/threads");
+  await other.getByLabel("API key").waitFor();
+  assert.equal(await page.evaluate((key) => JSON.stringify({ ...localStorage }).includes(key), API_KEY), false);
+
+  await visit(page, "#/settings");
+  await page.getByRole("button", { name: "Forget the key" }).click();
+  await page.getByLabel("API key").waitFor();
+
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+  await page.reload();
+  await page.getByLabel("API key").waitFor();
+});
+
+test("a refused key is not kept", async () => {
+  const page = await openPage(server, await newContext());
+  await page.getByLabel("Keep until I close the tab").check();
+
+  await enter(page, "a-secret-that-the-server-does-not-know");
+
+  await page.getByRole("alert").getByText("invalid_api_key").waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+});
+
+test("a limited key opens on the first page that it may see", async () => {
+  await newThread(server);
+  for (const [key, heading] of [[READER, "Threads"], [EVENTS, "Events"], [API_KEY, "Overview"]] as const) {
+    const page = await openConsole(server, "", key);
+    await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
+  }
+});
+
 test("a key that may only read sees threads and cannot change them", async () => {
   const id = await newThread(server, { state: { n: 1 } });
   const page = await openConsole(server, pageOf(id, "state"), READER);
 
   await page.getByRole("treeitem").first().waitFor();
 
-  for (const name of ["Push", "Set a key", "Destroy", "Fork", "Edit n"]) assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
+  for (const name of ["Add a message", "Set a key", "Destroy", "Fork", "Edit n"]) assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
   for (const [fragment, right] of [["#/events", "events"], ["#/webhooks", "webhooks"], ["#/playground", "threads"], ["#/settings", "admin"], ["#/statistics", "admin"]] as const) {
     await visit(page, fragment);
     await page.getByText("This API key does not open this page").waitFor();
@@ -122,7 +161,7 @@ test("a link that the server prints opens the console once", async () => {
   const third = await openPage(own, await newContext(), next);
   await third.locator(".shell").waitFor();
   await third.getByRole("button", { name: "Create a thread", exact: true }).click();
-  await third.getByText("2. Push messages from two panes").waitFor();
+  await third.getByText("2. Add messages from two panes").waitFor();
 });
 
 test("a server with keys has no link, and takes no token", async () => {

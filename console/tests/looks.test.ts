@@ -98,7 +98,7 @@ for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LON
         if (name === "playground") {
           await page.getByRole("button", { name: "Create a thread", exact: true }).click();
           await page.getByLabel("Left pane").getByText("listening").waitFor();
-          await page.getByRole("button", { name: "Push from both at once" }).click();
+          await page.getByRole("button", { name: "Add from both at once" }).click();
           await page.getByLabel("Right pane").getByText("From the left pane").waitFor();
         }
         if (name === "overview") await page.getByRole("img", { name: /Latency in ms, now: median \d/ }).waitFor();

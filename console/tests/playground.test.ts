@@ -27,13 +27,13 @@ test("messages of two panes arrive in both, and each action has a command that d
   const [left, right] = ["Left pane", "Right pane"].map((name) => page.getByRole("region", { name })) as [Locator, Locator];
   for (const pane of [left, right]) await pane.getByText("listening").waitFor();
 
-  await page.getByRole("button", { name: "Push from both at once" }).click();
+  await page.getByRole("button", { name: "Add from both at once" }).click();
   for (const pane of [left, right]) for (const side of ["left", "right"]) await pane.getByRole("listitem").getByText(`From the ${side} pane`).waitFor();
 
   await left.getByRole("textbox").fill("Typed on the left");
-  await left.getByRole("button", { name: "Push" }).click();
+  await left.getByRole("button", { name: "Add", exact: true }).click();
   await right.getByRole("listitem").getByText("Typed on the left").waitFor();
-  await right.getByRole("button", { name: "Push" }).click();
+  await right.getByRole("button", { name: "Add", exact: true }).click();
   await left.getByRole("listitem").getByText("Hello from the right pane").waitFor();
 
   // the line of a pane has the words that are typed there
@@ -60,7 +60,7 @@ test("the command to listen hears a push", async () => {
   child.stdout!.on("data", (data) => (heard += String(data)));
   await until("it listens", () => heard.includes("retry:"));
 
-  await page.getByRole("button", { name: "Push from both at once" }).click();
+  await page.getByRole("button", { name: "Add from both at once" }).click();
 
   await until("it hears both", () => heard.includes("From the left pane") && heard.includes("From the right pane"));
   child.kill();

@@ -174,13 +174,13 @@ test("a key that exists is replaced only by a user that has seen its value", asy
 test("a push appends, and a refusal is in the words of the service", async () => {
   const [id, page] = await open();
 
-  await press(page, "Push");
+  await press(page, "Add a message");
   await dialog(page).getByLabel("Key").fill("count");
-  await confirm(page, "Push");
+  await confirm(page, "Add");
   await dialog(page).getByText("not_an_array").waitFor();
   await dialog(page).getByLabel("Key").fill("messages");
   await dialog(page).getByLabel("Value as JSON").fill('{"role":"assistant","content":"Hi"}');
-  await confirm(page, "Push");
+  await confirm(page, "Add");
 
   await line(page, '"messages"').getByText("[ 2 ]").waitFor();
   assert.equal((await api(server, "GET", `/v1/threads/${id}/state/messages`))[1].content, "Hi");
@@ -191,7 +191,7 @@ test("metadata, lifetime and owner are changed", async () => {
 
   await press(page, "Metadata, TTL, owner");
   await dialog(page).getByLabel(/Merge patch/).fill('{"title":"New","x":null}');
-  await dialog(page).getByLabel(/Seconds/).fill("7200");
+  await dialog(page).getByLabel("TTL in seconds").fill("7200");
   await dialog(page).getByLabel("Owner").fill("ada");
   await confirm(page, "Change");
 
@@ -291,9 +291,9 @@ test("history, scope and turn are shown as they change", async () => {
   await api(server, "POST", `/v1/threads/${id}/turn`, { ttl_seconds: 600, exclusive: true });
   await press(page, "Ask for the turn again");
   await page.locator(".facts").getByText("held, exclusive").waitFor();
-  await press(page, "Push");
+  await press(page, "Add a message");
   await dialog(page).getByLabel("Value as JSON").fill("1");
-  await confirm(page, "Push");
+  await confirm(page, "Add");
   await dialog(page).getByText("turn_taken").waitFor();
 });
 

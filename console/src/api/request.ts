@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { Problem, problemOf } from "./problem.js";
 
-/** The API key. It is here and nowhere else: a tab that is closed or loaded again has forgotten it. */
+/** The API key. It is here and, unless the user asks to keep it, nowhere else: a tab that is loaded again has forgotten it. */
 let apiKey: string | undefined;
 
 export function useKey(key: string | undefined): void {

@@ -72,7 +72,7 @@ export function ArchivesPage() {
       <header class="page-head">
         <h1>Archives</h1>
         <button type="button" onClick={() => void read(null)}>
-          Read again
+          Refresh
         </button>
       </header>
       <form class="filters" onSubmit={search}>

@@ -1,11 +1,14 @@
-import { useLoad } from "../load.js";
+import { useEffect } from "preact/hooks";
 import { listThreads } from "../api/threads.js";
+import { useLoad } from "../load.js";
+import { firstPage } from "../pages.js";
+import { replace } from "../route.js";
 import { can } from "../session.js";
 import { Loading } from "../ui/notices.js";
 import { OverviewPage } from "./overview/page.js";
 import { PlaygroundPage } from "./playground.js";
 
-/** The first page: the playground while the service has no threads, and then the overview. */
+/** The first page: the playground while the service has no threads, and then the first page that the key may see. */
 export function HomePage() {
   const { value, problem } = useLoad(async (signal) => {
     if (!can("threads")) return false;
@@ -13,5 +16,12 @@ export function HomePage() {
     return items.length === 0 && next === null;
   }, []);
   if (value === undefined && !problem) return <Loading />;
-  return value ? <PlaygroundPage /> : <OverviewPage />;
+  if (value) return <PlaygroundPage />;
+  const page = firstPage();
+  return page === "overview" ? <OverviewPage /> : <Redirect to={`#/${page}`} />;
+}
+
+function Redirect({ to }: { to: string }) {
+  useEffect(() => replace(to), [to]);
+  return <Loading />;
 }

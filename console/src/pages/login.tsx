@@ -6,11 +6,12 @@ import { Failure } from "../ui/notices.js";
 /** Asks for an API key. */
 export function Login() {
   const [key, setKey] = useState("");
+  const [isKept, setKept] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
-    await open(key.trim());
+    await open(key.trim(), isKept);
     setBusy(false);
   };
   const hasKeys = server.value?.api_keys !== false;
@@ -27,11 +28,14 @@ export function Login() {
         <button type="submit" class="primary" disabled={isBusy}>
           Open
         </button>
+        <label class="check">
+          <input type="checkbox" checked={isKept} onChange={() => setKept(!isKept)} /> Keep until I close the tab
+        </label>
       </form>
       {sessionProblem.value && <Failure problem={sessionProblem.value} />}
       <p class="dim">
         The console shows and does what the key has the rights for. The key stays in the memory of this tab: close or reload the tab, and it is
-        forgotten.
+        forgotten. If you keep it until you close the tab, it survives a reload.
       </p>
       {!hasKeys && (
         <p class="notice">

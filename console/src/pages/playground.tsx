@@ -47,7 +47,7 @@ export function PlaygroundPage() {
     <>
       <h1>Playground</h1>
       <p>
-        A thread is one conversation. Create one, push messages to it from two panes at the same moment, and see that both are kept and that both
+        A thread is one conversation. Create one, add messages to it from two panes at the same moment, and see that both are kept and that both
         panes hear of them.
       </p>
       <section class="step">
@@ -100,7 +100,7 @@ function Panes({ thread }: { thread: Thread }) {
   return (
     <>
       <section class="step">
-        <h2>2. Push messages from two panes</h2>
+        <h2>2. Add messages from two panes</h2>
         <div class="panes">
           {WRITERS.map(({ name, role }) => (
             <Pane key={name} name={name} role={role} thread={thread} />
@@ -108,7 +108,7 @@ function Panes({ thread }: { thread: Thread }) {
         </div>
         <div class="actions">
           <button type="button" class="primary" onClick={both}>
-            Push from both at once
+            Add from both at once
           </button>
         </div>
         {problem && <Failure problem={problem} />}
@@ -194,7 +194,7 @@ function Pane({ name, role, thread }: { name: string; role: string; thread: Thre
       <form class="send" onSubmit={send}>
         <input aria-label={`Message of the ${name.toLowerCase()} pane`} placeholder={`Message, as ${role}`} value={text} onInput={(event) => setText(event.currentTarget.value)} />
         <button type="submit" class="primary">
-          Push
+          Add
         </button>
       </form>
       <Command name={`command of the ${name.toLowerCase()} pane`} text={pushLine(thread, role, text || helloOf(name))} />

@@ -3,7 +3,7 @@ import { callJson } from "../api/request.js";
 import type { Setting } from "../api/types.js";
 import { visible } from "../json/visible.js";
 import { useLoad } from "../load.js";
-import { can, close, server, session } from "../session.js";
+import { can, close, isKept, server, session } from "../session.js";
 import { type Theme, theme } from "../theme.js";
 import { Copy } from "../ui/copy.js";
 import { Empty, Failure, Loading, Missing } from "../ui/notices.js";
@@ -45,7 +45,11 @@ export function SettingsPage() {
             </span>
           ))}
         </p>
-        <p class="dim">It is in the memory of this tab only: the tab forgets it when it is closed or loaded again.</p>
+        <p class="dim">
+          {isKept.value
+            ? "This tab keeps it until you close the tab or forget the key, also if you reload the page."
+            : "It is in the memory of this tab only: the tab forgets it when it is closed or loaded again."}
+        </p>
         <p>
           <button type="button" onClick={() => close()}>
             Forget the key

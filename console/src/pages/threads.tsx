@@ -114,7 +114,7 @@ export function ThreadsPage() {
         <h1>Threads</h1>
         <span class="actions">
           <button type="button" onClick={() => void readMore(true)}>
-            Read again
+            Refresh
           </button>
           <a class="button" href="#/playground">
             Playground

@@ -56,7 +56,7 @@ export function ChatTab({
   );
 }
 
-/** Pushes a message. */
+/** Adds a message. */
 function Send({ view, name }: { view: ThreadView; name: string }) {
   const [role, setRole] = useState("user");
   const [content, setContent] = useState("");
@@ -80,9 +80,9 @@ function Send({ view, name }: { view: ThreadView; name: string }) {
           <option key={role}>{role}</option>
         ))}
       </select>
-      <input aria-label="Message" placeholder={`Push a message to ${excerpt(name, 40)}`} value={content} onInput={(event) => setContent(event.currentTarget.value)} />
+      <input aria-label="Message" placeholder={`Add a message to ${excerpt(name, 40)}`} value={content} onInput={(event) => setContent(event.currentTarget.value)} />
       <button type="submit" class="primary" disabled={isBusy || !content}>
-        Push
+        Add
       </button>
     </form>
   );

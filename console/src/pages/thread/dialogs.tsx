@@ -115,10 +115,10 @@ export function PushDialog({ view, onClose }: { view: ThreadView; onClose: () =>
   const [text, setText] = useState('{"role": "user", "content": ""}');
   const act = async () => {
     await pushValue(view.id, key, text);
-    announce("Pushed");
+    announce("Added");
   };
   return (
-    <Confirm title="Push to an array" verb="Push" act={act} onClose={onClose}>
+    <Confirm title="Add a message" verb="Add" act={act} onClose={onClose}>
       <label class="field">
         <span>Key</span>
         <input value={key} list="keys-of-arrays" required onInput={(event) => setName(event.currentTarget.value)} />
@@ -136,7 +136,7 @@ export function PushDialog({ view, onClose }: { view: ThreadView; onClose: () =>
   );
 }
 
-/** Changes metadata, lifetime and owner. */
+/** Changes metadata, TTL and owner. */
 export function ChangeDialog({ view, onClose }: { view: ThreadView; onClose: () => void }) {
   const thread = view.thread.value;
   const [patch, setPatch] = useState("");
@@ -159,7 +159,7 @@ export function ChangeDialog({ view, onClose }: { view: ThreadView; onClose: () 
         <textarea class="editor" rows={4} spellcheck={false} placeholder='{"title": "A name"}' value={patch} onInput={(event) => setPatch(event.currentTarget.value)} />
       </label>
       <label class="field">
-        <span>Seconds that it lives after its last use</span>
+        <span>TTL in seconds</span>
         <input type="number" min={60} max={946_080_000} value={ttl} onInput={(event) => setTtl(event.currentTarget.value)} />
       </label>
       <label class="field">

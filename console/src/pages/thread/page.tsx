@@ -116,7 +116,7 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
             <Fact name="Keys">{count(state.size)}</Fact>
             <Fact name="Version">{count(view.version)}</Fact>
             <Fact name="Time left">{phase === "live" ? <Left until={thread.expires_at} /> : "–"}</Fact>
-            <Fact name="Lives after use">{duration(thread.ttl_seconds * 1_000)}</Fact>
+            <Fact name="TTL">{duration(thread.ttl_seconds * 1_000)}</Fact>
             <Fact name="Created">
               <Ago at={thread.created_at} />
             </Fact>
@@ -137,7 +137,7 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
             {canWrite && (
               <>
                 <button type="button" onClick={() => setOpen({ kind: "push" })}>
-                  Push
+                  Add a message
                 </button>
                 <button type="button" onClick={() => setOpen({ kind: "set" })}>
                   Set a key
@@ -235,7 +235,7 @@ function StateTab({ view, onEdit }: { view: ThreadView; onEdit: ((key: string) =
   if (state.size === 0)
     return (
       <Empty title="The state is empty.">
-        <p>Set a key or push to an array, here or through the API. It appears at once.</p>
+        <p>Set a key or add a message, here or through the API. It appears at once.</p>
       </Empty>
     );
   return (

@@ -50,7 +50,7 @@ export function ScopeTab({ view }: { view: ThreadView }) {
           {described.exists ? `Version ${count(described.version)}, ${bytes(described.size_bytes)}` : "Not written yet"}
         </span>
         <button type="button" onClick={reload}>
-          Read again
+          Refresh
         </button>
       </div>
       {values.size === 0 && tasks.length === 0 && (
