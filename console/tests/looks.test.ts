@@ -152,7 +152,9 @@ for (const [size, width, height, colorScheme] of LOOKS.slice(0, process.env["LON
       await page.getByRole("button", { name: "Edit settings" }).click();
       await check("dialog-edit");
       await page.keyboard.press("Escape");
-      await page.getByRole("button", { name: "Destroy" }).click();
+      await page.getByRole("button", { name: "Actions" }).click();
+      await check("actions");
+      await page.getByRole("menuitem", { name: "Destroy" }).click();
       await check("dialog-destroy");
       await page.keyboard.press("Escape");
       await page.locator("main").focus();

@@ -23,6 +23,10 @@ const open = async (body: object = { state: STATE }, part = "state"): Promise<[i
 const line = (page: Page, text: string | RegExp) => page.getByRole("treeitem").filter({ hasText: text });
 const dialog = (page: Page) => page.getByRole("dialog");
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+const choose = async (page: Page, name: string) => {
+  await press(page, "Actions");
+  await page.getByRole("menuitem", { name, exact: true }).click();
+};
 const confirm = (page: Page, name: string) => dialog(page).getByRole("button", { name, exact: true }).click();
 
 test("the state is a tree with the size of each key", async () => {
@@ -116,7 +120,7 @@ test("keys that no path can carry, and odd ones, are set and deleted", async () 
   const [id, page] = await open({ state: {} });
   await page.getByText("The state is empty.").waitFor();
   for (const key of ["..", "a/b?c#d %41", "ключ"]) {
-    await press(page, "Set a key");
+    await choose(page, "Set a key");
     await dialog(page).getByLabel("Key").fill(key);
     await dialog(page).getByLabel("Value as JSON").fill('"v"');
     await confirm(page, "Set");
@@ -132,7 +136,7 @@ test("keys that no path can carry, and odd ones, are set and deleted", async () 
 test("a key that exists is replaced only by a user that has seen its value", async () => {
   const [id, page] = await open();
   const set = async (key: string, value: string) => {
-    await press(page, "Set a key");
+    await choose(page, "Set a key");
     await dialog(page).getByLabel("Key").fill(key);
     await dialog(page).getByLabel("Value as JSON").fill(value);
     await confirm(page, "Set");
@@ -163,7 +167,7 @@ test("a key that exists is replaced only by a user that has seen its value", asy
   const other = await openConsole(server, pageOf(id, "state"));
   await line(other, '"fresh"').waitFor();
   for (const one of [page, other]) {
-    await press(one, "Set a key");
+    await choose(one, "Set a key");
     await dialog(one).getByLabel("Key").fill("both");
     await dialog(one).getByLabel("Value as JSON").fill("1");
   }
@@ -174,7 +178,7 @@ test("a key that exists is replaced only by a user that has seen its value", asy
 test("a push appends, and a refusal is in the words of the service", async () => {
   const [id, page] = await open();
 
-  await press(page, "Add a message");
+  await choose(page, "Add a message");
   await dialog(page).getByLabel("Key").fill("count");
   await confirm(page, "Add");
   await dialog(page).getByText("not_an_array").waitFor();
@@ -189,7 +193,7 @@ test("a push appends, and a refusal is in the words of the service", async () =>
 test("metadata, lifetime and owner are changed", async () => {
   const [id, page] = await open({ metadata: { title: "Old", x: 1 } });
 
-  await press(page, "Metadata, TTL, owner");
+  await choose(page, "Metadata, TTL, owner");
   await dialog(page).getByLabel(/Merge patch/).fill('{"title":"New","x":null}');
   await dialog(page).getByLabel("TTL in seconds").fill("7200");
   await dialog(page).getByLabel("Owner").fill("ada");
@@ -204,7 +208,7 @@ test("metadata, lifetime and owner are changed", async () => {
 test("a thread is forked, rotated and destroyed", async () => {
   const [id, page] = await open();
 
-  await press(page, "Fork");
+  await choose(page, "Fork");
   await confirm(page, "Fork");
   await page.getByRole("heading", { name: id }).waitFor({ state: "detached" });
   await page.locator(".chip", { hasText: "forked_from" }).waitFor();
@@ -214,7 +218,7 @@ test("a thread is forked, rotated and destroyed", async () => {
   const other = await openConsole(server, pageOf(copy));
   await other.getByRole("heading", { name: copy }).waitFor();
   await other.locator(".status.on").waitFor();
-  await press(page, "Rotate");
+  await choose(page, "Rotate");
   await confirm(page, "Rotate");
   await page.getByRole("heading", { name: copy }).waitFor({ state: "detached" });
   await page.locator(".status.on").waitFor();
@@ -223,7 +227,7 @@ test("a thread is forked, rotated and destroyed", async () => {
   await other.getByRole("link", { name: moved }).click();
   await other.getByRole("heading", { name: moved }).waitFor();
 
-  await press(page, "Destroy");
+  await choose(page, "Destroy");
   const button = dialog(page).getByRole("button", { name: "Destroy" });
   assert.ok(await button.isDisabled());
   await dialog(page).getByRole("textbox").fill("destroy");
@@ -238,7 +242,7 @@ test("an export is downloaded", async () => {
   const [id, page] = await open();
 
   const download = page.waitForEvent("download");
-  await press(page, "Export");
+  await choose(page, "Export");
 
   const text = await consume(await (await download).createReadStream());
   const { format, state } = JSON.parse(text) as { format: number; state: unknown };
@@ -291,7 +295,7 @@ test("history, scope and turn are shown as they change", async () => {
   await api(server, "POST", `/v1/threads/${id}/turn`, { ttl_seconds: 600, exclusive: true });
   await press(page, "Ask for the turn again");
   await page.locator(".facts").getByText("held, exclusive").waitFor();
-  await press(page, "Add a message");
+  await choose(page, "Add a message");
   await dialog(page).getByLabel("Value as JSON").fill("1");
   await confirm(page, "Add");
   await dialog(page).getByText("turn_taken").waitFor();

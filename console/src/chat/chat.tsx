@@ -41,10 +41,15 @@ export function Chat({ messages: all, name, isSearched = false }: { messages: re
   return (
     <>
       {isSearched && (
-        <label class="field">
-          <span>Find a message</span>
-          <input type="search" data-search value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
-        </label>
+        <input
+          type="search"
+          class="chat-search"
+          aria-label="Find a message"
+          placeholder="Find a message"
+          data-search
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
       )}
       {search && messages.length === 0 && <p class="dim">No message contains this text.</p>}
       <div class="chat" ref={ref} role="log" aria-label={name} tabIndex={0}>

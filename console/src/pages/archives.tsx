@@ -155,7 +155,7 @@ export function ArchivePage({ id }: { id: string }) {
       {!value && !problem && <Loading />}
       {value && (
         <>
-          <dl class="facts">
+          <dl class="facts open">
             <div>
               <dt>Ended</dt>
               <dd>

@@ -72,7 +72,7 @@ export function History({ path, life, changes = 0 }: { path: string; life?: stri
       <ul class="rows">
         {found.map((item) => (
           <li key={item.seq}>
-            <button type="button" data-line class="row-button" onClick={() => setShown(item)}>
+            <button type="button" data-line class="row-button history-row" onClick={() => setShown(item)}>
               <span class="num">{count(item.seq)}</span>
               <code class="dim">{excerpt(item.id, 40)}</code>
               <bdi class="grow ellipsis">{readableExcerpt(item.value, 300)}</bdi>

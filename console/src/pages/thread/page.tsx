@@ -1,27 +1,21 @@
-import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call } from "../../api/request.js";
-import { type Problem, asProblem } from "../../api/problem.js";
 import { returns } from "../../api/request.js";
 import { conversations } from "../../chat/conversations.js";
 import { now } from "../../clock.js";
-import { count, duration } from "../../format.js";
 import { hrefOfArchive, hrefOfThread } from "../../ids.js";
-import { membersOf } from "../../json/text.js";
-import { excerpt, readableExcerpt, visible } from "../../json/visible.js";
 import { type Loaded } from "../../load.js";
 import { shownPart } from "../../route.js";
 import { can } from "../../session.js";
-import { announce } from "../../ui/announce.js";
-import { Bar } from "../../ui/bar.js";
 import { Copy, ThreadId } from "../../ui/copy.js";
+import { Menu } from "../../ui/menu.js";
 import { Empty, Failure, Loading } from "../../ui/notices.js";
 import { Tabs } from "../../ui/tabs.js";
-import { Ago, Left } from "../../ui/time.js";
 import { Tree } from "../../ui/tree.js";
+import { type ActionDialog, actionsOf } from "./actions.js";
 import { ChatTab } from "./chat-tab.js";
 import { CheckpointsTab } from "./checkpoints-tab.js";
 import { ChangeDialog, DestroyDialog, EditDialog, ForkDialog, PushDialog, RotateDialog } from "./dialogs.js";
+import { Facts } from "./facts.js";
 import { type HistoryMessages, useHistoryMessages } from "./history-messages.js";
 import { HistoryTab } from "./history-tab.js";
 import { ScopeTab } from "./scope-tab.js";
@@ -37,10 +31,7 @@ const PARTS = new Map([
   ["checkpoints", "Checkpoints"],
   ["scope", "Scope"],
 ]);
-/** Units of an owner before it is folded. */
-const OWNER_MAX = 30;
-
-type Open = { kind: "edit"; key: string } | { kind: "set" | "push" | "change" | "fork" | "rotate" | "destroy" };
+type Open = { kind: "edit"; key: string } | { kind: ActionDialog };
 
 /** One thread, live. */
 export function ThreadPage({ id, part: named }: { id: string; part: string }) {
@@ -69,14 +60,17 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
     return () => (shownPart.value = "");
   }, [label]);
   const canWrite = can("threads") && (phase === "live" || phase === "absent");
+  const isShown = thread && phase !== "absent" && phase !== "loading";
+  const actions = isShown ? actionsOf(id, phase, canWrite, (kind) => setOpen({ kind })) : [];
 
   return (
     <>
-      <header class="page-head">
+      <header class="page-head thread-head">
         <h1 class="with-id">
           Thread <code>{id}</code> <Copy text={id} name="id" />
         </h1>
         <Status view={view} />
+        {actions.length > 0 && <Menu label="Actions" items={actions} />}
       </header>
       {phase === "failed" && <Failure problem={view.problem.value!} onRetry={() => void view.load()} />}
       {phase === "loading" && <Loading />}
@@ -104,62 +98,9 @@ export function ThreadPage({ id, part: named }: { id: string; part: string }) {
         </div>
       )}
       {phase !== "failed" && view.problem.value && <Failure problem={view.problem.value} onRetry={() => void view.load()} />}
-      {thread && phase !== "absent" && phase !== "loading" && (
+      {isShown && (
         <>
-          <dl class="facts">
-            <div>
-              <dt>Size</dt>
-              <dd>
-                <Bar value={thread.size_bytes} max={thread.limit_bytes} name="Size of the state" />
-              </dd>
-            </div>
-            <Fact name="Keys">{count(state.size)}</Fact>
-            <Fact name="Version">{count(view.version)}</Fact>
-            <Fact name="Time left">{phase === "live" ? <Left until={thread.expires_at} /> : "–"}</Fact>
-            <Fact name="TTL">{duration(thread.ttl_seconds * 1_000)}</Fact>
-            <Fact name="Created">
-              <Ago at={thread.created_at} />
-            </Fact>
-            <Fact name="Changed">
-              <Ago at={thread.updated_at} />
-            </Fact>
-            <Fact name="Owner">
-              {thread.owner ? <Owner owner={thread.owner} /> : "–"}
-            </Fact>
-            <Fact name="Turn">
-              <Turn view={view} />
-            </Fact>
-            <Fact name="Metadata" isWide>
-              <Metadata text={thread.metadata} />
-            </Fact>
-          </dl>
-          <div class="actions">
-            {canWrite && (
-              <>
-                <button type="button" onClick={() => setOpen({ kind: "push" })}>
-                  Add a message
-                </button>
-                <button type="button" onClick={() => setOpen({ kind: "set" })}>
-                  Set a key
-                </button>
-                <button type="button" onClick={() => setOpen({ kind: "change" })}>
-                  Metadata, TTL, owner
-                </button>
-                <button type="button" onClick={() => setOpen({ kind: "fork" })}>
-                  Fork
-                </button>
-                <button type="button" onClick={() => setOpen({ kind: "rotate" })}>
-                  Rotate
-                </button>
-              </>
-            )}
-            {phase === "live" && <Export id={id} />}
-            {canWrite && (
-              <button type="button" class="danger" onClick={() => setOpen({ kind: "destroy" })}>
-                Destroy
-              </button>
-            )}
-          </div>
+          <Facts view={view} thread={thread} />
           <Tabs
             name="Parts of the thread"
             current={tab ?? ""}
@@ -192,31 +133,6 @@ function tabOf(hasChats: boolean, history: Loaded<HistoryMessages | undefined>):
   return history.value || history.problem ? "state" : undefined;
 }
 
-function Fact({ name, isWide = false, children }: { name: string; isWide?: boolean; children: ComponentChildren }) {
-  return (
-    <div class={isWide ? "wide" : ""}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-/** An owner, whose name may be longer than a page is wide. */
-function Owner({ owner }: { owner: string }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <bdi>{isOpen ? visible(owner) : excerpt(owner, OWNER_MAX)}</bdi>{" "}
-      {owner.length > OWNER_MAX && (
-        <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? "Fold" : "Show all"}
-        </button>
-      )}
-      <Copy text={owner} name="owner" />
-    </>
-  );
-}
-
 function Status({ view }: { view: ThreadView }) {
   if (view.phase.value === "ended" || view.phase.value === "moved") return <span class="status off">{view.phase.value}</span>;
   return view.isListening.value ? <span class="status on">live</span> : <span class="status off">not connected</span>;
@@ -247,80 +163,5 @@ function StateTab({ view, onEdit }: { view: ThreadView; onEdit: ((key: string) =
       {found.size === 0 && <p class="dim">No key contains this text.</p>}
       <Tree name="State" values={found} changes={fresh} onEdit={onEdit} />
     </>
-  );
-}
-
-function Metadata({ text }: { text: string }) {
-  const members = membersOf(text);
-  if (members.size === 0) return <span>–</span>;
-  return (
-    <span class="chips">
-      {[...members].slice(0, 20).map(([key, value]) => (
-        <bdi key={key} class="chip" title={readableExcerpt(value, 2_000)}>
-          {excerpt(key, 40)}: {readableExcerpt(value, 80)}
-        </bdi>
-      ))}
-      {members.size > 20 && <span class="dim">and {members.size - 20} more</span>}
-      <Copy text={text} name="metadata" />
-    </span>
-  );
-}
-
-interface TurnState {
-  held: boolean;
-  expires_at?: string;
-  exclusive?: boolean;
-}
-
-function Turn({ view }: { view: ThreadView }) {
-  const [turn, setTurn] = useState<TurnState>();
-  const [problem, setProblem] = useState<Problem>();
-  const ask = async () => {
-    try {
-      setTurn(JSON.parse((await call(`/v1/threads/${view.id}/turn`)).text) as TurnState);
-    } catch (error) {
-      setProblem(asProblem(error));
-    }
-  };
-  // once: each time is a read, which would start the time of the thread over
-  useEffect(() => void ask(), [view]);
-  if (problem) return <span class="dim">{problem.code}</span>;
-  return (
-    <>
-      {!turn ? (
-        "…"
-      ) : turn.held ? (
-        <>
-          held{turn.exclusive ? ", exclusive" : ""}, <Left until={turn.expires_at ?? null} />
-        </>
-      ) : (
-        "free"
-      )}{" "}
-      <button type="button" class="quiet" aria-label="Ask for the turn again" onClick={() => void ask()}>
-        ↻
-      </button>
-    </>
-  );
-}
-
-function Export({ id }: { id: string }) {
-  const download = async () => {
-    try {
-      const { text } = await call(`/v1/threads/${id}/export`);
-      const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-      const link = document.createElement("a");
-      link.href = url;
-      link.download = "thread.json";
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(url), 10_000);
-      announce("Exported");
-    } catch (error) {
-      announce(asProblem(error).message);
-    }
-  };
-  return (
-    <button type="button" onClick={download}>
-      Export
-    </button>
   );
 }
