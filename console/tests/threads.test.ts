@@ -17,14 +17,28 @@ before(async () => {
 });
 afterEach(noErrors);
 
-const titles = async (page: Page) => (await page.locator(".thread-row .thread-meta").allTextContents()).map((text) => text.trim());
+const titles = async (page: Page) => (await page.locator(".thread-row .thread-title").allTextContents()).map((text) => text.trim());
+
+test("rows of threads begin with their titles, and with the id if there is none", async () => {
+  const id = await newThread(server, { metadata: { title: "  ", topic: "trains" } });
+  const page = await openConsole(server, "#/threads");
+  const titled = page.locator(".thread-row", { hasText: "Third" }).locator(".thread-link");
+  await titled.waitFor();
+
+  assert.match((await titled.textContent())!, /^Third\s*thrd_/);
+
+  const plain = page.locator(".thread-row", { hasText: "topic:" });
+  assert.match((await plain.locator(".thread-link").textContent())!, /^\s*thrd_/);
+  assert.match((await plain.locator(".thread-meta").textContent())!, /topic: "trains"/);
+  await api(server, "DELETE", `/v1/threads/${id}`);
+});
 
 test("threads are listed with the newest first", async () => {
   const page = await openConsole(server, "#/threads");
 
   await page.getByText("4 threads, newest first").waitFor();
 
-  assert.deepEqual(await titles(page), ["Without an owner", "Third", "Second", "First"].map((title) => `title: "${title}"`));
+  assert.deepEqual(await titles(page), ["Without an owner", "Third", "Second", "First"]);
   const row = page.locator(".thread-row", { hasText: "Third" });
   assert.equal(await row.getByRole("meter").getAttribute("aria-valuemax"), "1048576");
   assert.match((await row.locator(".thread-times").textContent())!, /[3-5]\d min|1 h 0 min/);
@@ -37,7 +51,7 @@ test("a list is filtered by owner and by metadata", async () => {
   await page.getByLabel("Owner").fill("ada");
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByText("2 threads").waitFor();
-  assert.deepEqual(await titles(page), ['title: "Third"', 'title: "First"']);
+  assert.deepEqual(await titles(page), ["Third", "First"]);
 
   await page.getByLabel("Metadata key").fill("title");
   await page.getByLabel("has the text").fill("First");
@@ -99,14 +113,14 @@ test("a long list is in order of id until all of it was read", async () => {
   await answerLists(page, 15, (number) => Array.from({ length: 100 }, (_, i) => listed(100 * number + i, new Date(Date.UTC(2026, 0, 1, 0, 0, 100 * number + i)).toISOString())));
   await visit(page, "#/threads");
   await page.getByText("1,000 threads so far, in order of id").waitFor();
-  assert.equal((await titles(page))[0], 'title: "Thread 0"');
+  assert.equal((await titles(page))[0], "Thread 0");
 
   await page.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
 
   await page.getByText("1,500 threads, newest first").waitFor();
   await page.locator("main").evaluate((main) => main.scrollTo(0, 0));
   await page.locator(".thread-row", { hasText: "Thread 1499" }).waitFor();
-  assert.equal((await titles(page))[0], 'title: "Thread 1499"');
+  assert.equal((await titles(page))[0], "Thread 1499");
 });
 
 test("an id opens its thread, and the address has a hash of it only", async () => {

@@ -10,6 +10,7 @@ import { hrefOfArchive, hrefOfThread, isThreadId } from "../ids.js";
 import { excerpt, readableExcerpt } from "../json/visible.js";
 import { useLoad } from "../load.js";
 import { go } from "../route.js";
+import { titleOf } from "../title.js";
 import { can } from "../session.js";
 import { announce } from "../ui/announce.js";
 import { Confirm } from "../ui/confirm.js";
@@ -112,10 +113,12 @@ export function ArchivesPage() {
         onNearEnd={nearEnd}
         row={(index, { isActive: _, ...properties }) => {
           const archive = archives[index]!;
+          const title = titleOf(archive.metadata);
           return (
             <div key={archive.id + archive.life} role="listitem" {...properties} data-index={undefined} class="archive-row">
               <a data-index={index} class="row-button" href={hrefOfArchive(archive.id)}>
-                <code>{shortId(archive.id)}</code>
+                {title && <bdi class="archive-title ellipsis">{title}</bdi>}
+                <code class={title ? "dim" : ""}>{shortId(archive.id)}</code>
                 <span class="chip">{archive.reason}</span>
                 <span>{bytes(archive.size_bytes)}</span>
                 <bdi class="grow ellipsis dim">{archive.metadata === "{}" ? "" : readableExcerpt(archive.metadata, 200)}</bdi>

@@ -10,6 +10,7 @@ import { membersOf } from "../json/text.js";
 import { excerpt, readableExcerpt } from "../json/visible.js";
 import { go } from "../route.js";
 import { latest } from "../stats/collector.js";
+import { titleOf } from "../title.js";
 import { Bar } from "../ui/bar.js";
 import { Copy } from "../ui/copy.js";
 import { Empty, Failure } from "../ui/notices.js";
@@ -190,15 +191,18 @@ export function ThreadsPage() {
         onNearEnd={readOn}
         row={(index, { isActive: _, ...properties }) => {
           const thread = list[index]!;
+          const title = titleOf(thread.metadata);
           return (
             <div key={thread.id} role="listitem" {...properties} tabIndex={-1} class="thread-row" onKeyDown={(event) => {
               if (event.key === "Enter" && event.target === event.currentTarget) go(hrefOfThread(thread.id));
             }}>
               <a class="thread-link" href={hrefOfThread(thread.id)}>
-                <code>{shortId(thread.id)}</code>
-                <bdi class="ellipsis">{thread.owner ? excerpt(thread.owner, 60) : ""}</bdi>
+                {title && <bdi class="thread-title ellipsis">{title}</bdi>}
+                <span class="ellipsis">
+                  <code class={title ? "dim" : ""}>{shortId(thread.id)}</code> <bdi>{thread.owner ? excerpt(thread.owner, 60) : ""}</bdi>
+                </span>
               </a>
-              <span class="thread-meta ellipsis dim">{summary(thread.metadata)}</span>
+              <span class="thread-meta ellipsis dim">{summary(thread.metadata, title !== undefined)}</span>
               <Bar value={thread.size_bytes} max={thread.limit_bytes} name="Size of the state" />
               <span class="thread-numbers">
                 <span title="Version">v{count(thread.version)}</span>
@@ -219,7 +223,8 @@ export function ThreadsPage() {
   );
 }
 
-function summary(metadata: string): string {
-  const members = [...membersOf(metadata)].slice(0, 4);
+/** The first members of the metadata, without a title that the row begins with. */
+function summary(metadata: string, hasTitle: boolean): string {
+  const members = [...membersOf(metadata)].filter(([key]) => !hasTitle || key !== "title").slice(0, 4);
   return members.map(([key, value]) => `${excerpt(key, 30)}: ${readableExcerpt(value, 60)}`).join("  ");
 }
