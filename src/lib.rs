@@ -158,7 +158,7 @@ pub mod settings {
     pub use crate::domain::{Policy, Retention};
     pub use crate::store::MemorySettings;
     #[cfg(feature = "redis")]
-    pub use crate::store::{Bounds, RedisSettings};
+    pub use crate::store::{Bounds, ClientCertificate, RedisSettings};
 }
 
 /// Compiles the Rust of the documents.

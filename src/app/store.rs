@@ -44,10 +44,15 @@ async fn open_redis(
     url: &RedisUrl,
     settings: &StoreSettings,
 ) -> Result<Arc<dyn Backend>, StoreError> {
-    use crate::store::{Bounds, RedisSettings, RedisStore};
+    use crate::store::{Bounds, ClientCertificate, RedisSettings, RedisStore};
 
+    let certificate = settings.redis_certificate.as_ref();
     let settings = RedisSettings {
         url: url.expose().into(),
+        client_certificate: certificate.map(|files| ClientCertificate {
+            certificate_file: files.certificate_file.clone(),
+            key_file: files.key_file.clone(),
+        }),
         key_prefix: settings.key_prefix.clone(),
         timeout: settings.timeout,
         bounds: Bounds {

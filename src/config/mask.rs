@@ -2,11 +2,16 @@
 //! here.
 
 const MASK: &str = "***";
+/// The beginning of a key or a certificate.
+pub(super) const PEM: &str = "-----BEGIN";
 
 /// The value without its secrets.
 pub(super) fn mask(name: &str, text: &str) -> String {
     if text.is_empty() {
         String::new()
+    } else if text.contains(PEM) {
+        // a key in a setting that names a file
+        MASK.into()
     } else if name.ends_with("_keys") && name != "max_keys"
         || name.ends_with("_secrets")
         || name.ends_with("_headers")
@@ -117,6 +122,8 @@ mod tests {
             mask("signing_keys_file", "/run/secrets/keys"),
             "/run/secrets/keys"
         );
+        let pasted = "-----BEGIN PRIVATE KEY----- abc";
+        assert_eq!(mask("redis_tls_key_file", pasted), "***");
     }
 
     #[test]

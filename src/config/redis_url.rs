@@ -19,6 +19,12 @@ impl RedisUrl {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// Whether all connections use TLS.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.0.starts_with("rediss")
+    }
 }
 
 impl FromStr for RedisUrl {

@@ -11,6 +11,7 @@ use super::given::Given;
 use super::mcp::{self, McpSettings};
 use super::models::{self, ModelSettings};
 use super::otlp::{self, TraceSettings};
+use super::redis_certificate::{self, RedisCertificate};
 use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::{Provenance, Values};
 use super::warning::Warning;
@@ -99,6 +100,8 @@ pub struct Settings {
 pub struct StoreSettings {
     /// The Redis server; without one, this process' memory.
     pub redis_url: Option<RedisUrl>,
+    /// The certificate that Redis is shown, if it asks for one.
+    pub redis_certificate: Option<RedisCertificate>,
     /// The prefix of all keys in Redis.
     pub key_prefix: String,
     /// How long a call may take.
@@ -231,6 +234,7 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
     let url = values.take("redis_url");
     let redis_url = url.filled().map(str::parse).transpose();
     let redis_url = redis_url.map_err(|RedisUrlError(rule)| url.refuse(Fault::Expected(rule)))?;
+    let redis_certificate = redis_certificate::read(values, redis_url.as_ref())?;
     let key_prefix = values.take("key_prefix");
     if !is_name(key_prefix.text(), 32) {
         let rule = "1 to 32 of A-Z, a-z, 0-9, `.`, `_` and `-`";
@@ -255,6 +259,7 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
         .within(0..=1_048_576, rule)?;
     Ok(StoreSettings {
         redis_url,
+        redis_certificate,
         key_prefix: key_prefix.text().into(),
         timeout: Duration::from_millis(timeout_ms),
         max_in_flight: max_in_flight as usize,

@@ -36,8 +36,13 @@ pub use memory::{MemorySettings, MemoryStore};
 pub use memory_use::MemoryUse;
 pub use not_asked::NotAsked;
 pub use passing_scope::PassingScope;
+#[cfg(all(feature = "redis", feature = "tls"))]
+pub(crate) use redis::check_client_certificate;
 #[cfg(feature = "redis")]
-pub use redis::{Bounds, RedisSettings, RedisStore, RedisUrlError, check_redis_url};
+pub use redis::{
+    Bounds, ClientCertificate, ClientCertificateError, PemFileError, RedisSettings, RedisStore,
+    RedisUrlError, check_redis_url,
+};
 pub use traits::answered::Answered;
 pub use traits::archives::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
 pub use traits::backend::Backend;

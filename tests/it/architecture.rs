@@ -175,10 +175,13 @@ const NAMES: [(&str, &[&str]); 11] = [
             "cli",
         ],
     ),
-    ("std::fs", &["config", "telemetry", "cli"]),
+    // the store for client certificates, which are renewed while it runs
+    ("std::fs", &["store", "config", "telemetry", "cli"]),
     (
         "std::net",
         &[
+            // IPv6 addresses in URLs of Redis
+            "store",
             "egress",
             "webhooks",
             "online",

@@ -1,16 +1,15 @@
 //! Every way to reach Redis, and the servers that are refused.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use threadkeep::store::{Backend as _, Clock, RedisSettings, RedisStore, StoreError};
 
 use crate::conformance::room::{Subject, push, set};
+use crate::support::certificates::Authority;
 use crate::support::cluster::{self, RedisCluster};
-use crate::support::redis::{self, Directory, RedisServer, free_port, unique_prefix};
+use crate::support::redis::{self, RedisServer, free_port, unique_prefix};
 use crate::support::sentinel::{MASTER, Watched};
 use crate::support::server::{Backend, Server};
 
@@ -202,21 +201,17 @@ async fn a_redis_that_is_not_there_is_told_at_once() {
 
 #[tokio::test]
 async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
-    let dir = Directory::create();
-    let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| {
-        let path = dir.path().join(name);
-        path.to_str().unwrap().to_owned()
-    });
-    make_certificate(dir.path(), &key, &certificate);
-    let port = free_port();
-    let listening = ["--tls-port", &port.to_string()];
-    let encrypted = RedisServer::encrypted(&key, &certificate);
-    let _redis = RedisServer::start_with(&[&listening[..], &encrypted].concat());
+    let authority = Authority::create();
+    let own = authority.issue("redis");
+    let (_redis, port) = RedisServer::start_encrypted(&RedisServer::encrypted(&own, &authority));
     let url = format!("rediss://127.0.0.1:{port}");
     // trust is a setting of the process, so this takes a server of its own
     let settings = Server::builder(Backend::Memory).redis(&url);
 
-    let trusting = settings.clone().set("SSL_CERT_FILE", &certificate).start();
+    let trusting = settings
+        .clone()
+        .set("SSL_CERT_FILE", &authority.own.certificate)
+        .start();
     let thread = trusting.client().thread();
     thread.put("state/k", "[1]").ok().await;
     thread.post("state/k/push", "2").ok().await;
@@ -229,18 +224,14 @@ async fn tls_works_with_a_trusted_certificate_and_with_no_other() {
 
 #[tokio::test]
 async fn tls_reaches_all_nodes_of_a_cluster() {
-    let dir = Directory::create();
-    let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| {
-        let path = dir.path().join(name);
-        path.to_str().unwrap().to_owned()
-    });
-    make_certificate(dir.path(), &key, &certificate);
-    let cluster = RedisCluster::start_encrypted(&key, &certificate);
+    let authority = Authority::create();
+    let own = authority.issue("redis");
+    let cluster = RedisCluster::start_encrypted(&own, &authority);
     let url = format!("rediss+cluster://{}", cluster.hosts);
 
     let server = Server::builder(Backend::Memory)
         .redis(&url)
-        .set("SSL_CERT_FILE", &certificate)
+        .set("SSL_CERT_FILE", &authority.own.certificate)
         .start();
 
     for _ in 0..20 {
@@ -314,18 +305,4 @@ async fn a_master_of_another_name_and_a_node_by_itself_are_told() {
     let single = watched.servers[0].url().replace("redis", "redis+cluster");
     let single = refusal(&single, "tk").await;
     assert!(single.contains("cluster support disabled"), "{single}");
-}
-
-fn make_certificate(dir: &Path, key: &str, certificate: &str) {
-    let output = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
-        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args(["-subj", "/CN=127.0.0.1"])
-        .args(["-addext", "subjectAltName=IP:127.0.0.1"])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-        .args(["-keyout", key, "-out", certificate])
-        .current_dir(dir)
-        .output()
-        .unwrap_or_else(|error| panic!("this test needs openssl on the PATH: {error}"));
-    assert!(output.status.success(), "{output:?}");
 }

@@ -5,6 +5,8 @@
 mod architecture;
 mod budgets;
 mod cli;
+#[cfg(all(feature = "redis", feature = "tls"))]
+mod client_certificates;
 #[cfg(feature = "redis")]
 mod clocks;
 #[cfg(feature = "redis")]
@@ -37,6 +39,8 @@ mod lost_data;
 mod memory;
 mod memory_limit;
 mod protocols;
+#[cfg(feature = "redis")]
+mod redis_urls;
 #[cfg(feature = "redis")]
 mod rotation;
 mod scope_lists;

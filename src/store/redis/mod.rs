@@ -3,6 +3,7 @@
 //! A thread is one hash, so it has one expiry, one cluster slot and one read. The top of `lua/shared/prelude.lua`
 //! documents its fields.
 
+pub(crate) mod client_certificate;
 mod deployment;
 #[cfg(test)]
 mod fuzz;
@@ -40,8 +41,12 @@ use transport::confirmation::Confirmation;
 use transport::link::Link;
 use unreadable::Unreadable;
 
-pub use transport::address::{RedisUrlError, check_redis_url};
+pub use client_certificate::{ClientCertificate, ClientCertificateError, PemFileError};
+pub use transport::address::check_redis_url;
 pub use transport::node::Bounds;
+#[cfg(feature = "tls")]
+pub(crate) use transport::tls::check_client_certificate;
+pub use transport::url::RedisUrlError;
 
 /// Where Redis is and how it is used.
 #[derive(Clone)]
@@ -49,6 +54,8 @@ pub struct RedisSettings {
     /// `redis://`, `rediss://` or `unix://`, with user, password and database, or one of the forms
     /// with several hosts.
     pub url: String,
+    /// The certificate for a Redis that asks its clients for one (`tls-auth-clients`), which takes a URL with TLS.
+    pub client_certificate: Option<ClientCertificate>,
     /// The prefix of all keys.
     pub key_prefix: String,
     /// How long a call may take in all, a repeated read included.
@@ -75,6 +82,7 @@ impl RedisSettings {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            client_certificate: None,
             key_prefix: "tk".into(),
             timeout: Duration::from_secs(2),
             bounds: Bounds::DEFAULT,
@@ -117,6 +125,13 @@ impl RedisStore {
         let names = KeyNames::new(&settings.key_prefix);
         let address =
             Address::parse(&settings.url).map_err(|error| StoreError::Unavailable(error.into()))?;
+        let address = match &settings.client_certificate {
+            None => address,
+            Some(files) => {
+                let showing = address.showing(files);
+                showing.map_err(|error| StoreError::Unavailable(error.into()))?
+            }
+        };
         let link = Link::new(address, settings.timeout, settings.bounds)?;
         let administration = link.administration();
         startup::check(&administration, &names, settings.wait_replicas).await?;

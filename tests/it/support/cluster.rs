@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::certificates::{Authority, Issued};
 use super::redis::{RedisServer, free_port, with_free_ports};
 
 const MASTERS: usize = 3;
@@ -46,10 +47,14 @@ impl RedisCluster {
     }
 
     /// Starts one whose nodes speak TLS among themselves, and with any client.
-    pub(crate) fn start_encrypted(key: &str, certificate: &str) -> Self {
-        let options = ["--tls-cluster", "yes", "--tls-replication", "yes"];
-        let options = [&options[..], &RedisServer::encrypted(key, certificate)].concat();
-        Self::start_listening(&options, true)
+    pub(crate) fn start_encrypted(own: &Issued, authority: &Authority) -> Self {
+        Self::start_encrypted_with(&RedisServer::encrypted(own, authority))
+    }
+
+    /// Starts one whose nodes speak TLS with these options.
+    pub(crate) fn start_encrypted_with(options: &[&str]) -> Self {
+        let encrypted = ["--tls-cluster", "yes", "--tls-replication", "yes"];
+        Self::start_listening(&[&encrypted, options].concat(), true)
     }
 
     fn start_listening(options: &[&str], is_encrypted: bool) -> Self {

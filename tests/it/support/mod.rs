@@ -2,6 +2,8 @@
 
 #[cfg(feature = "redis")]
 pub(crate) mod busy;
+#[cfg(feature = "redis")]
+pub(crate) mod certificates;
 pub(crate) mod client;
 #[cfg(feature = "redis")]
 pub(crate) mod cluster;

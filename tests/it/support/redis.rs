@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::certificates::{Authority, Issued};
+
 /// Options under which every write is on disk before it is answered.
 pub(crate) const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
@@ -66,17 +68,37 @@ impl RedisServer {
     }
 
     /// Options of a server that identifies itself by that certificate, and asks no client for one.
-    pub(crate) fn encrypted<'a>(key: &'a str, certificate: &'a str) -> [&'a str; 8] {
+    pub(crate) fn encrypted<'a>(own: &'a Issued, authority: &'a Authority) -> [&'a str; 8] {
+        let mut options = Self::requiring_certificates(own, authority);
+        options[1] = "no";
+        options
+    }
+
+    /// Options of a server that identifies itself by that certificate, and asks every client for one of that authority.
+    pub(crate) fn requiring_certificates<'a>(
+        own: &'a Issued,
+        authority: &'a Authority,
+    ) -> [&'a str; 8] {
         [
             "--tls-auth-clients",
-            "no",
+            "yes",
             "--tls-cert-file",
-            certificate,
+            &own.certificate,
             "--tls-key-file",
-            key,
+            &own.key,
             "--tls-ca-cert-file",
-            certificate,
+            &authority.own.certificate,
         ]
+    }
+
+    /// Starts one that also listens with TLS, and gives that port.
+    pub(crate) fn start_encrypted(options: &[&str]) -> (Self, u16) {
+        with_free_ports(|| {
+            let port = free_port();
+            let listening = ["--tls-port", &port.to_string()];
+            let server = Self::try_start_on(free_port(), &[&listening, options].concat());
+            Some((server?, port))
+        })
     }
 
     /// Locks it to that user with those rights, except for existing connections.
@@ -89,7 +111,12 @@ impl RedisServer {
 
     /// Starts a sentinel with these lines in its file.
     pub(crate) fn start_sentinel(config: &str) -> Self {
-        with_free_ports(|| Self::start_in(Directory::with_config(config), free_port(), &[]))
+        with_free_ports(|| Self::try_start_sentinel(config))
+    }
+
+    /// Starts a sentinel with these lines in its file; returns `None` if another process has taken one of its ports.
+    pub(crate) fn try_start_sentinel(config: &str) -> Option<Self> {
+        Self::start_in(Directory::with_config(config), free_port(), &[])
     }
 
     /// Its URL.

@@ -1,37 +1,37 @@
 //! Where Redis is: one server, a master that sentinels know, or a cluster.
 
 use std::fmt;
-use std::time::Duration;
 
-use redis::io::tcp::TcpSettings;
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
-use socket2::TcpKeepalive;
+use redis::ConnectionAddr;
 
-use super::parameters::{self, Parameters};
+use super::endpoint::{Endpoint, encrypted};
+#[cfg(feature = "tls")]
+use super::tls::CurrentCertificate;
+use super::url::{self, Login, Parts, RedisUrlError};
+use crate::store::redis::client_certificate::{ClientCertificate, ClientCertificateError};
 
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 /// The URL of a deployment.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) enum Address {
     /// `redis://`, `rediss://`, `unix://`: one server.
-    Server(Box<ConnectionInfo>),
+    Server(Box<Endpoint>),
     /// `redis+sentinel://`, `rediss+sentinel://`: the master of that name, whichever it is.
     Sentinels {
-        /// How to reach each sentinel.
-        sentinels: Vec<ConnectionInfo>,
+        sentinels: Vec<Endpoint>,
         /// The sentinels' name of the master.
         master: String,
         /// The connection to the master, without its host.
-        server: Box<ConnectionInfo>,
+        server: Box<Endpoint>,
     },
     /// `redis+cluster://`, `rediss+cluster://`: all masters that these nodes know.
     Cluster {
         /// Nodes to begin with.
         seeds: Vec<Host>,
         /// The connection to a node, without its host.
-        node: Box<ConnectionInfo>,
+        node: Box<Endpoint>,
     },
 }
 
@@ -42,63 +42,11 @@ pub(crate) struct Host {
     pub(super) port: u16,
 }
 
-/// The fault of a URL. No text contains any part of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it must be {}", self.rule())]
-pub enum RedisUrlError {
-    /// No known scheme, or nothing after it.
-    Scheme,
-    /// Hosts, port, user, password or database are written wrongly.
-    Host,
-    /// The name of the master is missing, or there is more than it and a database.
-    Master,
-    /// A cluster has no databases.
-    Cluster,
-    /// A parameter, a part behind `#`, or a user without a password, which would have no effect.
-    Parameter,
-    /// It asks for TLS, which this build has not: see the crate's feature `tls`.
-    Encryption,
-}
-
-impl RedisUrlError {
-    /// The rule that the URL breaks.
-    #[must_use]
-    pub fn rule(self) -> &'static str {
-        match self {
-            Self::Scheme => {
-                "an address such as redis://localhost:6379, or one that begins with rediss://, \
-                 unix://, redis+sentinel:// or redis+cluster://"
-            }
-            Self::Host => {
-                "an address of the form redis://user:password@host:port, with what is special in a \
-                 password written as %40 and the like"
-            }
-            Self::Master => {
-                "redis+sentinel://user:password@host:26379,host:26379/MASTER/0, with the name that \
-                 the sentinels have for the master"
-            }
-            Self::Cluster => {
-                "redis+cluster://user:password@host:6379,host:6379: a cluster has one database and \
-                 no parameters"
-            }
-            Self::Parameter => {
-                "an address without parameters and without `#`, except for db, user and pass of unix://, and sentinel_username \
-                 and sentinel_password of redis+sentinel://, each given once; a user needs a password"
-            }
-            Self::Encryption => {
-                "an address without TLS, as threadkeep was built without its feature tls"
-            }
-        }
-    }
-}
-
-/// The parts of a URL with several hosts.
-struct Parts<'a> {
-    scheme: &'static str,
-    credentials: &'a str,
-    hosts: Vec<&'a str>,
-    path: &'a str,
-    query: &'a str,
+/// Whether connections by TCP are encrypted.
+#[derive(Clone, Copy)]
+enum Scheme {
+    Plain,
+    Encrypted,
 }
 
 impl Address {
@@ -108,92 +56,123 @@ impl Address {
         if scheme.starts_with("rediss") && !cfg!(feature = "tls") {
             return Err(RedisUrlError::Encryption);
         }
+        if rest.is_empty() {
+            return Err(RedisUrlError::Scheme);
+        }
         if rest.contains('#') {
             return Err(RedisUrlError::Parameter);
         }
-        let parts = |scheme| Parts::of(scheme, rest);
+        if rest.contains(char::is_control) {
+            return Err(RedisUrlError::Host);
+        }
         match scheme {
-            "redis+sentinel" => Self::sentinels(&parts("redis")?),
-            "rediss+sentinel" => Self::sentinels(&parts("rediss")?),
-            "redis+cluster" => Self::cluster(&parts("redis")?),
-            "rediss+cluster" => Self::cluster(&parts("rediss")?),
-            "redis" | "rediss" | "unix" | "redis+unix" if !rest.is_empty() => {
-                parameters::check_server(scheme, rest)?;
-                connection(url).map(|info| Self::Server(Box::new(info)))
-            }
+            "redis" => Self::server(Scheme::Plain, rest),
+            "rediss" => Self::server(Scheme::Encrypted, rest),
+            "redis+sentinel" => Self::sentinels(Scheme::Plain, rest),
+            "rediss+sentinel" => Self::sentinels(Scheme::Encrypted, rest),
+            "redis+cluster" => Self::cluster(Scheme::Plain, rest),
+            "rediss+cluster" => Self::cluster(Scheme::Encrypted, rest),
+            "unix" | "redis+unix" => Self::socket(rest),
             _ => Err(RedisUrlError::Scheme),
         }
     }
 
-    fn sentinels(parts: &Parts<'_>) -> Result<Self, RedisUrlError> {
+    fn server(scheme: Scheme, rest: &str) -> Result<Self, RedisUrlError> {
+        let parts = Parts::read(rest)?;
+        parts.parameters(&[])?;
+        let [host] = &parts.hosts(REDIS_PORT)?[..] else {
+            return Err(RedisUrlError::Host);
+        };
+        let database = url::database(parts.path)?;
+        let endpoint = Endpoint::new(scheme.addr(host), parts.login, database)?;
+        Ok(Self::Server(endpoint.into()))
+    }
+
+    fn socket(rest: &str) -> Result<Self, RedisUrlError> {
+        let (path, parameters) = url::socket(rest, &["db", "user", "pass"])?;
+        let login = Login::of(parameters.get("user"), parameters.get("pass"))?;
+        let database = url::database(parameters.get("db").unwrap_or_default())?;
+        let endpoint = Endpoint::new(ConnectionAddr::Unix(path.into()), login, database)?;
+        Ok(Self::Server(endpoint.into()))
+    }
+
+    fn sentinels(scheme: Scheme, rest: &str) -> Result<Self, RedisUrlError> {
+        let parts = Parts::read(rest)?;
         let (master, database) = parts.path.split_once('/').unwrap_or((parts.path, ""));
-        if master.is_empty() || database.contains('/') {
+        let master = master_name(master)?;
+        if database.contains('/') {
             return Err(RedisUrlError::Master);
         }
         let names = ["sentinel_username", "sentinel_password"];
-        let parameters = Parameters::read(parts.query, &names)?;
-        let [username, password] = names.map(|name| parameters.get(name));
-        parameters::check_user(username, password)?;
-        let credentials = password.map_or_else(String::new, |password| {
-            format!("{}:{password}@", username.unwrap_or_default())
-        });
-        let sentinels = parts.hosts.iter().map(|host| {
-            let info = parts.connection(&credentials, host, "")?;
-            Ok(with_port(info, host, SENTINEL_PORT))
-        });
+        let parameters = parts.parameters(&names)?;
+        let [user, password] = names.map(|name| parameters.get(name));
+        let login = Login::of(user, password)?;
+        let hosts = parts.hosts(SENTINEL_PORT)?;
+        let sentinels = hosts
+            .iter()
+            .map(|host| Endpoint::new(scheme.addr(host), login.clone(), 0));
+        let database = url::database(database)?;
+        let server = Endpoint::new(scheme.addr(&hosts[0]), parts.login, database)?;
         Ok(Self::Sentinels {
             sentinels: sentinels.collect::<Result<_, _>>()?,
-            master: master.to_owned(),
-            server: Box::new(parts.connection(parts.credentials, parts.hosts[0], database)?),
+            master,
+            server: server.into(),
         })
     }
 
-    fn cluster(parts: &Parts<'_>) -> Result<Self, RedisUrlError> {
-        if !matches!(parts.path, "" | "0") || !parts.query.is_empty() {
+    fn cluster(scheme: Scheme, rest: &str) -> Result<Self, RedisUrlError> {
+        let parts = Parts::read(rest)?;
+        if !matches!(parts.path, "" | "0") || parts.parameters(&[]).is_err() {
             return Err(RedisUrlError::Cluster);
         }
-        let infos = parts
-            .hosts
-            .iter()
-            .map(|host| parts.connection(parts.credentials, host, ""));
-        let infos = infos.collect::<Result<Vec<_>, _>>()?;
-        Ok(Self::Cluster {
-            seeds: infos.iter().filter_map(Host::of).collect(),
-            node: Box::new(infos[0].clone()),
-        })
+        let seeds = parts.hosts(REDIS_PORT)?;
+        let node = Endpoint::new(scheme.addr(&seeds[0]), parts.login, 0)?;
+        let node = node.into();
+        Ok(Self::Cluster { seeds, node })
+    }
+
+    /// Shows that certificate over all connections.
+    ///
+    /// # Errors
+    /// [`ClientCertificateError`], also if the connections are not encrypted.
+    #[cfg(feature = "tls")]
+    pub(crate) fn showing(
+        mut self,
+        files: &ClientCertificate,
+    ) -> Result<Self, ClientCertificateError> {
+        let endpoints: Vec<&mut Endpoint> = match &mut self {
+            Self::Server(endpoint) | Self::Cluster { node: endpoint, .. } => vec![endpoint],
+            Self::Sentinels {
+                sentinels, server, ..
+            } => sentinels.iter_mut().chain([&mut **server]).collect(),
+        };
+        if !endpoints.iter().all(|endpoint| endpoint.is_encrypted()) {
+            return Err(ClientCertificateError::Unencrypted);
+        }
+        let certificate = CurrentCertificate::read(files)?.into();
+        for endpoint in endpoints {
+            endpoint.show(&certificate);
+        }
+        Ok(self)
+    }
+
+    /// # Errors
+    /// Always: without the feature `tls`, no connection is encrypted.
+    #[cfg(not(feature = "tls"))]
+    pub(crate) fn showing(
+        self,
+        _files: &ClientCertificate,
+    ) -> Result<Self, ClientCertificateError> {
+        Err(ClientCertificateError::Unencrypted)
     }
 }
 
-impl<'a> Parts<'a> {
-    fn of(scheme: &'static str, rest: &'a str) -> Result<Self, RedisUrlError> {
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (credentials, hosts) = match authority.rfind('@') {
-            Some(at) => authority.split_at(at + 1),
-            None => ("", authority),
-        };
-        parameters::check_credentials(credentials.trim_end_matches('@'))?;
-        Ok(Self {
-            scheme,
-            credentials,
-            hosts: hosts.split(',').collect(),
-            path: path.strip_suffix('/').unwrap_or(path),
-            query,
-        })
-    }
-
-    /// How to reach one of the hosts: by the URL that it would have alone.
-    fn connection(
-        &self,
-        credentials: &str,
-        host: &str,
-        database: &str,
-    ) -> Result<ConnectionInfo, RedisUrlError> {
-        if host.is_empty() {
-            return Err(RedisUrlError::Host);
+impl Scheme {
+    fn addr(self, host: &Host) -> ConnectionAddr {
+        match self {
+            Self::Plain => ConnectionAddr::Tcp(host.name.clone(), host.port),
+            Self::Encrypted => encrypted(host),
         }
-        let scheme = self.scheme;
-        connection(&format!("{scheme}://{credentials}{host}/{database}"))
     }
 }
 
@@ -203,33 +182,6 @@ impl Host {
             name: name.into(),
             port,
         }
-    }
-
-    fn of(info: &ConnectionInfo) -> Option<Self> {
-        match info.addr() {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                Some(Self::new(host, *port))
-            }
-            _ => None,
-        }
-    }
-
-    /// How to reach this host, with all else as it is there.
-    pub(super) fn reached_like(&self, info: &ConnectionInfo) -> ConnectionInfo {
-        let addr = match info.addr() {
-            ConnectionAddr::TcpTls {
-                insecure,
-                tls_params,
-                ..
-            } => ConnectionAddr::TcpTls {
-                host: self.name.clone(),
-                port: self.port,
-                insecure: *insecure,
-                tls_params: tls_params.clone(),
-            },
-            _ => ConnectionAddr::Tcp(self.name.clone(), self.port),
-        };
-        info.clone().set_addr(addr)
     }
 }
 
@@ -247,50 +199,21 @@ pub fn check_redis_url(url: &str) -> Result<(), RedisUrlError> {
     Address::parse(url).map(drop)
 }
 
-/// Passwords are in there.
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Address").finish_non_exhaustive()
+/// Logs contain the name, so it must not be the rest of a password with an unescaped `/`.
+fn master_name(text: &str) -> Result<String, RedisUrlError> {
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
+    match text.is_empty() || !text.chars().all(is_of_a_name) {
+        true => Err(RedisUrlError::Master),
+        false => url::decode(text),
     }
-}
-
-/// A port of its own where the text names none.
-fn with_port(info: ConnectionInfo, host: &str, port: u16) -> ConnectionInfo {
-    let names_a_port = host
-        .rsplit(']')
-        .next()
-        .is_some_and(|rest| rest.contains(':'));
-    match Host::of(&info) {
-        Some(host) if !names_a_port && host.port == REDIS_PORT => {
-            Host::new(host.name, port).reached_like(&info)
-        }
-        _ => info,
-    }
-}
-
-fn connection(url: &str) -> Result<ConnectionInfo, RedisUrlError> {
-    let info = url.into_connection_info();
-    let info = info.map_err(|_| RedisUrlError::Host)?;
-    let settings = TcpSettings::default().set_nodelay(true);
-    Ok(info.set_tcp_settings(settings.set_keepalive(keepalive())))
-}
-
-/// Asks an idle connection for a sign of life before a NAT or a load balancer forgets it, which happens without notice: after 4
-/// minutes in Azure, after 350 s in AWS. A connection without an answer is closed 90 s after its last use.
-fn keepalive() -> TcpKeepalive {
-    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
-    let keepalive = keepalive.with_interval(Duration::from_secs(10));
-    #[cfg(not(windows))]
-    let keepalive = keepalive.with_retries(3);
-    keepalive
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn credentials(info: &ConnectionInfo) -> (Option<&str>, Option<&str>) {
-        let settings = info.redis_settings();
+    fn credentials(endpoint: &Endpoint) -> (Option<&str>, Option<&str>) {
+        let settings = endpoint.info().redis_settings();
         (settings.username(), settings.password())
     }
 
@@ -308,13 +231,104 @@ mod tests {
             panic!("{:?}", Address::parse(url));
         };
 
-        let hosts: Vec<_> = sentinels.iter().map(|s| Host::of(s).unwrap()).collect();
-        let wanted = [("one", 26379), ("::1", 5000), ("three", 26380)];
-        assert_eq!(hosts, wanted.map(|(name, port)| Host::new(name, port)));
+        let hosts: Vec<_> = sentinels
+            .iter()
+            .map(|s| s.info().addr().to_string())
+            .collect();
+        assert_eq!(hosts, ["one:26379", "::1:5000", "three:26380"]);
         assert_eq!(master, "main");
         assert_eq!(credentials(&sentinels[2]), (Some("s"), Some("w/rd")));
         assert_eq!(credentials(&server), (Some("app"), Some("p@ss")));
-        assert_eq!(server.redis_settings().db(), 2);
+        assert_eq!(server.info().redis_settings().db(), 2);
+    }
+
+    #[test]
+    fn every_part_of_a_url_has_its_effect() {
+        let none = (None, None);
+        for (url, addr, login, database) in [
+            ("redis://host", "host:6379", none, 0),
+            ("redis://host/", "host:6379", none, 0),
+            (
+                "redis://my_host.example:07000/015/",
+                "my_host.example:7000",
+                none,
+                15,
+            ),
+            ("redis://[::1]", "::1:6379", none, 0),
+            ("redis://[0:0::1]:1/0", "::1:1", none, 0),
+            ("redis://:a:b@host", "host:6379", (None, Some("a:b")), 0),
+            (
+                "redis://u%3A:%40%2f%25+%C3%A9@host",
+                "host:6379",
+                (Some("u:"), Some("@/%+\u{e9}")),
+                0,
+            ),
+            (
+                "redis://u:a@b@host",
+                "host:6379",
+                (Some("u"), Some("a@b")),
+                0,
+            ),
+            ("unix:///run/a%20b.sock", "/run/a b.sock", none, 0),
+            (
+                "redis+unix:///a?pass=b+%26c%3D&user=%23&db=3",
+                "/a",
+                (Some("#"), Some("b+&c=")),
+                3,
+            ),
+        ] {
+            let Ok(Address::Server(server)) = Address::parse(url) else {
+                panic!("{url}: {:?}", Address::parse(url));
+            };
+            assert_eq!(server.info().addr().to_string(), addr, "{url}");
+            assert_eq!(credentials(&server), login, "{url}");
+            assert_eq!(server.info().redis_settings().db(), database, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_password_of_sentinels_is_no_part_of_their_address() {
+        let url = "redis+sentinel://one/ma%69n?sentinel_password=1/2?x+y&sentinel_username=h";
+
+        let Ok(Address::Sentinels {
+            sentinels,
+            master,
+            server,
+        }) = Address::parse(url)
+        else {
+            panic!("{:?}", Address::parse(url));
+        };
+
+        assert_eq!(sentinels[0].info().addr().to_string(), "one:26379");
+        assert_eq!(credentials(&sentinels[0]), (Some("h"), Some("1/2?x+y")));
+        assert_eq!(master, "main");
+        assert_eq!(credentials(&server), (None, None));
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn encryption_never_skips_the_check_of_the_certificate() {
+        for url in [
+            "rediss://host",
+            "rediss+cluster://host",
+            "rediss+sentinel://host/main",
+        ] {
+            let endpoint = match Address::parse(url).unwrap() {
+                Address::Server(endpoint) | Address::Cluster { node: endpoint, .. } => endpoint,
+                Address::Sentinels { server, .. } => server,
+            };
+            let addr = endpoint.info().addr();
+            assert!(
+                matches!(
+                    addr,
+                    ConnectionAddr::TcpTls {
+                        insecure: false,
+                        ..
+                    }
+                ),
+                "{url}"
+            );
+        }
     }
 
     #[cfg(feature = "tls")]
@@ -327,9 +341,9 @@ mod tests {
         };
 
         assert_eq!(seeds, [Host::new("one", 7000), Host::new("two", 6379)]);
-        let other = Host::new("ten", 1).reached_like(&node);
+        let other = node.at(&Host::new("ten", 1));
         assert!(
-            matches!(other.addr(), ConnectionAddr::TcpTls { host, port: 1, .. } if host == "ten")
+            matches!(other.info().addr(), ConnectionAddr::TcpTls { host, port: 1, .. } if host == "ten")
         );
         assert_eq!(credentials(&other), (None, Some("secret")));
     }
@@ -343,7 +357,46 @@ mod tests {
             ("redis+sentry://host", Scheme),
             ("redis://host:port", Host),
             ("redis://host/database", Host),
-            ("redis+cluster://", Host),
+            ("redis+cluster://", Scheme),
+            ("valkey://host", Scheme),
+            ("REDIS://host", Scheme),
+            ("unix:/socket", Scheme),
+            ("redis://one,two", Host),
+            ("redis://host:", Host),
+            ("redis://host:0", Host),
+            ("redis://host:+1", Host),
+            ("redis://host:1:2", Host),
+            ("redis+sentinel://one,two:0/main", Host),
+            ("redis+cluster://one:1,two:0", Host),
+            ("redis://::1", Host),
+            ("redis://[::1", Host),
+            ("redis://[::1]6379", Host),
+            ("redis://[host]", Host),
+            ("redis://[fe80::1%25eth0]", Host),
+            ("redis://0.0.0.0", Host),
+            ("redis://[::]", Host),
+            ("redis://ho st", Host),
+            ("redis://h%6Fst", Host),
+            ("redis://ho\tst", Host),
+            ("redis://:a\nb@host", Host),
+            ("redis://:a%b@host", Host),
+            ("redis://:a%4@host", Host),
+            ("redis://:a%FF@host", Host),
+            ("redis://:a/b@host", Host),
+            ("redis://u:1/2@host", Host),
+            ("redis://host/-1", Host),
+            ("redis://host/+1", Host),
+            ("redis://host/9223372036854775808", Host),
+            ("redis://host//0", Host),
+            ("unix://host/socket", Host),
+            ("unix://user:pass@/socket", Host),
+            ("unix:///", Host),
+            ("unix://socket", Host),
+            ("unix:///socket?db=x", Host),
+            ("unix:///socket?pass=%", Host),
+            ("redis+sentinel://u:1/pass@host", Master),
+            ("redis+sentinel://one/a b", Master),
+            ("redis+sentinel://one//0", Master),
             ("redis+cluster://one,,two", Host),
             ("redis+cluster://one:70000", Host),
             ("redis+cluster://one/1", Cluster),
@@ -361,6 +414,19 @@ mod tests {
             ("redis+cluster://user@one", Parameter),
             ("redis+cluster://one#insecure", Parameter),
             ("redis://host?db=1", Parameter),
+            ("redis://host?", Parameter),
+            ("redis://:@host", Parameter),
+            ("redis://@host", Parameter),
+            ("redis://h:1?x@host", Parameter),
+            ("rediss://host?insecure=true", Parameter),
+            ("unix:///socket?", Parameter),
+            ("unix:///socket?db=1&", Parameter),
+            ("unix:///socket?db", Parameter),
+            ("unix:///socket?db=", Parameter),
+            ("unix:///socket?DB=1", Parameter),
+            ("unix:///socket?protocol=3", Parameter),
+            ("redis+sentinel://one/main?db=1", Parameter),
+            ("redis+sentinel://one/main?sentinel_password", Parameter),
             ("redis://host?protocol=resp3", Parameter),
             ("redis://host/0?timeout=5", Parameter),
             ("redis://host#insecure", Parameter),

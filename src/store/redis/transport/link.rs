@@ -57,7 +57,7 @@ impl Link {
             Form::Node(Node::new(server, bounds, Mode::Shared(None)))
         };
         let form = match address {
-            Address::Server(info) => node(Origin::Server(info)),
+            Address::Server(endpoint) => node(Origin::Server(endpoint)),
             Address::Sentinels {
                 sentinels,
                 master,
@@ -155,10 +155,11 @@ impl Link {
     /// # Errors
     /// [`RedisError`] if no sentinel knows.
     pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
-        match &self.form {
-            Form::Node(node) => node.server().locate().await,
-            Form::Cluster(cluster) => Ok(cluster.any_place()),
-        }
+        let endpoint = match &self.form {
+            Form::Node(node) => node.server().locate().await?,
+            Form::Cluster(cluster) => cluster.any_place(),
+        };
+        endpoint.for_library().await
     }
 
     /// How long an operation may take.

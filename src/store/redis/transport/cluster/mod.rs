@@ -16,13 +16,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all, select_ok};
-use redis::{ConnectionInfo, Value};
+use redis::Value;
 use tokio::time::{sleep, timeout_at};
 
 use super::address::Host;
 use super::call::Call;
 use super::commands::{Command, key_of};
 use super::confirmation::Confirmation;
+use super::endpoint::Endpoint;
 use super::hash_slot::slot_of;
 use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node};
 use errand::{Errand, Round};
@@ -62,7 +63,7 @@ pub(super) enum Repeat {
 impl Cluster {
     pub(super) fn new(
         seeds: Vec<Host>,
-        like: Box<ConnectionInfo>,
+        like: Box<Endpoint>,
         timeout: Duration,
         bounds: Bounds,
         registry: Arc<ConnectionRegistry>,
@@ -84,7 +85,7 @@ impl Cluster {
     }
 
     /// One of its nodes, another each time.
-    pub(super) fn any_place(&self) -> ConnectionInfo {
+    pub(super) fn any_place(&self) -> Endpoint {
         self.topology.any_place()
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use redis::{ConnectionInfo, ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -14,6 +14,7 @@ use super::slots::SlotMap;
 use crate::store::redis::transport::address::Host;
 use crate::store::redis::transport::call::Call;
 use crate::store::redis::transport::commands::command;
+use crate::store::redis::transport::endpoint::Endpoint;
 use crate::store::redis::transport::node::{ConnectionRegistry, Fault, Node, Origin, Server};
 
 /// How often the nodes are asked at most.
@@ -23,7 +24,7 @@ const BETWEEN: Duration = Duration::from_millis(100);
 pub(super) struct Topology {
     seeds: Vec<Host>,
     /// The connection to a node, without its host.
-    like: Box<ConnectionInfo>,
+    like: Box<Endpoint>,
     map: RwLock<Arc<SlotMap>>,
     /// The state of servers, kept while a connection to them exists.
     servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
@@ -41,7 +42,7 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    pub(super) fn new(seeds: Vec<Host>, like: Box<ConnectionInfo>, timeout: Duration) -> Self {
+    pub(super) fn new(seeds: Vec<Host>, like: Box<Endpoint>, timeout: Duration) -> Self {
         Self {
             seeds,
             like,
@@ -63,7 +64,7 @@ impl Topology {
             return server;
         }
         servers.retain(|_, server| server.strong_count() > 0);
-        let origin = Origin::Server(Box::new(host.reached_like(&self.like)));
+        let origin = Origin::Server(Box::new(self.like.at(host)));
         let server = Arc::new(Server::new(origin, self.timeout, Arc::clone(registry)));
         servers.insert(host.clone(), Arc::downgrade(&server));
         server
@@ -93,14 +94,11 @@ impl Topology {
     }
 
     /// The connection to one of the nodes, another each time.
-    pub(super) fn any_place(&self) -> ConnectionInfo {
+    pub(super) fn any_place(&self) -> Endpoint {
         let map = self.map();
         let nodes: Vec<_> = map.nodes().cloned().collect();
         let host = self.any_of(&nodes).or_else(|| self.any_of(&self.seeds));
-        host.map_or_else(
-            || (*self.like).clone(),
-            |host| host.reached_like(&self.like),
-        )
+        host.map_or_else(|| (*self.like).clone(), |host| self.like.at(host))
     }
 
     /// Whether that host is one of the cluster.

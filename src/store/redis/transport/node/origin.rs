@@ -2,15 +2,16 @@
 
 use std::fmt;
 
-use redis::{ConnectionInfo, RedisError};
+use redis::RedisError;
 
 use super::sentinel::Sentinels;
+use crate::store::redis::transport::endpoint::Endpoint;
 use crate::store::redis::transport::wire::Multiplexer;
 
 /// Where a connection is made to.
 pub(crate) enum Origin {
     /// That server.
-    Server(Box<ConnectionInfo>),
+    Server(Box<Endpoint>),
     /// The server that the sentinels name, asked again for each connection.
     Sentinels(Sentinels),
 }
@@ -19,15 +20,15 @@ impl Origin {
     /// Its name in logs.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Server(info) => info.addr().to_string(),
+            Self::Server(endpoint) => endpoint.info().addr().to_string(),
             Self::Sentinels(sentinels) => sentinels.master().to_owned(),
         }
     }
 
     /// How the server is reached.
-    pub(super) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
+    pub(super) async fn locate(&self) -> Result<Endpoint, RedisError> {
         match self {
-            Self::Server(info) => Ok((**info).clone()),
+            Self::Server(endpoint) => Ok((**endpoint).clone()),
             Self::Sentinels(sentinels) => Ok(sentinels.find().await?.0),
         }
     }
@@ -35,7 +36,7 @@ impl Origin {
     /// Makes a connection.
     pub(super) async fn connect(&self) -> Result<Multiplexer, RedisError> {
         match self {
-            Self::Server(info) => Multiplexer::connect(info).await,
+            Self::Server(endpoint) => Multiplexer::connect(endpoint).await,
             Self::Sentinels(sentinels) => Ok(sentinels.find().await?.1),
         }
     }

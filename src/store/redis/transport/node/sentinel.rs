@@ -6,27 +6,28 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use redis::{ConnectionInfo, ErrorKind, RedisError, Value, from_redis_value};
+use redis::{ErrorKind, RedisError, Value, from_redis_value};
 use tokio::time::timeout;
 
 use crate::store::redis::transport::address::Host;
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::endpoint::Endpoint;
 use crate::store::redis::transport::wire::Multiplexer;
 
 /// The sentinels, which know the master, and the connection to it.
 pub(crate) struct Sentinels {
-    sentinels: Vec<ConnectionInfo>,
+    sentinels: Vec<Endpoint>,
     master: String,
-    server: Box<ConnectionInfo>,
+    server: Box<Endpoint>,
     /// How long one of them, or a server that one of them names, may take.
     timeout: Duration,
 }
 
 impl Sentinels {
     pub(crate) fn new(
-        sentinels: Vec<ConnectionInfo>,
+        sentinels: Vec<Endpoint>,
         master: String,
-        server: Box<ConnectionInfo>,
+        server: Box<Endpoint>,
         timeout: Duration,
     ) -> Self {
         Self {
@@ -45,7 +46,7 @@ impl Sentinels {
     /// Connects to the master, and says how. All sentinels are asked at once; the first server that
     /// they name and that says of itself that it is a master is it. One that was cut off may name an
     /// old one.
-    pub(super) async fn find(&self) -> Result<(ConnectionInfo, Multiplexer), RedisError> {
+    pub(super) async fn find(&self) -> Result<(Endpoint, Multiplexer), RedisError> {
         let asked = self
             .sentinels
             .iter()
@@ -71,7 +72,7 @@ impl Sentinels {
         Err(failure.unwrap_or_else(|| failed("there are no sentinels")))
     }
 
-    async fn send_unlimited(&self, sentinel: &ConnectionInfo) -> Result<Host, RedisError> {
+    async fn send_unlimited(&self, sentinel: &Endpoint) -> Result<Host, RedisError> {
         let send_unlimited = async {
             let connection = Multiplexer::connect(sentinel).await?;
             let mut address = command("SENTINEL");
@@ -87,8 +88,8 @@ impl Sentinels {
         }
     }
 
-    async fn connect_to(&self, host: &Host) -> Result<(ConnectionInfo, Multiplexer), RedisError> {
-        let server = host.reached_like(&self.server);
+    async fn connect_to(&self, host: &Host) -> Result<(Endpoint, Multiplexer), RedisError> {
+        let server = self.server.at(host);
         let connecting = async {
             let connection = Multiplexer::connect(&server).await?;
             match has_role(&connection, b"master").await? {

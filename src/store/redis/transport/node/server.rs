@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use redis::{ConnectionInfo, RedisError, Value};
+use redis::{RedisError, Value};
 
 use super::origin::Origin;
 use crate::store::redis::transport::breaker::Breaker;
 use crate::store::redis::transport::commands::{Command, command};
+use crate::store::redis::transport::endpoint::Endpoint;
 use crate::store::redis::transport::registry::ConnectionRegistry;
 use crate::store::redis::transport::replies::text;
 
@@ -50,7 +51,7 @@ impl Server {
     }
 
     /// Where it is now.
-    pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
+    pub(crate) async fn locate(&self) -> Result<Endpoint, RedisError> {
         self.origin.locate().await
     }
 

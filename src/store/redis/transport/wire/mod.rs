@@ -17,8 +17,6 @@ mod scan;
 mod stream;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "tls")]
-mod tls;
 mod value;
 
 use std::io;
@@ -26,12 +24,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use redis::{ConnectionInfo, RedisError, Value};
+use redis::{RedisError, Value};
 
 pub(super) use greeting::unechoed;
 use queue::Queue;
 
 use super::commands::Command;
+use super::endpoint::Endpoint;
 use super::fault::Fault;
 pub(crate) use reader::Reader;
 pub(super) use value::values;
@@ -49,12 +48,17 @@ struct Caller(Arc<Queue>);
 
 impl Multiplexer {
     /// Makes a connection.
-    pub(super) async fn connect(info: &ConnectionInfo) -> Result<Self, RedisError> {
-        let queue = stream::open(info).await?;
+    pub(super) async fn connect(endpoint: &Endpoint) -> Result<Self, RedisError> {
+        let connected = Self::connect_once(endpoint).await;
+        connected.map_err(|error| endpoint.explain(error))
+    }
+
+    async fn connect_once(endpoint: &Endpoint) -> Result<Self, RedisError> {
+        let queue = stream::open(endpoint).await?;
         let wire = Self {
             caller: Arc::new(Caller(queue)),
         };
-        greeting::greet(&wire, info.redis_settings()).await?;
+        greeting::greet(&wire, endpoint.info().redis_settings()).await?;
         Ok(wire)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::select_ok;
 use redis::io::tcp::TcpSettings;
-use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisError};
+use redis::{ConnectionAddr, ErrorKind, RedisError};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 #[cfg(unix)]
@@ -15,11 +15,13 @@ use tokio::net::{TcpStream, lookup_host};
 
 use super::driver::Driver;
 use super::queue::Queue;
+use crate::store::redis::transport::endpoint::Endpoint;
 #[cfg(feature = "tls")]
-use super::tls;
+use crate::store::redis::transport::tls;
 
 /// Opens a connection and has a task of this runtime drive it.
-pub(super) async fn open(info: &ConnectionInfo) -> Result<Arc<Queue>, RedisError> {
+pub(super) async fn open(endpoint: &Endpoint) -> Result<Arc<Queue>, RedisError> {
+    let info = endpoint.info();
     let settings = info.tcp_settings();
     match info.addr() {
         ConnectionAddr::Tcp(host, port) => Ok(drive(tcp(host, *port, settings).await?)),
@@ -30,8 +32,9 @@ pub(super) async fn open(info: &ConnectionInfo) -> Result<Arc<Queue>, RedisError
             insecure: false,
             ..
         } => {
+            let config = endpoint.encryption().await?;
             let stream = tcp(host, *port, settings).await?;
-            Ok(drive(tls::connect(host, stream).await?))
+            Ok(drive(tls::connect(host, stream, config).await?))
         }
         #[cfg(unix)]
         ConnectionAddr::Unix(path) => Ok(drive(UnixStream::connect(path).await?)),

@@ -98,10 +98,11 @@ impl Manager for Connector {
             sleep_until(not_before.into()).await;
         }
         let (made, era) = (Instant::now(), self.era());
-        let info = self.server.origin.locate().await?;
+        let endpoint = self.server.origin.locate().await?;
         let has_ended = Arc::default();
-        let manager = manager(info, Arc::clone(&has_ended))?;
-        let mut connection = manager.create().await.map_err(unechoed)?;
+        let manager = manager(endpoint.for_library().await?, Arc::clone(&has_ended))?;
+        let connection = manager.create().await.map_err(unechoed);
+        let mut connection = connection.map_err(|error| endpoint.explain(error))?;
         let mut asked = redis::pipe();
         for question in &history_questions() {
             asked.add_command(question.into());

@@ -1,0 +1,87 @@
+//! The certificate that Redis is shown.
+
+use std::path::PathBuf;
+
+use super::error::{Fault, SettingsError};
+use super::given::Given;
+use super::mask::PEM;
+use super::redis_url::RedisUrl;
+use super::values::Values;
+
+/// The files of the certificate and of its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedisCertificate {
+    /// The certificate and its intermediate certificates.
+    pub certificate_file: PathBuf,
+    /// The private key.
+    pub key_file: PathBuf,
+}
+
+const CERTIFICATE: &str = "redis_tls_cert_file";
+const KEY: &str = "redis_tls_key_file";
+
+/// Reads and checks it, if one is set.
+pub(super) fn read(
+    values: &mut Values,
+    url: Option<&RedisUrl>,
+) -> Result<Option<RedisCertificate>, SettingsError> {
+    let [certificate, key] = [CERTIFICATE, KEY].map(|name| values.take(name));
+    let [certificate_file, key_file] = [path(&certificate)?, path(&key)?];
+    let (certificate_file, key_file) = match (certificate_file, key_file) {
+        (None, None) => return Ok(None),
+        (Some(_), None) => return Err(key.refuse(Fault::Needed("as `redis_tls_cert_file` is set"))),
+        (None, Some(_)) => {
+            return Err(certificate.refuse(Fault::Needed("as `redis_tls_key_file` is set")));
+        }
+        (Some(certificate_file), Some(key_file)) => (certificate_file, key_file),
+    };
+    if !url.is_some_and(RedisUrl::is_encrypted) {
+        let rule = "empty, unless `redis_url` begins with rediss://, rediss+sentinel:// or rediss+cluster://";
+        return Err(certificate.refuse(Fault::Expected(rule)));
+    }
+    let files = RedisCertificate {
+        certificate_file,
+        key_file,
+    };
+    check(&files, &certificate, &key)?;
+    Ok(Some(files))
+}
+
+/// The path, which is not the content of such a file: errors contain it.
+fn path(given: &Given) -> Result<Option<PathBuf>, SettingsError> {
+    match given.filled() {
+        Some(text) if text.contains(PEM) => {
+            Err(given.refuse(Fault::Expected("the path of a file")))
+        }
+        text => Ok(text.map(PathBuf::from)),
+    }
+}
+
+#[cfg(all(feature = "redis", feature = "tls"))]
+fn check(files: &RedisCertificate, certificate: &Given, key: &Given) -> Result<(), SettingsError> {
+    use crate::store::{ClientCertificate, ClientCertificateError, check_client_certificate};
+
+    let files = ClientCertificate {
+        certificate_file: files.certificate_file.clone(),
+        key_file: files.key_file.clone(),
+    };
+    check_client_certificate(&files).map_err(|error| match error {
+        ClientCertificateError::Certificate(fault) => {
+            certificate.refuse(Fault::Other(Box::new(fault)))
+        }
+        ClientCertificateError::Key(fault) => key.refuse(Fault::Other(Box::new(fault))),
+        error => key.refuse(Fault::Other(Box::new(error))),
+    })
+}
+
+/// No URL has TLS, so none gets here.
+#[cfg(not(all(feature = "redis", feature = "tls")))]
+fn check(
+    _files: &RedisCertificate,
+    certificate: &Given,
+    _key: &Given,
+) -> Result<(), SettingsError> {
+    Err(certificate.refuse(Fault::Expected(
+        "empty, as threadkeep was built without its feature tls",
+    )))
+}

@@ -1,0 +1,145 @@
+//! One server or sentinel, and how to reach it.
+
+use std::fmt;
+#[cfg(feature = "tls")]
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::io::tcp::TcpSettings;
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo, RedisError};
+use socket2::TcpKeepalive;
+
+use super::address::Host;
+#[cfg(feature = "tls")]
+use super::tls::{self, CurrentCertificate};
+use super::url::{Login, RedisUrlError};
+
+/// The address of a server, the login, and the certificate that it is shown. Every connection is made to one of these.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    info: ConnectionInfo,
+    #[cfg(feature = "tls")]
+    certificate: Option<Arc<CurrentCertificate>>,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        addr: ConnectionAddr,
+        login: Login,
+        database: i64,
+    ) -> Result<Self, RedisUrlError> {
+        let mut settings = RedisConnectionInfo::default().set_db(database);
+        if let Some(user) = login.user {
+            settings = settings.set_username(user);
+        }
+        if let Some(password) = login.password {
+            settings = settings.set_password(password);
+        }
+        let info = addr.into_connection_info();
+        let info = info.map_err(|_| RedisUrlError::Host)?;
+        let tcp = TcpSettings::default().set_nodelay(true);
+        Ok(Self {
+            info: info
+                .set_redis_settings(settings)
+                .set_tcp_settings(tcp.set_keepalive(keepalive())),
+            #[cfg(feature = "tls")]
+            certificate: None,
+        })
+    }
+
+    /// The same with that host.
+    pub(super) fn at(&self, host: &Host) -> Self {
+        let addr = match self.info.addr() {
+            ConnectionAddr::TcpTls { .. } => encrypted(host),
+            _ => ConnectionAddr::Tcp(host.name.clone(), host.port),
+        };
+        Self {
+            info: self.info.clone().set_addr(addr),
+            ..self.clone()
+        }
+    }
+
+    /// The address, the login and the settings of the socket.
+    pub(super) fn info(&self) -> &ConnectionInfo {
+        &self.info
+    }
+
+    /// How a connection of the library is made.
+    ///
+    /// # Errors
+    /// [`RedisError`] if the certificate cannot be used.
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(clippy::unused_async, reason = "the certificate is read from a file")
+    )]
+    pub(super) async fn for_library(&self) -> Result<ConnectionInfo, RedisError> {
+        let info = self.info.clone();
+        #[cfg(feature = "tls")]
+        if let Some(certificate) = &self.certificate {
+            return certificate.get().await.for_library(info);
+        }
+        Ok(info)
+    }
+}
+
+#[cfg(feature = "tls")]
+impl Endpoint {
+    pub(super) fn is_encrypted(&self) -> bool {
+        matches!(self.info.addr(), ConnectionAddr::TcpTls { .. })
+    }
+
+    /// Shows that certificate from now on.
+    pub(super) fn show(&mut self, certificate: &Arc<CurrentCertificate>) {
+        self.certificate = Some(Arc::clone(certificate));
+    }
+
+    /// How a connection of our own is encrypted.
+    pub(super) async fn encryption(&self) -> Result<Arc<rustls::ClientConfig>, RedisError> {
+        match &self.certificate {
+            Some(certificate) => certificate.get().await.encryption(),
+            None => tls::without_certificate(),
+        }
+    }
+
+    /// The error of an attempt to connect, with a hint if the server may want a certificate.
+    pub(super) fn explain(&self, error: RedisError) -> RedisError {
+        match self.is_encrypted() && self.certificate.is_none() {
+            true => tls::explain(error),
+            false => error,
+        }
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+impl Endpoint {
+    pub(super) fn explain(&self, error: RedisError) -> RedisError {
+        error
+    }
+}
+
+/// The encrypted address of a host.
+pub(super) fn encrypted(host: &Host) -> ConnectionAddr {
+    ConnectionAddr::TcpTls {
+        host: host.name.clone(),
+        port: host.port,
+        insecure: false,
+        tls_params: None,
+    }
+}
+
+/// Asks an idle connection for a sign of life before a NAT or a load balancer forgets it, which happens without notice: after 4
+/// minutes in Azure, after 350 s in AWS. A connection without an answer is closed 90 s after its last use.
+fn keepalive() -> TcpKeepalive {
+    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
+    let keepalive = keepalive.with_interval(Duration::from_secs(10));
+    #[cfg(not(windows))]
+    let keepalive = keepalive.with_retries(3);
+    keepalive
+}
+
+/// It contains a password.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").finish_non_exhaustive()
+    }
+}

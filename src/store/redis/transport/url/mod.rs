@@ -1,0 +1,129 @@
+//! The text of a Redis URL, split into its parts. Each part has an effect, or the URL is rejected.
+
+mod error;
+mod login;
+mod parameters;
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+
+use super::address::Host;
+pub use error::RedisUrlError;
+pub(super) use login::Login;
+use parameters::Parameters;
+
+/// The parts of the text behind `://`.
+pub(super) struct Parts<'a> {
+    pub(super) login: Login,
+    /// The hosts, still one text.
+    hosts: &'a str,
+    /// The text between `/` and `?`, without a `/` at its end.
+    pub(super) path: &'a str,
+    query: Option<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn read(rest: &'a str) -> Result<Self, RedisUrlError> {
+        let (rest, query) = split_query(rest);
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (credentials, hosts) = match authority.rsplit_once('@') {
+            Some((credentials, hosts)) => (Some(credentials), hosts),
+            None => (None, authority),
+        };
+        Ok(Self {
+            login: Login::read(credentials)?,
+            hosts,
+            path: path.strip_suffix('/').unwrap_or(path),
+            query,
+        })
+    }
+
+    /// The hosts, with that port if they name none.
+    pub(super) fn hosts(&self, default_port: u16) -> Result<Vec<Host>, RedisUrlError> {
+        let hosts = self.hosts.split(',');
+        hosts.map(|text| host(text, default_port)).collect()
+    }
+
+    pub(super) fn parameters(&self, known: &[&str]) -> Result<Parameters<'a>, RedisUrlError> {
+        Parameters::read(self.query, known)
+    }
+}
+
+/// Splits the text behind `unix://` into the path and the parameters.
+pub(super) fn socket<'a>(
+    rest: &'a str,
+    known: &[&str],
+) -> Result<(String, Parameters<'a>), RedisUrlError> {
+    let (path, query) = split_query(rest);
+    if !path.starts_with('/') || path.ends_with('/') {
+        return Err(RedisUrlError::Host);
+    }
+    Ok((decode(path)?, Parameters::read(query, known)?))
+}
+
+/// The number of a database; without text it is 0.
+pub(super) fn database(text: &str) -> Result<i64, RedisUrlError> {
+    match text {
+        "" => Ok(0),
+        digits => number(digits),
+    }
+}
+
+/// Decodes `%40` and the like.
+pub(super) fn decode(text: &str) -> Result<String, RedisUrlError> {
+    let mut escapes = text.split('%').skip(1).map(|rest| rest.as_bytes().get(..2));
+    let is_escape =
+        |digits: Option<&[u8]>| digits.is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit));
+    if !escapes.all(is_escape) {
+        return Err(RedisUrlError::Host);
+    }
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Into::into).map_err(|_| RedisUrlError::Host)
+}
+
+fn split_query(rest: &str) -> (&str, Option<&str>) {
+    match rest.split_once('?') {
+        Some((rest, query)) => (rest, Some(query)),
+        None => (rest, None),
+    }
+}
+
+/// A name, an IPv4 address or `[` an IPv6 address `]`, and a port if it does not have the default one.
+fn host(text: &str, default_port: u16) -> Result<Host, RedisUrlError> {
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (address, port) = rest.split_once(']').ok_or(RedisUrlError::Host)?;
+            let address: Ipv6Addr = address.parse().map_err(|_| RedisUrlError::Host)?;
+            (address.to_string(), port)
+        }
+        None => {
+            let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+            let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+            if name.is_empty() || !name.chars().all(is_of_a_name) {
+                return Err(RedisUrlError::Host);
+            }
+            (name.to_owned(), port)
+        }
+    };
+    if name.parse().is_ok_and(|ip: IpAddr| ip.is_unspecified()) {
+        return Err(RedisUrlError::Host);
+    }
+    let port = match port.strip_prefix(':') {
+        Some(digits) => number(digits)?,
+        None if port.is_empty() => default_port,
+        None => return Err(RedisUrlError::Host),
+    };
+    match port {
+        0 => Err(RedisUrlError::Host),
+        port => Ok(Host::new(name, port)),
+    }
+}
+
+/// A number in digits: `FromStr` also accepts a sign.
+fn number<T: FromStr>(text: &str) -> Result<T, RedisUrlError> {
+    let number = text.parse().ok();
+    let number = number.filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    number.ok_or(RedisUrlError::Host)
+}
