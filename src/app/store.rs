@@ -9,10 +9,10 @@ use crate::config::{RedisUrl, StoreSettings};
 use crate::http::Readiness;
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 
-/// How often a server checks its store by itself, since nobody may probe it.
+/// How often a server checks its store, in case nobody probes `/readyz`.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 
-/// Checks the store again and again, so that the log has an error once its settings would lose threads.
+/// Checks the store again and again: it logs an error when Redis is set to evict threads.
 pub(super) async fn watch(backend: Arc<dyn Backend>, readiness: Readiness) {
     loop {
         sleep(CHECK_EVERY).await;

@@ -124,10 +124,13 @@ impl TokenKeys {
         }
     }
 
-    /// When the token of a request expires.
+    /// When the token of a request expires: in the past, if it does not verify now.
     pub(super) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
         let token = bearer(request.headers())?;
-        self.verify(token).ok()?.valid_until
+        match self.verify(token) {
+            Ok(verified) => verified.valid_until,
+            Err(_) => Some(SystemTime::UNIX_EPOCH),
+        }
     }
 }
 

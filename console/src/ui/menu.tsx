@@ -51,7 +51,11 @@ export function Menu({ label, items }: { label: string; items: readonly MenuItem
       const at = all.indexOf(document.activeElement as HTMLElement);
       const next = { ArrowDown: (at + 1) % all.length, ArrowUp: at <= 0 ? -1 : at - 1, Home: 0, End: -1 }[key]!;
       all.at(next)?.focus();
-    } else return;
+    } else {
+      // the keys of the page do not act under an open menu
+      if (isOpen) event.stopPropagation();
+      return;
+    }
     event.preventDefault();
     event.stopPropagation();
   };

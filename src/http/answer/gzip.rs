@@ -42,9 +42,8 @@ const EXTRA: u8 = 4;
 const PADDING: &[u8; 2] = b"PA";
 const MOST_PADDING: u8 = 255;
 
-/// The same compressed bytes with 0 to 255 bytes of padding in their header. Other sites can make a browser that has the cookie
-/// read a state, and see how long the answer is. Its length would tell them whether a text that they have got into
-/// the state occurs there twice ([BREACH](https://www.breachattack.com/)).
+/// The same compressed bytes with 0 to 255 bytes of padding in their header. Another site can make a browser send its cookie
+/// and measure the length of the answer, which would reveal whether a text that the site got into the state occurs there twice ([BREACH](https://www.breachattack.com/)).
 pub(crate) fn padded(gzip: &[u8]) -> Bytes {
     let (header, content) = gzip.split_at(HEADER_BYTES);
     let padding: u8 = rand::random_range(0..=MOST_PADDING);

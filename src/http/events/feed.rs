@@ -66,8 +66,9 @@ pub(crate) fn respond(
             let text = match first {
                 Some(first) => first,
                 None => tokio::select! {
-                    text = next(&mut source, Instant::now() + heartbeat) => text?,
+                    biased;
                     () = reached(ends) => return None,
+                    text = next(&mut source, Instant::now() + heartbeat) => text?,
                 },
             };
             Some((Ok::<_, Infallible>(Bytes::from(text)), (source, None)))
@@ -76,7 +77,7 @@ pub(crate) fn respond(
     streamed(EVENT_STREAM).streaming(frames)
 }
 
-/// A time by the clock that never jumps; none if that does not reach so far.
+/// Converts a wall-clock time to the monotonic clock; `None` if it is out of range.
 fn instant_of(time: SystemTime) -> Option<Instant> {
     let left = time.duration_since(SystemTime::now()).unwrap_or_default();
     Instant::now().checked_add(left)

@@ -69,6 +69,8 @@ pub(crate) async fn get_thread_events(
     Query(query): Query<OfThread>,
     last: LastEvent,
 ) -> Result<HttpResponse, ApiError> {
+    // before the store is asked, which may take longer than the token is valid
+    let ends = target.valid_until(&request);
     let Listener { api, id, access } = target.listener().await?;
     let after = cursor_of(&api, &id, &last, &query.resume)?;
     let stream = api.events.thread_stream(&id, after).await;
@@ -77,7 +79,6 @@ pub(crate) async fn get_thread_events(
     let session = Session::of(&request, &api, id);
     request.extensions_mut().insert(Streaming);
     let events = api.events.clone();
-    let ends = api.identity.valid_until(&request);
     let feed = ThreadFeed {
         api,
         id,

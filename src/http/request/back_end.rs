@@ -47,6 +47,12 @@ pub(crate) fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiErr
     }
 }
 
+/// Whether a request has an API key that permits the call.
+pub(crate) fn has_key_for(request: &HttpRequest, api: &Api) -> bool {
+    let permits = |key: ApiKey| needed(request).is_none_or(|right| key.rights.cover(&right));
+    key_of(request, api).is_some_and(permits)
+}
+
 /// Why a request without a known API key is refused.
 pub(crate) fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
     let is_token = || {

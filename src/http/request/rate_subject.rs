@@ -6,12 +6,12 @@ use actix_web::http::Method;
 use actix_web::middleware::Next;
 use actix_web::{Error, web};
 
-use super::back_end::key_for;
+use super::back_end::has_key_for;
 use crate::http::Api;
 use crate::service::rates::RateSubject;
 
 /// The middleware inside the envelope, used only if limits are set: each write of a request counts
-/// for its client address, unless the request has an API key with the right to it.
+/// for its client address, unless its API key permits the call.
 ///
 /// # Errors
 /// Those of the services inside.
@@ -34,7 +34,7 @@ fn subject(request: &ServiceRequest) -> Option<RateSubject> {
     ) {
         return None;
     }
-    if key_for(request.request(), api).is_ok() {
+    if has_key_for(request.request(), api) {
         return Some(RateSubject::back_end());
     }
     Some(RateSubject::at(

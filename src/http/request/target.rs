@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::{Ready, ready};
+use std::time::SystemTime;
 
 use actix_web::http::header::HeaderValue;
 use actix_web::web::Bytes;
@@ -137,6 +138,14 @@ impl Target {
             id: self.id,
             access,
         })
+    }
+
+    /// When the credentials of the caller expire. API keys do not.
+    pub(crate) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
+        match self.source {
+            Source::ApiKey => None,
+            _ => self.api.identity.valid_until(request),
+        }
     }
 
     /// The end of this replica's time to wait for others.

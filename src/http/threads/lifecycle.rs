@@ -82,7 +82,7 @@ pub(crate) async fn create_thread(
     ),
     responses(
         (status = 200, description = "The thread; `exists` is false if nothing was written yet.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
-        (status = 304, description = "The thread still has that tag. Its `expires_at` is later than in the client's copy: each use moves it, and none of them changes the tag."),
+        (status = 304, description = "The thread still has that tag. Reading a thread extends `expires_at` but keeps the tag, so that of the client's copy is out of date."),
         ReadProblems,
     ),
 )]

@@ -58,7 +58,9 @@ pub(crate) async fn get_state(
         target.compress(text.clone());
     }
     let body = match body {
-        StateBody::Gzip(gzip) if target.source == Source::Cookie => StateBody::Gzip(padded(&gzip)),
+        StateBody::Gzip(gzip) if matches!(target.source, Source::Cookie | Source::Provider) => {
+            StateBody::Gzip(padded(&gzip))
+        }
         body => body,
     };
     Ok(state(&conditions, stamp, body)?.finish())

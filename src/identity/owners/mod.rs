@@ -45,7 +45,8 @@ pub trait OwnerProvider: Send + Sync {
         proxies: &TrustedProxies,
     ) -> Result<Option<Owner>, ProviderError>;
 
-    /// When the credential of a request expires, for streams that would outlive it. None: it does not.
+    /// When the credential of a request expires, for streams that would outlive it: in the past, if it is rejected now. Returns
+    /// `None` if it does not expire.
     fn valid_until(&self, _request: &HttpRequest) -> Option<SystemTime> {
         None
     }

@@ -50,7 +50,7 @@ pub enum Floor {
 pub enum Begun {
     /// It has begun.
     New,
-    /// It can begin: the call lacked its request. A request can be large, so a driver that may have to wait asks without it.
+    /// It may begin; repeat the call with the request. A request can be large, so a driver that may have to wait asks without it.
     Free,
     /// It had begun before, and this driver goes on.
     Resumed(Journal),

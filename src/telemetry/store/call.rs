@@ -26,7 +26,7 @@ pub(super) struct Families {
     errors: Family<StoreFailure, Counter>,
 }
 
-/// One operation. Most replicas use a part of them, so each has its series from its first use on.
+/// One operation. Its series are created at its first use: most replicas use only some operations.
 #[derive(Debug)]
 pub(super) struct Call {
     /// Its number in the figures of the last minute.
@@ -74,7 +74,7 @@ impl Families {
         }
     }
 
-    /// The series of an operation: those of its errors too, so that an alert sees the first one.
+    /// The series of an operation, with those of its errors: an alert sees the first error of an operation that has worked before.
     fn series(&self, operation: &'static str, part: &'static str) -> Series {
         let failure = |kind| {
             let labels = StoreFailure {

@@ -376,7 +376,7 @@ async fn an_export_may_have_passed_through_windows(backend: Backend) {
     let to = Server::start(Backend::Memory);
     let import = |input| run_with(command(&to, &["import", "--if-exists", "replace"]), input);
 
-    let lines = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let lines = format!("\u{feff}\r\n{}", text.replace('\n', "\r\n"));
     let imported = import(lines.into_bytes()).await;
     let utf_16 = text.encode_utf16().flat_map(u16::to_le_bytes);
     let with_mark = [0xff, 0xfe].into_iter().chain(utf_16.clone()).collect();

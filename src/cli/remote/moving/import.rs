@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
+use std::mem;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::thread;
@@ -149,15 +150,12 @@ fn lines() -> mpsc::Receiver<Result<Numbered, CliError>> {
     let (sender, lines) = mpsc::channel(1);
     thread::spawn(move || {
         let mut input = BufReader::new(io::stdin());
+        let mut is_first = true;
         for number in 1.. {
-            let line = read_line(&mut input).transpose();
+            let line = read_line(&mut input, &mut is_first).transpose();
             let Some(line) = line else {
                 return;
             };
-            let line = line.and_then(|line| match number {
-                1 => without_mark(line),
-                _ => Ok(line),
-            });
             let line = line.map(|document| Numbered { number, document });
             let is_last = line.is_err();
             if sender.blocking_send(line).is_err() || is_last {
@@ -168,7 +166,7 @@ fn lines() -> mpsc::Receiver<Result<Numbered, CliError>> {
     lines
 }
 
-fn read_line(input: &mut impl BufRead) -> Result<Option<Bytes>, CliError> {
+fn read_line(input: &mut impl BufRead, is_first: &mut bool) -> Result<Option<Bytes>, CliError> {
     loop {
         let mut line = Vec::new();
         let mut limited = input.by_ref().take(LINE_MAX_BYTES as u64);
@@ -182,19 +180,15 @@ fn read_line(input: &mut impl BufRead) -> Result<Option<Bytes>, CliError> {
         if line.len() == LINE_MAX_BYTES {
             return Err(CliError::NoExport);
         }
+        if mem::take(is_first) {
+            remove_mark(&mut line).map_err(CliError::Input)?;
+        }
         let length = line.trim_ascii_end().len();
         line.truncate(length);
         if !line.is_empty() {
             return Ok(Some(line.into()));
         }
     }
-}
-
-/// The first line without the byte order mark of its file.
-fn without_mark(line: Bytes) -> Result<Bytes, CliError> {
-    let mut line = Vec::from(line);
-    remove_mark(&mut line).map_err(CliError::Input)?;
-    Ok(line.into())
 }
 
 /// The size of standard input, if it is a file.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Most bytes of a message. The largest legal save, 1 MiB of JSON inside a JSON string, has 2.1 MB.
 pub(super) const MESSAGE_MAX_BYTES: u64 = 8 * 1_048_576;
-/// Bytes that the first message of an unknown client may have: room for an API key of 4 KB.
+/// Bytes that the first message of an unknown client may have: far more than an API key needs.
 pub(super) const FIRST_MESSAGE_MAX_BYTES: u64 = 4_096;
 /// Bytes of a rejected message that are searched for its id, which the client puts first.
 pub(super) const START_BYTES: usize = 1_024;

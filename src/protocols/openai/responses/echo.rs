@@ -1,11 +1,11 @@
 //! The members of a request that its response repeats.
 //!
-//! A turn keeps them as `[members, tools]`. It keeps the instructions and the functions for the model already, so `members`
-//! lacks the former, and `tools` has `null` in the place of each of the latter.
+//! A turn keeps them as an object. It stores the instructions and the functions already, so the object omits the
+//! instructions, and its last member `tools` has `null` for each function.
 
 use serde_json::{Value, json};
 
-use crate::domain::{Json, elements};
+use crate::domain::{Json, elements, member};
 use crate::protocols::openai::body::{ObjectBody, required};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::{Function, TurnRequest};
@@ -22,7 +22,7 @@ pub(super) fn kept(
 ) -> Result<Json, Fault> {
     let metadata = body.metadata()?;
     let mut kept = format!(
-        r#"[{{"created_at":{},"background":{is_background},"truncation":"disabled","store":{is_kept},"conversation":{},"metadata":{}"#,
+        r#"{{"created_at":{},"background":{is_background},"truncation":"disabled","store":{is_kept},"conversation":{},"metadata":{}"#,
         created_ms / 1_000,
         conversation.map_or(Value::Null, |id| json!({ "id": id })),
         metadata.as_ref().map_or("{}", Json::as_str),
@@ -49,7 +49,7 @@ pub(super) fn kept(
             .map_or_else(|| default.to_string(), Into::into);
         kept.push_str(&format!(r#","{name}":{value}"#));
     }
-    kept.push_str("},[");
+    kept.push_str(r#","tools":["#);
     for (index, tool) in body
         .given("tools")
         .into_iter()
@@ -60,30 +60,34 @@ pub(super) fn kept(
         let is_function = required(tool, "type", "tools")? == "function";
         kept.push_str(if is_function { "null" } else { tool });
     }
-    kept.push_str("]]");
+    kept.push_str("]}");
     Ok(Json::from_compact(kept))
 }
 
 /// Writes the members, separated by commas.
 pub(super) fn write_members(request: &TurnRequest, text: &mut String) {
     let echo = request.echo.as_str();
-    let mut parts = elements(echo);
-    let (Some(members), Some(tools)) = (parts.next(), parts.next()) else {
-        // an earlier version kept one object
+    let tools = member(echo, "tools").unwrap_or_default();
+    let members = echo.strip_suffix(&format!(r#","tools":{tools}}}"#));
+    // an earlier version kept all of them
+    let Some(members) = members.filter(|_| member(echo, "instructions").is_none()) else {
         return text.push_str(inner(echo));
     };
-    text.push_str(inner(members));
+    text.push_str(members.get(1..).unwrap_or_default());
     text.push_str(r#","instructions":"#);
     text.push_str(&json!(request.instructions).to_string());
     text.push_str(r#","tools":["#);
     let mut functions = request.functions.iter();
     for (index, tool) in elements(tools).enumerate() {
         text.push_str(if index > 0 { "," } else { "" });
-        match tool {
-            "null" => functions
-                .next()
-                .map_or((), |function| write_function(function, text)),
-            tool => text.push_str(tool),
+        let function = if tool == "null" {
+            functions.next()
+        } else {
+            None
+        };
+        match function {
+            Some(function) => write_function(function, text),
+            None => text.push_str(tool),
         }
     }
     text.push(']');
@@ -91,7 +95,10 @@ pub(super) fn write_members(request: &TurnRequest, text: &mut String) {
 
 /// An object without its braces.
 fn inner(object: &str) -> &str {
-    &object[1..object.len() - 1]
+    let inner = object.strip_prefix('{');
+    inner
+        .and_then(|inner| inner.strip_suffix('}'))
+        .unwrap_or_default()
 }
 
 fn write_function(function: &Function, text: &mut String) {

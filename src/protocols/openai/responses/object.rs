@@ -100,8 +100,9 @@ fn response(
         _ => Value::Null,
     };
     let usage = usage.map_or(Value::Null, of_usage);
+    let instructions = request.instructions.as_ref().map_or(0, String::len);
     let bytes: usize = output.iter().map(|item| item.as_str().len() + 1).sum();
-    let mut json = String::with_capacity(bytes + request.echo.as_str().len() + 600);
+    let mut json = String::with_capacity(bytes + request.echo.as_str().len() + instructions + 600);
     json.push_str(&format!(
         r#"{{"id":"{id}","object":"response","status":"{status}","error":{error},"incomplete_details":{details},"completed_at":{completed_at},"usage":{usage},"output":["#
     ));

@@ -43,7 +43,8 @@ impl Driver<'_> {
         let request = new.request.to_bytes();
         self.hold(request.len())?;
         let limits = &self.shared.limits;
-        let mut only_asks = request.len() > SENT_AT_ONCE;
+        let is_large = request.len() > SENT_AT_ONCE;
+        let mut only_asks = is_large;
         loop {
             let begin = BeginResponse {
                 scope: self.scope,
@@ -64,12 +65,16 @@ impl Driver<'_> {
             };
             let responses = &self.shared.responses;
             let begun = responses.begin_response(&self.id, &begin).await;
-            only_asks = true;
+            only_asks = is_large || was_running;
             match begun {
+                // Deleted with its thread while this driver waited. Do not run it again.
+                Err(WriteError::Refused(Refusal::NoThread)) if was_running => {
+                    return self.end_before_deletion().map(Opened::Ended);
+                }
                 Err(WriteError::Refused(Refusal::NoThread)) if !has_created => {
                     self.create(&new.missing).await?;
                     has_created = true;
-                    only_asks = was_running;
+                    only_asks = false;
                 }
                 Err(WriteError::Refused(Refusal::Destroyed)) if new.request.is_background => {
                     let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
@@ -80,7 +85,7 @@ impl Driver<'_> {
                     self.release().await;
                     return Err(ServiceError::from(error).into());
                 }
-                // it was deleted while this waited for it, and must not run a second time
+                // Deleted while this driver waited. Do not run it again.
                 Ok(Begun::Free) if was_running => {
                     return self.end_before_deletion().map(Opened::Ended);
                 }
@@ -101,7 +106,7 @@ impl Driver<'_> {
                     return Ok(Opened::TakenOver(run));
                 }
                 Ok(Begun::Running { left }) => {
-                    was_running = true;
+                    (was_running, only_asks) = (true, true);
                     self.place.broadcast.show(Progress::Elsewhere);
                     self.listen(left).await?;
                 }

@@ -20,9 +20,9 @@ const PIECES: usize = 64;
 pub(super) struct Asked<'a> {
     pub(super) model: &'a FoundModel,
     pub(super) history: &'a [Json],
-    /// The functions that it knows.
+    /// Functions offered to the model.
     pub(super) functions: &'a [Function],
-    /// Whether its calls count. A model may call a function though it must not.
+    /// Whether to keep its calls. Some models make calls that they must not make.
     pub(super) may_call: bool,
     pub(super) deadline: Instant,
 }

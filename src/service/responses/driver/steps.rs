@@ -172,7 +172,7 @@ fn is_call(part: &AnswerPart) -> bool {
     matches!(part, AnswerPart::Call { .. })
 }
 
-/// An answer of a model that may call no tools.
+/// Removes the calls from an answer.
 fn without_calls(answer: ModelAnswer) -> ModelAnswer {
     let parts = answer.parts.into_iter().filter(|part| !is_call(part));
     ModelAnswer {

@@ -2,8 +2,8 @@
 -- KEYS: 1 response, 2 its thread, if its scope is one of a thread; else for the floor `s` 2 the scope, 3 history, 4 its ids.
 -- ARGV: 1 ahead, 2 access, 3 token, 4 how long the driver has it, 5 how long it is kept, 6 how long after its last write it
 --       is due, 7 fingerprint, 8 floor: nothing, `t` if it takes the turn, or the token of the caller's turn, or `s` if it is to
---       be the only one in a scope without a thread, 9 scope, 10 request, or nothing to ask.
--- Reply: `N`; `A` if it can begin, and the request is missing; `T` if it goes on, or has ended; `L` and how long another driver has it; `F`, how long another response or a
+--       be the only one in a scope without a thread, 9 scope, 10 request; empty to only ask.
+-- Reply: `N`; `A` if it may begin but no request was given; `T` if it goes on, or has ended; `L` and how long another driver has it; `F`, how long another response or a
 -- client holds the turn, and that response or nothing; `B` and the response that has to be ended first; or a refusal.
 local key, ahead = KEYS[1], tonumber(ARGV[1])
 local scope = ARGV[8] == 's' and {scope = KEYS[2], history = KEYS[3], ids = KEYS[4]}
