@@ -67,8 +67,8 @@ impl Driver<'_> {
             let begun = responses.begin_response(&self.id, &begin).await;
             only_asks = is_large || was_running;
             match begun {
-                // Deleted with its thread while this driver waited. Do not run it again.
-                Err(WriteError::Refused(Refusal::NoThread)) if was_running => {
+                // Deleted while this driver waited. Do not run it again.
+                Err(WriteError::Refused(Refusal::NoThread)) | Ok(Begun::Free) if was_running => {
                     return self.end_before_deletion().map(Opened::Ended);
                 }
                 Err(WriteError::Refused(Refusal::NoThread)) if !has_created => {
@@ -84,10 +84,6 @@ impl Driver<'_> {
                     // it may have begun
                     self.release().await;
                     return Err(ServiceError::from(error).into());
-                }
-                // Deleted while this driver waited. Do not run it again.
-                Ok(Begun::Free) if was_running => {
-                    return self.end_before_deletion().map(Opened::Ended);
                 }
                 Ok(Begun::Free) => only_asks = false,
                 Ok(Begun::New) => {
