@@ -38,7 +38,7 @@ const RECOMMENDED: [&str; 10] = [
 #[tokio::test]
 async fn the_row_of_this_version_is_as_measured() {
     let redis = Arc::new(RedisServer::start());
-    let info = fields(&redis, "server");
+    let info = redis.info("server");
     let version = version_of(&info);
     let names = columns_of(HEAD);
     let row = columns_of(&format!("| {version} |"));
@@ -157,8 +157,8 @@ async fn write_threads(redis: &Arc<RedisServer>, count: u64, messages: usize) {
 
 /// Returns the memory in use once no other client is connected.
 async fn used_memory(redis: &RedisServer) -> u64 {
-    until(async || fields(redis, "clients")["connected_clients"] == "1").await;
-    fields(redis, "memory")["used_memory"].parse().unwrap()
+    until(async || redis.info("clients")["connected_clients"] == "1").await;
+    redis.info("memory")["used_memory"].parse().unwrap()
 }
 
 async fn is_named(redis: &RedisServer) -> bool {
@@ -183,13 +183,4 @@ async fn connect(redis: &RedisServer) -> RedisStore {
     RedisStore::connect(settings, Clock::system())
         .await
         .unwrap()
-}
-
-/// Reads a section of `INFO`.
-fn fields(redis: &RedisServer, section: &str) -> BTreeMap<String, String> {
-    let info = redis.call(&["INFO", section]);
-    let fields = info.lines().filter_map(|line| line.split_once(':'));
-    fields
-        .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
-        .collect()
 }

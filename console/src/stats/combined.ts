@@ -84,7 +84,8 @@ function newestOf<T extends { at: number }>(all: readonly T[]): T | undefined {
   return all.toSorted((a, b) => b.at - a.at)[0];
 }
 
-function sumsOf<K>(all: ReadonlyMap<K, number>[]): Map<K, number> {
+/** The sums of the values of each key. */
+export function sumsOf<K>(all: ReadonlyMap<K, number>[]): Map<K, number> {
   const sums = new Map<K, number>();
   for (const counts of all) for (const [key, count] of counts) sums.set(key, (sums.get(key) ?? 0) + count);
   return sums;

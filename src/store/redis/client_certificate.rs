@@ -36,25 +36,25 @@ pub enum ClientCertificateError {
 /// An unusable file of a certificate or a key.
 #[derive(Debug, thiserror::Error)]
 pub enum PemFileError {
-    /// It cannot be read.
+    /// Reading failed.
     #[error("cannot read {}", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
     /// The path leads to a directory, a pipe or a device.
     #[error("{} is not a file", .0.display())]
     NotAFile(PathBuf),
-    /// It is larger than any chain of certificates.
+    /// The size is beyond the limit, in bytes.
     #[error("the file has more than {0} bytes")]
     TooLarge(usize),
-    /// It has the beginning of a PEM section that does not end, or is not base64.
+    /// A PEM section is cut off, or its content is not base64.
     #[error("the file is not in PEM form, or is incomplete")]
     Malformed,
-    /// It has no certificate.
+    /// There is no certificate in the file.
     #[error("the file contains no certificate in PEM form")]
     NoCertificate,
-    /// It has no private key.
+    /// There is no private key in the file.
     #[error("the file contains no unencrypted private key in PEM form (PKCS#8, PKCS#1 or SEC1)")]
     NoKey,
-    /// It has more than one private key.
+    /// There are several private keys, and none is named.
     #[error("the file contains more than one private key")]
     SeveralKeys,
     /// The certificate or the key is damaged, or of a kind that is not supported.

@@ -152,11 +152,9 @@ impl Busy {
 
     /// CPU time of the thread that runs commands.
     fn cpu(&self) -> Duration {
-        let info = self.redis.call(&["INFO", "cpu"]);
-        let seconds = ["used_cpu_user_main_thread:", "used_cpu_sys_main_thread:"].map(|name| {
-            let line = info.lines().find_map(|line| line.strip_prefix(name));
-            line.unwrap().trim().parse::<f64>().unwrap()
-        });
+        let info = self.redis.info("cpu");
+        let seconds = ["used_cpu_user_main_thread", "used_cpu_sys_main_thread"]
+            .map(|name| info[name].parse::<f64>().unwrap());
         Duration::from_secs_f64(seconds.iter().sum())
     }
 }

@@ -1,5 +1,6 @@
 //! A real Redis on a free port.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
@@ -144,6 +145,15 @@ impl RedisServer {
     pub(crate) fn call(&self, words: &[&str]) -> String {
         self.try_call(words)
             .unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// A section of `INFO`.
+    pub(crate) fn info(&self, section: &str) -> BTreeMap<String, String> {
+        let info = self.call(&["INFO", section]);
+        let fields = info.lines().filter_map(|line| line.split_once(':'));
+        fields
+            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+            .collect()
     }
 
     /// The names of all keys it has.

@@ -1,4 +1,5 @@
 import { useMemo } from "preact/hooks";
+import { sumsOf } from "../../stats/combined.js";
 import type { Point, Percentiles, Sample, Snapshot } from "../../stats/samples.js";
 import { type Line, Plot } from "../../ui/plot.js";
 
@@ -65,9 +66,7 @@ const kib = ({ p50, p90, p99 }: Percentiles): Percentiles => ({ p50: p50 && p50 
 
 /** The keys with the largest sums. */
 function busiest<K>(all: ReadonlyMap<K, number>[]): K[] {
-  const sums = new Map<K, number>();
-  for (const rates of all) for (const [key, rate] of rates) sums.set(key, (sums.get(key) ?? 0) + rate);
-  const sorted = [...sums].filter(([, sum]) => sum > 0).sort(([, a], [, b]) => b - a);
+  const sorted = [...sumsOf(all)].filter(([, sum]) => sum > 0).sort(([, a], [, b]) => b - a);
   return sorted.slice(0, LINES - 1).map(([key]) => key);
 }
 

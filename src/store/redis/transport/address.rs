@@ -217,19 +217,23 @@ mod tests {
         (settings.username(), settings.password())
     }
 
+    fn by_sentinels(url: &str) -> (Vec<Endpoint>, String, Endpoint) {
+        match Address::parse(url) {
+            Ok(Address::Sentinels {
+                sentinels,
+                master,
+                server,
+            }) => (sentinels, master, *server),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn sentinels_have_hosts_a_master_and_credentials_of_their_own() {
         let url = "redis+sentinel://app:p%40ss@one,[::1]:5000,three:26380/main/2\
                    ?sentinel_username=s&sentinel_password=w%2Frd";
 
-        let Ok(Address::Sentinels {
-            sentinels,
-            master,
-            server,
-        }) = Address::parse(url)
-        else {
-            panic!("{:?}", Address::parse(url));
-        };
+        let (sentinels, master, server) = by_sentinels(url);
 
         let hosts: Vec<_> = sentinels
             .iter()
@@ -290,14 +294,7 @@ mod tests {
     fn the_password_of_sentinels_is_no_part_of_their_address() {
         let url = "redis+sentinel://one/ma%69n?sentinel_password=1/2?x+y&sentinel_username=h";
 
-        let Ok(Address::Sentinels {
-            sentinels,
-            master,
-            server,
-        }) = Address::parse(url)
-        else {
-            panic!("{:?}", Address::parse(url));
-        };
+        let (sentinels, master, server) = by_sentinels(url);
 
         assert_eq!(sentinels[0].info().addr().to_string(), "one:26379");
         assert_eq!(credentials(&sentinels[0]), (Some("h"), Some("1/2?x+y")));

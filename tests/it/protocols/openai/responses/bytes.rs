@@ -23,28 +23,31 @@ fn kept(redis: &RedisServer) -> usize {
 }
 
 fn sent(redis: &RedisServer) -> usize {
-    let stats = redis.call(&["INFO", "stats"]);
-    let bytes = stats
-        .lines()
-        .find_map(|line| line.strip_prefix("total_net_input_bytes:"));
-    bytes.unwrap().parse().unwrap()
+    redis.info("stats")["total_net_input_bytes"]
+        .parse()
+        .unwrap()
+}
+
+/// A server whose connections and scripts are there: each new connection sends half a megabyte.
+async fn warm_server(redis: &RedisServer, upstream: &Upstream) -> Server {
+    upstream.answer_with(|request| Reply::text(request.user_text()));
+    let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let server = with_models(&plain, upstream).start();
+    let body = json!({"model": "m", "input": "first"});
+    run(&Program::of(&server), &body).ok().await;
+    server
 }
 
 #[tokio::test]
 async fn a_large_request_is_sent_to_redis_once_and_kept_once() {
     let redis = RedisServer::start();
     let upstream = Upstream::start().await;
-    upstream.answer_with(|request| Reply::text(request.user_text()));
-    let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();
-    let server = with_models(&plain, &upstream).start();
+    let server = warm_server(&redis, &upstream).await;
     let program = Program::of(&server);
     let schema = json!({"type": "object", "description": "d".repeat(LARGE)});
     let tool = json!({
         "type": "function", "name": "f", "description": "It.", "parameters": schema, "strict": null,
     });
-    run(&program, &json!({"model": "m", "input": "first"}))
-        .ok()
-        .await;
 
     for body in [
         json!({"model": "m", "input": "hi", "instructions": "i".repeat(LARGE)}),
@@ -76,9 +79,7 @@ async fn a_large_request_is_sent_to_redis_once_and_kept_once() {
 async fn a_large_request_is_sent_only_when_its_conversation_is_free() {
     let redis = RedisServer::start();
     let upstream = Upstream::start().await;
-    upstream.answer_with(|request| Reply::text(request.user_text()));
-    let plain = Server::builder(Backend::Memory).redis(&redis.url()).start();
-    let server = with_models(&plain, &upstream).start();
+    let server = warm_server(&redis, &upstream).await;
     let program = Program::of(&server);
     let id = new_id();
     let path = format!("/v1/threads/{id}/turn");
@@ -92,10 +93,6 @@ async fn a_large_request_is_sent_only_when_its_conversation_is_free() {
     let body = json!({
         "model": "m", "conversation": id, "input": "hi", "instructions": "i".repeat(LARGE),
     });
-    // its connections and scripts are there by then: half a megabyte for each new connection
-    run(&program, &json!({"model": "m", "input": "first"}))
-        .ok()
-        .await;
     let before = sent(&redis);
 
     let waiting = tokio::spawn(run(&program, &body).header("prefer", "wait=60").ok());
