@@ -3,7 +3,7 @@
 use super::client::Failure;
 use crate::domain::Json;
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
-use crate::upstreams::json::{Object, array};
+use crate::upstreams::json::{Object, array, elements, find, inside_member};
 
 /// Adds an empty message to an answer that has neither a message nor a call.
 ///
@@ -13,14 +13,26 @@ pub(super) fn with_words(
     mut answer: ModelAnswer,
     may_be_silent: bool,
 ) -> Result<ModelAnswer, Failure> {
-    let is_item = |part: &AnswerPart| matches!(part, AnswerPart::Item(_));
-    if answer.parts.iter().all(is_item) {
-        if answer.finish == Finish::Done && !may_be_silent {
-            return Err(Failure::malformed());
-        }
+    let has_words = answer.parts.iter().any(|part| match part {
+        AnswerPart::Item(_) => false,
+        AnswerPart::Message(message) => has_text(message.as_str()),
+        AnswerPart::Call { .. } => true,
+    });
+    let is_message = |part: &AnswerPart| matches!(part, AnswerPart::Message(_));
+    if !has_words && answer.finish == Finish::Done && !may_be_silent {
+        return Err(Failure::malformed());
+    }
+    if !has_words && !answer.parts.iter().any(is_message) {
         answer.parts.push(message(&[output_text("")]));
     }
     Ok(answer)
+}
+
+fn has_text(message: &str) -> bool {
+    let content = find(message, "content").unwrap_or(message);
+    elements(content).any(|part| {
+        inside_member(part, "text").is_some() || inside_member(part, "refusal").is_some()
+    })
 }
 
 /// A message with that content.

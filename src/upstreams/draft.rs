@@ -2,30 +2,46 @@
 
 use super::answer::{message, output_text, refusal};
 use super::client::Failure;
-use super::json::{elements, inside_member, text};
+use super::json::{elements, find, inside_member, text};
 use crate::domain::{Json, Usage};
-use crate::service::responses::{AnswerPart, Finish, ModelAnswer, Piece};
+use crate::service::responses::{AnswerPart, Finish, ModelAnswer, Piece, TextKind};
 
 /// Parts of one answer at most. The setting `turn_max_tool_calls` allows 10,000 calls.
 const PARTS_MAX: usize = 10_240;
+/// Texts of one part at most: each has a place of its own in a content or a summary.
+const TEXTS_MAX: usize = 1_024;
 
-/// An answer in the making. Its parts have numbers in the order in which they are added.
+/// An answer in the making. Its parts have numbers in the order in which they are added, and begin in that order.
 #[derive(Debug)]
 pub(super) struct Draft {
     parts: Vec<Part>,
     bytes_left: u64,
+    /// Calls that have no name yet.
+    nameless: usize,
+    /// Pieces of parts behind the first of them.
+    held: Vec<Piece>,
 }
 
 #[derive(Debug)]
 enum Part {
     Message {
-        text: Text,
-        refusal: Text,
-        /// The whole content, where the upstream says it.
-        content: Option<Json>,
+        /// The content, and further members, in the form of [`AnswerPart::Message`]; none until the upstream says them.
+        whole: Option<Json>,
+        texts: Vec<PlacedText>,
+    },
+    Item {
+        item: Json,
+        texts: Vec<PlacedText>,
     },
     Call(Call),
-    Item(Json),
+}
+
+/// A text at its place in a content or a summary.
+#[derive(Debug)]
+struct PlacedText {
+    kind: TextKind,
+    place: usize,
+    text: Text,
 }
 
 #[derive(Debug, Default)]
@@ -41,27 +57,45 @@ impl Draft {
         Self {
             parts: Vec::new(),
             bytes_left: max_bytes,
+            nameless: 0,
+            held: Vec::new(),
         }
     }
 
-    /// Adds a message, and returns its number.
-    pub(super) fn add_message(&mut self) -> Result<usize, Failure> {
-        self.add(Part::Message {
-            text: Text::default(),
-            refusal: Text::default(),
-            content: None,
-        })
+    /// Begins a message, and returns its number.
+    pub(super) fn begin_message(
+        &mut self,
+        begun: Json,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<usize, Failure> {
+        let part = self.add(Part::Message {
+            whole: None,
+            texts: Vec::new(),
+        })?;
+        let message = begun;
+        self.tell(Piece::Message { part, message }, pieces);
+        Ok(part)
+    }
+
+    /// Begins an item, and returns its number.
+    pub(super) fn begin_item(
+        &mut self,
+        item: Json,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<usize, Failure> {
+        self.count(item.as_str().len())?;
+        let part = self.add(Part::Item {
+            item: item.clone(),
+            texts: Vec::new(),
+        })?;
+        self.tell(Piece::Item { part, item }, pieces);
+        Ok(part)
     }
 
     /// Adds a call whose name is still to come, and returns its number.
     pub(super) fn add_call(&mut self) -> Result<usize, Failure> {
+        self.nameless += 1;
         self.add(Part::Call(Call::default()))
-    }
-
-    /// Adds an item, and returns its number.
-    pub(super) fn add_item(&mut self, item: Json) -> Result<usize, Failure> {
-        self.count(item.as_str().len())?;
-        self.add(Part::Item(item))
     }
 
     fn add(&mut self, part: Part) -> Result<usize, Failure> {
@@ -72,10 +106,11 @@ impl Draft {
         Ok(self.parts.len() - 1)
     }
 
-    /// Replaces an item.
-    pub(super) fn set_item(&mut self, part: usize, item: Json) {
-        if let Some(Part::Item(old)) = self.parts.get_mut(part) {
-            *old = item;
+    /// Adds a piece, unless a call before it is to begin first.
+    fn tell(&mut self, piece: Piece, pieces: &mut Vec<Piece>) {
+        match self.nameless {
+            0 => pieces.push(piece),
+            _ => self.held.push(piece),
         }
     }
 
@@ -86,62 +121,162 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds the inside of a JSON string to the text of a message.
+    /// Adds the inside of a JSON string to a text of a message or an item. Without a place, it is that of its kind.
     pub(super) fn text(
         &mut self,
         part: usize,
+        (kind, place): (TextKind, Option<usize>),
         json: &str,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
         self.count(json.len())?;
-        if let Some(Part::Message { text, .. }) = self.parts.get_mut(part) {
-            let new = text.push(json);
-            pieces.extend(new.map(|text| Piece::Text { part, text }));
+        let found = self.place(part, kind, place)?;
+        let place = found.place;
+        if let Some(text) = found.text.push(json) {
+            self.tell(
+                Piece::Text {
+                    part,
+                    kind,
+                    place,
+                    text,
+                },
+                pieces,
+            );
         }
         Ok(())
     }
 
-    /// Adds the inside of a JSON string to the refusal in a message.
-    pub(super) fn refusal(
+    /// The text of that kind at a place.
+    ///
+    /// # Errors
+    /// [`Failure`] if the part has no texts, one of another kind is there, or there are too many.
+    fn place(
         &mut self,
         part: usize,
-        json: &str,
+        kind: TextKind,
+        place: Option<usize>,
+    ) -> Result<&mut PlacedText, Failure> {
+        let Some(Part::Message { texts, .. } | Part::Item { texts, .. }) = self.parts.get_mut(part)
+        else {
+            return Err(Failure::malformed());
+        };
+        let is_summary = kind == TextKind::Summary;
+        let known = texts.iter().position(|text| match place {
+            Some(place) => (text.kind == TextKind::Summary, text.place) == (is_summary, place),
+            None => text.kind == kind,
+        });
+        let known = match known {
+            Some(known) if texts[known].kind != kind => return Err(Failure::malformed()),
+            Some(known) => known,
+            None if texts.len() >= TEXTS_MAX => return Err(Failure::too_long()),
+            None => {
+                let place = place.unwrap_or(texts.len());
+                texts.push(PlacedText {
+                    kind,
+                    place,
+                    text: Text::default(),
+                });
+                texts.len() - 1
+            }
+        };
+        Ok(&mut texts[known])
+    }
+
+    /// The text of an item so far, as the inside of a JSON string.
+    pub(super) fn text_of(&self, part: usize) -> &str {
+        match self.parts.get(part) {
+            Some(Part::Item { texts, .. }) => texts.first().map_or("", |first| &first.text.json),
+            _ => "",
+        }
+    }
+
+    /// Adds an annotation of a text of a message.
+    pub(super) fn annotate(
+        &mut self,
+        part: usize,
+        place: usize,
+        annotation: &str,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
-        self.count(json.len())?;
-        if let Some(Part::Message { refusal, .. }) = self.parts.get_mut(part) {
-            let new = refusal.push(json);
-            pieces.extend(new.map(|text| Piece::Refusal { part, text }));
-        }
+        self.count(annotation.len())?;
+        let annotation = Json::from_compact(annotation);
+        let piece = Piece::Annotation {
+            part,
+            place,
+            annotation,
+        };
+        self.tell(piece, pieces);
         Ok(())
     }
 
-    /// Ends a message with its whole content, an array. Texts that no delta had follow in pieces.
+    /// Ends a message with its whole form, that of [`AnswerPart::Message`]. Texts that no delta had follow in pieces.
+    ///
+    /// # Errors
+    /// [`Failure`] if a text does not go on what came of it.
     pub(super) fn end_message(
         &mut self,
         part: usize,
-        content: &str,
+        message: Json,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
-        let Some(Part::Message {
-            text,
-            refusal,
-            content: kept,
-        }) = self.parts.get_mut(part)
-        else {
+        let content = message.as_str();
+        let content = find(content, "content").unwrap_or(content);
+        let mut counted = 0;
+        for (place, json) in elements(content).enumerate() {
+            let text = [(TextKind::Text, "text"), (TextKind::Refusal, "refusal")];
+            let text = text
+                .into_iter()
+                .find_map(|(kind, member)| Some((kind, inside_member(json, member)?)));
+            let Some((kind, whole)) = text else {
+                continue;
+            };
+            let open = self.place(part, kind, Some(place))?;
+            counted += open.text.json.len();
+            if let Some(text) = open.text.complete(whole)? {
+                let piece = Piece::Text {
+                    part,
+                    kind,
+                    place,
+                    text,
+                };
+                self.tell(piece, pieces);
+            }
+        }
+        self.count(message.as_str().len().saturating_sub(counted))?;
+        if let Some(Part::Message { whole, .. }) = self.parts.get_mut(part) {
+            *whole = Some(message);
+        }
+        Ok(())
+    }
+
+    /// Ends an item with its whole form.
+    pub(super) fn end_item(
+        &mut self,
+        part: usize,
+        whole: Json,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        let Some(Part::Item { item, texts }) = self.parts.get_mut(part) else {
             return Ok(());
         };
-        let all = |name: &str| -> String {
-            let parts = elements(content);
-            parts.filter_map(|part| inside_member(part, name)).collect()
-        };
-        let counted = text.json.len() + refusal.json.len();
-        let rest = text.complete(&all("text"))?;
-        pieces.extend(rest.map(|text| Piece::Text { part, text }));
-        let rest = refusal.complete(&all("refusal"))?;
-        pieces.extend(rest.map(|text| Piece::Refusal { part, text }));
-        *kept = Some(Json::from_compact(content));
-        self.count(content.len().saturating_sub(counted))
+        let counted: usize = texts.iter().map(|open| open.text.json.len()).sum();
+        let rests: Vec<_> = texts
+            .iter_mut()
+            .filter_map(|open| Some((open.kind, open.place, open.text.rest()?)))
+            .collect();
+        *item = whole.clone();
+        for (kind, place, text) in rests {
+            let piece = Piece::Text {
+                part,
+                kind,
+                place,
+                text,
+            };
+            self.tell(piece, pieces);
+        }
+        self.count(whole.as_str().len().saturating_sub(counted))?;
+        self.tell(Piece::ItemDone { part, item: whole }, pieces);
+        Ok(())
     }
 
     /// Ends a call with its whole arguments, the inside of a JSON string. Text that no delta had follows in a piece.
@@ -157,7 +292,9 @@ impl Draft {
         let arguments = call.arguments.get_or_insert_default();
         let counted = arguments.json.len();
         let rest = arguments.complete(json)?;
-        pieces.extend(rest.map(|text| Piece::Arguments { part, text }));
+        if let Some(text) = rest {
+            self.tell(Piece::Arguments { part, text }, pieces);
+        }
         self.count(json.len().saturating_sub(counted))
     }
 
@@ -174,8 +311,13 @@ impl Draft {
             && call.head.is_none()
         {
             call.head = Some((id.clone(), name.clone()));
-            pieces.push(Piece::Call { part, id, name });
-            call.flush(part, pieces);
+            self.held.push(Piece::Call { part, id, name });
+            call.flush(part, &mut self.held);
+            self.nameless -= 1;
+            if self.nameless == 0 {
+                self.held.sort_by_key(part_of);
+                pieces.append(&mut self.held);
+            }
         }
         Ok(())
     }
@@ -188,15 +330,19 @@ impl Draft {
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
         self.count(json.len())?;
-        if let Some(Part::Call(call)) = self.parts.get_mut(part) {
-            let arguments = call.arguments.get_or_insert_default();
-            match &call.head {
-                Some(_) => {
-                    let new = arguments.push(json);
-                    pieces.extend(new.map(|text| Piece::Arguments { part, text }));
-                }
-                None => arguments.json.push_str(json),
+        let Some(Part::Call(call)) = self.parts.get_mut(part) else {
+            return Err(Failure::malformed());
+        };
+        let arguments = call.arguments.get_or_insert_default();
+        let new = match &call.head {
+            Some(_) => arguments.push(json),
+            None => {
+                arguments.json.push_str(json);
+                None
             }
+        };
+        if let Some(text) = new {
+            self.tell(Piece::Arguments { part, text }, pieces);
         }
         Ok(())
     }
@@ -220,25 +366,47 @@ impl Draft {
     }
 }
 
+/// The part that a piece belongs to.
+fn part_of(piece: &Piece) -> usize {
+    match piece {
+        Piece::Message { part, .. }
+        | Piece::Item { part, .. }
+        | Piece::Text { part, .. }
+        | Piece::Annotation { part, .. }
+        | Piece::ItemDone { part, .. }
+        | Piece::Call { part, .. }
+        | Piece::Arguments { part, .. } => *part,
+        Piece::Void => 0,
+    }
+}
+
 impl Part {
     fn end(self, part: usize, pieces: &mut Vec<Piece>) -> Option<AnswerPart> {
         Some(match self {
-            Self::Item(item) => AnswerPart::Item(item),
+            Self::Item { item, .. } => AnswerPart::Item(item),
             Self::Message {
-                content: Some(content),
-                ..
-            } => AnswerPart::Message(content),
+                whole: Some(whole), ..
+            } => AnswerPart::Message(whole),
             Self::Message {
-                mut text,
-                refusal: mut refused,
-                content: None,
+                mut texts,
+                whole: None,
             } => {
-                pieces.extend(text.rest().map(|text| Piece::Text { part, text }));
-                pieces.extend(refused.rest().map(|text| Piece::Refusal { part, text }));
-                let has_text = !text.json.is_empty() || refused.json.is_empty();
-                let text = has_text.then(|| output_text(&text.json));
-                let refused = (!refused.json.is_empty()).then(|| refusal(&refused.json));
-                let content: Vec<_> = text.into_iter().chain(refused).collect();
+                texts.sort_by_key(|text| text.place);
+                let content = texts.iter_mut().map(|open| {
+                    let (kind, place) = (open.kind, open.place);
+                    let rest = open.text.rest();
+                    pieces.extend(rest.map(|text| Piece::Text {
+                        part,
+                        kind,
+                        place,
+                        text,
+                    }));
+                    match kind {
+                        TextKind::Refusal => refusal(&open.text.json),
+                        _ => output_text(&open.text.json),
+                    }
+                });
+                let content: Vec<_> = content.collect();
                 message(&content)
             }
             Self::Call(mut call) => {
@@ -358,17 +526,20 @@ mod tests {
     #[test]
     fn a_character_in_two_halves_is_one_piece() {
         let (mut draft, mut pieces) = (Draft::new(100), Vec::new());
-        let part = draft.add_message().unwrap();
+        let begun = Json::from_compact("[]");
+        let part = draft.begin_message(begun, &mut pieces).unwrap();
+        pieces.clear();
 
         for json in ["a\\ud83d", "\\ude00", "\\\\ud83d", "\\uD83D"] {
-            draft.text(part, json, &mut pieces).unwrap();
+            let place = (TextKind::Text, None);
+            draft.text(part, place, json, &mut pieces).unwrap();
         }
         let answer = ended(draft, &mut pieces).unwrap();
 
         let texts: Vec<_> = pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Text { part: 0, text } => text.as_str(),
+                Piece::Text { part: 0, text, .. } => text.as_str(),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -412,6 +583,41 @@ mod tests {
     }
 
     #[test]
+    fn parts_begin_in_order_although_names_come_late() {
+        let (mut draft, mut pieces) = (Draft::new(1_000), Vec::new());
+        let first = draft.add_call().unwrap();
+        let second = draft.add_call().unwrap();
+        let begun = Json::from_compact("[]");
+        let third = draft.begin_message(begun, &mut pieces).unwrap();
+        let place = (TextKind::Text, None);
+        draft.text(third, place, "a", &mut pieces).unwrap();
+        draft.name(second, None, "g".into(), &mut pieces).unwrap();
+        draft.arguments(second, "{}", &mut pieces).unwrap();
+        assert_eq!(pieces, []);
+
+        draft.name(first, None, "f".into(), &mut pieces).unwrap();
+
+        let parts: Vec<_> = pieces.iter().map(part_of).collect();
+        assert_eq!(parts, [first, second, second, third, third]);
+    }
+
+    #[test]
+    fn texts_of_a_part_are_bounded_and_of_one_kind_each() {
+        let (mut draft, mut pieces) = (Draft::new(100_000), Vec::new());
+        let item = Json::parse(r#"{"type":"reasoning"}"#).unwrap();
+        let part = draft.begin_item(item, &mut pieces).unwrap();
+        let mut text = |kind, place| draft.text(part, (kind, Some(place)), "a", &mut pieces);
+
+        for place in 0..TEXTS_MAX / 2 {
+            text(TextKind::Summary, place).unwrap();
+            text(TextKind::Reasoning, place).unwrap();
+        }
+        assert!(text(TextKind::Summary, 7).is_ok());
+        assert_eq!(text(TextKind::Text, 7), Err(Failure::malformed()));
+        assert_eq!(text(TextKind::Summary, TEXTS_MAX), Err(Failure::too_long()));
+    }
+
+    #[test]
     fn a_call_without_a_name_makes_no_answer() {
         let (mut draft, mut pieces) = (Draft::new(100), Vec::new());
         let part = draft.add_call().unwrap();
@@ -424,14 +630,16 @@ mod tests {
     #[test]
     fn bytes_and_parts_are_bounded() {
         let (mut draft, mut pieces) = (Draft::new(2), Vec::new());
-        let part = draft.add_message().unwrap();
-        assert!(draft.text(part, "ab", &mut pieces).is_ok());
-        assert!(draft.text(part, "c", &mut pieces).is_err());
+        let begun = || Json::from_compact("[]");
+        let part = draft.begin_message(begun(), &mut pieces).unwrap();
+        let place = (TextKind::Text, None);
+        assert!(draft.text(part, place, "ab", &mut pieces).is_ok());
+        assert!(draft.text(part, place, "c", &mut pieces).is_err());
 
         let mut draft = Draft::new(0);
         for _ in 0..PARTS_MAX {
             draft.add_call().unwrap();
         }
-        assert!(draft.add_message().is_err());
+        assert!(draft.begin_message(begun(), &mut pieces).is_err());
     }
 }

@@ -17,6 +17,8 @@ pub enum PromptItem<'a> {
         /// A JSON array of content parts in the form of OpenAI's Responses API: `input_text`, `input_image`, `input_file`,
         /// `output_text`, `refusal`, or others.
         content: &'a str,
+        /// The whole message as an item, with further members such as `phase`.
+        item: &'a str,
     },
     /// The reasoning of a model, as an item of OpenAI's Responses API.
     Reasoning(&'a str),
@@ -42,14 +44,19 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// The member of an item that numbers the answers of its turn: calls of one answer have the same.
+/// The member of an item that numbers the answers of its turn: calls of one answer have the same, and so have the items behind
+/// them in that answer.
 const STEP: &str = "step";
 /// The result of a call that nobody has answered.
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
 
 /// A part of a conversation, as its item has it.
 enum Part<'a> {
-    Item(PromptItem<'a>),
+    Item {
+        item: PromptItem<'a>,
+        /// As of a call, if it follows one in its answer.
+        step: Option<&'a str>,
+    },
     Call {
         id: Cow<'a, str>,
         name: Cow<'a, str>,
@@ -60,16 +67,13 @@ enum Part<'a> {
         result: Option<(Cow<'a, str>, bool)>,
     },
     /// The result of a call that a client has run.
-    Output {
-        id: Cow<'a, str>,
-        output: &'a str,
-    },
+    Output { id: Cow<'a, str>, output: &'a str },
 }
 
 /// The prompt that stored items make.
 ///
 /// Calls that a server has run become a call and its result. Each call gets an id of its own and exactly one result: behind
-/// it, or behind the calls next to it that came in the same answer. Results without a call are left out.
+/// it, or behind all of the answer that it came in. Results without a call are left out.
 #[must_use]
 pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem<'a>> {
     pair(items.into_iter().filter_map(read).collect())
@@ -106,11 +110,19 @@ fn read(item: &str) -> Option<Part<'_>> {
         return None;
     }
     let text = |name| member_text(item, name);
+    let part = |part| {
+        let step = member(item, STEP);
+        Some(Part::Item { item: part, step })
+    };
     match text("type").as_deref() {
         Some("message") | None => {
             let role = member(item, "role").and_then(role_of)?;
             let content = member(item, "content").filter(|content| content.starts_with('['))?;
-            Some(Part::Item(PromptItem::Message { role, content }))
+            part(PromptItem::Message {
+                role,
+                content,
+                item,
+            })
         }
         Some("function_call") => Some(Part::Call {
             id: text("call_id")?,
@@ -134,8 +146,8 @@ fn read(item: &str) -> Option<Part<'_>> {
         Some("image_generation_call") if text("call_id").is_some() => {
             Some(executed(item, text("call_id")?, "image_generation".into()))
         }
-        Some("reasoning") => Some(Part::Item(PromptItem::Reasoning(item))),
-        Some(_) => Some(Part::Item(PromptItem::Other(item))),
+        Some("reasoning") => part(PromptItem::Reasoning(item)),
+        Some(_) => part(PromptItem::Other(item)),
     }
 }
 
@@ -213,8 +225,11 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
             }
             // it stands behind its call already
             Part::Output { .. } => prompt.append(&mut open),
-            Part::Item(item) => {
-                prompt.append(&mut open);
+            Part::Item { item, step } => {
+                let goes_on = step.is_some() && answer.is_some_and(|answer| answer.0 == step);
+                if !goes_on {
+                    prompt.append(&mut open);
+                }
                 prompt.push(item);
             }
         }
@@ -403,6 +418,35 @@ mod tests {
                 &result("f"),
                 "f g",
                 &unanswered,
+            ]
+        );
+    }
+
+    #[test]
+    fn results_stand_behind_all_of_their_answer() {
+        let ran = |id: &str| {
+            format!(
+                r#"{{"type":"mcp_call","call_id":"{id}","name":"f","arguments":"{{}}","output":"","step":1}}"#
+            )
+        };
+        let thought = r#"{"type":"reasoning","step":1}"#;
+        let said = r#"{"type":"message","role":"assistant","content":[],"step":1}"#;
+        let later = said.replace(r#","step":1"#, "");
+        let items = [&ran("a"), thought, &ran("b"), said, &later].map(str::to_owned);
+
+        let shown = shown(&items.each_ref().map(String::as_str));
+
+        let result = |id: &str| format!(r#"{id} = """#);
+        assert_eq!(
+            shown,
+            [
+                "f a",
+                "reasoning",
+                "f b",
+                "assistant",
+                &result("a"),
+                &result("b"),
+                "assistant",
             ]
         );
     }

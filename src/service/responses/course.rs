@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::entry::Entry;
+use super::entry::{Entry, ItemNumbers};
 use super::items::{foreign, function_call, message, turn_item_id};
 use super::model::{AnswerPart, Finish, ModelAnswer};
 use super::request::TurnRequest;
 use super::stateless::counted_bytes;
-use crate::domain::{Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage, member};
+use crate::domain::{Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage};
 use crate::store::{Journal, StoreError};
 
 /// A call that has not been run.
@@ -21,6 +21,8 @@ pub(super) struct PendingCall {
     pub(super) number: u32,
     /// The answer that it came in, from 1.
     pub(super) step: u32,
+    /// The number of its item, if the server runs it and it has one already.
+    pub(super) index: Option<u64>,
 }
 
 /// A call for the client, with the number of its item.
@@ -36,8 +38,10 @@ pub(super) struct Course {
     pub(super) next_event: u64,
     /// The number of the next item. Numbers of items that were broken off are not used again.
     pub(super) next_index: u64,
-    /// Complete items of the output.
+    /// Complete items of the output, in the order of their numbers.
     pub(super) output: Vec<Json>,
+    /// Their numbers.
+    indexes: Vec<u64>,
     /// Calls of the last answer that the server has yet to run.
     pub(super) pending: VecDeque<PendingCall>,
     /// Calls of the last answer for the client, which come when the others are run.
@@ -46,6 +50,8 @@ pub(super) struct Course {
     pub(super) steps: u32,
     /// Calls so far.
     pub(super) calls: u32,
+    /// Whether the last answer has calls for the client.
+    pub(super) has_client_calls: bool,
     pub(super) usage: Usage,
     /// How the last answer ended; none while the loop has to go on.
     ended: Option<Status>,
@@ -65,10 +71,12 @@ impl Course {
             next_event: 0,
             next_index: 0,
             output: Vec::new(),
+            indexes: Vec::new(),
             pending: VecDeque::new(),
             for_client: Vec::new(),
             steps: 0,
             calls: 0,
+            has_client_calls: false,
             usage: Usage::default(),
             ended: None,
             failure: None,
@@ -97,14 +105,14 @@ impl Course {
     pub(super) fn apply(&mut self, request: &TurnRequest, entry: Entry) {
         self.entries += 1;
         match entry {
-            Entry::Answer { answer, indexes } => {
+            Entry::Answer { answer, numbers } => {
                 self.failure = None;
-                self.answer(request, answer, &indexes);
+                self.answer(request, answer, numbers);
             }
             Entry::Call { item, index } => {
                 self.pending.pop_front();
                 self.next_index = self.next_index.max(index + 1);
-                self.push(item);
+                self.push(index, item);
                 self.settle(request);
             }
             Entry::Failed(failure) => self.failure = Some(failure),
@@ -140,13 +148,13 @@ impl Course {
             arguments,
             number,
             step: self.steps + 1,
+            index: None,
         }
     }
 
-    /// Whether the last answer has calls for the client.
-    pub(super) fn has_client_calls(&self) -> bool {
-        let last = self.output.last();
-        last.is_some_and(|item| member(item.as_str(), "type") == Some(r#""function_call""#))
+    /// Whether the item of that number is a call that the server has yet to run.
+    pub(super) fn is_to_run(&self, index: u64) -> bool {
+        self.pending.iter().any(|call| call.index == Some(index))
     }
 
     /// How the turn ends, once no call is left to run and the model need not answer again.
@@ -154,21 +162,28 @@ impl Course {
         self.ended.as_ref().filter(|_| self.pending.is_empty())
     }
 
-    fn answer(&mut self, request: &TurnRequest, answer: ModelAnswer, indexes: &[u64]) {
+    fn answer(&mut self, request: &TurnRequest, answer: ModelAnswer, numbers: ItemNumbers) {
         self.usage += answer.usage;
-        let mut indexes = indexes.iter().copied();
-        let (mut calls, mut has_calls) = (0, false);
-        for part in answer.parts {
+        let mut indexes = numbers.items.into_iter();
+        let mut own_indexes = numbers.calls.into_iter();
+        let statuses: Vec<_> = (0..answer.parts.len())
+            .map(|part| answer.status_of(part))
+            .collect();
+        let (mut calls, mut has_calls, mut step) = (0, false, None);
+        for (part, status) in answer.parts.into_iter().zip(statuses) {
+            if matches!(part, AnswerPart::Call { .. }) {
+                step = Some(self.steps + 1);
+            }
             match part {
                 AnswerPart::Message(content) => {
                     let index = self.take_index(&mut indexes);
                     let id = self.item_id(request, "msg_", index);
-                    self.push(message(&id, &content));
+                    self.push(index, message(&id, status, step, &content));
                 }
                 AnswerPart::Item(item) => {
                     let index = self.take_index(&mut indexes);
                     let id = self.item_id(request, "rs_", index);
-                    self.push(foreign(&id, &item));
+                    self.push(index, foreign(&id, step, &item));
                 }
                 // the last of these calls was cut off, and none of them is run
                 AnswerPart::Call { .. } if answer.finish != Finish::Done => {}
@@ -185,17 +200,22 @@ impl Course {
                             let index = self.take_index(&mut indexes);
                             self.for_client.push((index, call));
                         }
-                        false => self.pending.push_back(call),
+                        false => {
+                            let index = own_indexes.next();
+                            self.next_index = self.next_index.max(index.map_or(0, |its| its + 1));
+                            self.pending.push_back(PendingCall { index, ..call });
+                        }
                     }
                 }
             }
         }
         self.calls += calls;
         self.steps += 1;
+        self.has_client_calls = !self.for_client.is_empty();
         self.ended = match answer.finish {
             Finish::MaxOutputTokens => Some(Status::Incomplete(Incomplete::MaxOutputTokens)),
             Finish::ContentFilter => Some(Status::Incomplete(Incomplete::ContentFilter)),
-            Finish::Done if !has_calls || !self.for_client.is_empty() => Some(Status::Completed),
+            Finish::Done if !has_calls || self.has_client_calls => Some(Status::Completed),
             Finish::Done => None,
         };
         self.settle(request);
@@ -219,13 +239,15 @@ impl Course {
         if self.pending.is_empty() {
             for (index, call) in std::mem::take(&mut self.for_client) {
                 let id = self.item_id(request, "fc_", index);
-                self.push(function_call(&id, &call));
+                self.push(index, function_call(&id, &call));
             }
         }
     }
 
-    fn push(&mut self, item: Json) {
+    fn push(&mut self, index: u64, item: Json) {
         self.bytes += counted_bytes(&item);
-        self.output.push(item);
+        let place = self.indexes.partition_point(|earlier| *earlier < index);
+        self.indexes.insert(place, index);
+        self.output.insert(place, item);
     }
 }

@@ -15,8 +15,9 @@ pub(super) enum Entry {
     Answer {
         /// The answer.
         answer: ModelAnswer,
-        /// The numbers of its items: messages, other items and calls for the client, in its order.
-        indexes: Vec<u64>,
+        /// The numbers of its items.
+        #[serde(flatten)]
+        numbers: ItemNumbers,
     },
     /// The server has run the next call of the last answer.
     Call {
@@ -27,6 +28,17 @@ pub(super) enum Entry {
     },
     /// The turn has failed, and may go on.
     Failed(Failure),
+}
+
+/// The numbers of the items of an answer, in its order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ItemNumbers {
+    /// Those of messages, other items and calls for the client.
+    #[serde(rename = "indexes")]
+    pub(super) items: Vec<u64>,
+    /// Those of calls that the server runs. Older versions number them when they run.
+    #[serde(default)]
+    pub(super) calls: Vec<u64>,
 }
 
 impl Entry {

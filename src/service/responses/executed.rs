@@ -7,14 +7,15 @@ use tokio::time::Instant;
 use super::course::{Course, PendingCall};
 use super::driver::{Driver, Stop};
 use super::entry::Entry;
-use super::items::executed_call;
+use super::items::{executed_call, function_call};
 use super::passing::Passing;
 use super::rehearsal::{NotedWrite, Rehearsal};
 use super::request::{TurnContext, TurnRequest};
 use super::run::Run;
+use super::stateless::stateless_item;
 use crate::domain::scope::Scope;
 use crate::domain::{Json, Refusal, member};
-use crate::service::tools::{Call, Outcome, StatelessTool, Tool, Toolbox, of_refusal};
+use crate::service::tools::{Call, Outcome, Tool, Toolbox, of_refusal};
 
 /// How often a call is worked out again because others keep changing its scope.
 const ATTEMPTS: usize = 64;
@@ -22,12 +23,6 @@ const ATTEMPTS: usize = 64;
 const NO_LABEL: &str = "threadkeep";
 /// Characters of the name of a function that upstreams take.
 const NAME_MAX: usize = 64;
-
-/// A tool that the server runs.
-enum ServerTool {
-    State(Tool),
-    Stateless(StatelessTool),
-}
 
 impl Driver<'_> {
     /// Runs a call once: its effect and its entry in the journal are one step.
@@ -40,25 +35,17 @@ impl Driver<'_> {
         call: &PendingCall,
         deadline: Instant,
     ) -> Result<(), Stop> {
-        let tool = match self.tool_of(&run.request, call) {
-            Ok(ServerTool::Stateless(tool)) => {
-                return self.run_stateless(run, (tool, call), deadline).await;
-            }
-            Ok(ServerTool::State(tool)) => Ok(tool),
-            Err(mistake) => Err(mistake),
-        };
-        let call = &PendingCall {
-            name: sendable(&call.name),
-            ..call.clone()
-        };
         let Run {
             request,
             course,
             telling,
             ..
         } = run;
-        let nothing = Outcome::Mistake(String::new());
-        let index = telling.begin_call(|index| item_of(request, course, index, call, &nothing));
+        let index = telling.begin_call(request, course, call);
+        if let Some(tool) = run.request.stateless.find(&call.name) {
+            return self.run_stateless(run, index, (tool, call), deadline).await;
+        }
+        let tool = self.tool_of(&run.request, call);
         for _ in 0..ATTEMPTS {
             let (outcome, write) = match &tool {
                 Ok(tool) => self.work_out(run, *tool, call).await?,
@@ -82,22 +69,24 @@ impl Driver<'_> {
         self.note(run, index, call, &busy, None).await
     }
 
-    /// The tool of a call, or why the server does not run it, for the model.
-    fn tool_of(&self, request: &TurnRequest, call: &PendingCall) -> Result<ServerTool, String> {
+    /// Why a call is not run, if it is one too many, for the model.
+    pub(super) fn excess(&self, request: &TurnRequest, call: &PendingCall) -> Option<String> {
         let limit = self.max_tool_calls(request);
-        if call.number >= limit {
-            return Err(format!("not run: a turn has at most {limit} calls"));
+        (call.number >= limit).then(|| format!("not run: a turn has at most {limit} calls"))
+    }
+
+    /// The state tool of a call, or why the server does not run it, for the model.
+    fn tool_of(&self, request: &TurnRequest, call: &PendingCall) -> Result<Tool, String> {
+        if let Some(excess) = self.excess(request, call) {
+            return Err(excess);
         }
         let allowed: Vec<_> = request
             .state_tools
             .iter()
             .flat_map(|tools| tools.tools())
             .collect();
-        if let Some(tool) = request.stateless.find(&call.name) {
-            return Ok(ServerTool::Stateless(tool));
-        }
         match call.name.parse() {
-            Ok(tool) if allowed.contains(&tool) => Ok(ServerTool::State(tool)),
+            Ok(tool) if allowed.contains(&tool) => Ok(tool),
             _ => {
                 let own = allowed.iter().map(|tool| tool.as_str());
                 let stateless = request.stateless.tools().map(|tool| tool.as_str());
@@ -161,7 +150,7 @@ impl Driver<'_> {
         write: Option<&NotedWrite>,
     ) -> Result<(), Stop> {
         let item = item_of(&run.request, &run.course, index, call, outcome);
-        let tool = call.name.parse().ok().map(Tool::as_str);
+        let tool = sendable(&call.name).parse().ok().map(Tool::as_str);
         self.note_item(run, (index, tool), item, write).await
     }
 
@@ -175,13 +164,13 @@ impl Driver<'_> {
     ) -> Result<(), Stop> {
         let is_mistake = member(item.as_str(), "status") == Some(r#""failed""#);
         let is_last = run.course.pending.len() == 1;
-        let mark = run.telling.finish_call(&item, is_last);
+        let mark = run.telling.finish_call(index, &item, is_last);
         let entry = Entry::Call { item, index };
         let noted = self.journal(run, entry, write).await;
         match &noted {
             Ok(()) => {
                 self.shared.observer.called(tool, is_mistake);
-                run.telling.end_call(is_last);
+                run.telling.end_call(index, is_last);
             }
             Err(_) => run.telling.take_back(mark),
         }
@@ -189,7 +178,26 @@ impl Driver<'_> {
     }
 }
 
-/// The item of a call.
+/// The item of a call that has no result.
+pub(super) fn call_item(
+    request: &TurnRequest,
+    course: &Course,
+    index: u64,
+    call: &PendingCall,
+) -> Json {
+    if request.is_for_client(&call.name) {
+        return function_call(&course.item_id(request, "fc_", index), call);
+    }
+    match request.stateless.find(&call.name) {
+        Some(tool) => stateless_item(request, course, index, (tool, call)),
+        None => {
+            let nothing = Outcome::Mistake(String::new());
+            item_of(request, course, index, call, &nothing)
+        }
+    }
+}
+
+/// The item of a call of a state tool, or of one that does not exist.
 fn item_of(
     request: &TurnRequest,
     course: &Course,
@@ -200,7 +208,11 @@ fn item_of(
     let tools = request.state_tools.as_ref();
     let label = tools.map_or(NO_LABEL, |tools| tools.label.as_str());
     let id = course.item_id(request, "mcp_", index);
-    executed_call(&id, label, call, outcome)
+    let call = PendingCall {
+        name: sendable(&call.name),
+        ..call.clone()
+    };
+    executed_call(&id, label, &call, outcome)
 }
 
 /// The name of a function as upstreams take it back.

@@ -42,21 +42,42 @@ pub(crate) fn turn_of_item(id: &str) -> Option<FollowedTurn> {
     })
 }
 
-/// A message of the model.
-pub(super) fn message(id: &str, content: &Json) -> Json {
-    let content = content.as_str();
+/// A message of the model, as [`AnswerPart::Message`](super::AnswerPart::Message) has it. One that follows a call in its answer
+/// has the number of that.
+pub(super) fn message(id: &str, status: &str, step: Option<u32>, message: &Json) -> Json {
+    let message = message.as_str();
+    let members = match message.strip_prefix('{') {
+        Some(members) => members.to_owned(),
+        None => format!(r#""content":{message}}}"#),
+    };
+    let step = step_member(step);
     Json::from_compact(format!(
-        r#"{{"type":"message","id":"{id}","role":"assistant","status":"completed","content":{content}}}"#
+        r#"{{"type":"message","id":"{id}","role":"assistant","status":"{status}",{step}{members}"#
     ))
 }
 
-/// An item of the upstream, which gets an id unless it has one.
-pub(super) fn foreign(id: &str, item: &Json) -> Json {
+/// An item of the upstream, which gets an id unless it has one. Reasoning gets a status too. One that follows a call in its
+/// answer has the number of that.
+pub(super) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     let item = item.as_str();
-    match member(item, "id") {
-        Some(_) => Json::from_compact(item),
-        None => Json::from_compact(format!(r#"{{"id":"{id}",{}"#, &item[1..])),
-    }
+    let lacks = |name| member(item, name).is_none();
+    let is_reasoning = member(item, "type") == Some(r#""reasoning""#);
+    let id = match lacks("id") {
+        true => format!(r#""id":"{id}","#),
+        false => String::new(),
+    };
+    let status = match is_reasoning && lacks("status") {
+        true => r#""status":"completed","#,
+        false => "",
+    };
+    let step = step_member(step);
+    let members = item.strip_prefix('{').unwrap_or(item);
+    Json::from_compact(format!("{{{id}{status}{step}{members}"))
+}
+
+fn step_member(step: Option<u32>) -> String {
+    step.map(|step| format!(r#""step":{step},"#))
+        .unwrap_or_default()
 }
 
 /// A call that the client has to run.

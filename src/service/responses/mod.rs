@@ -31,7 +31,7 @@ mod turns;
 pub use catalog::{Catalog, CatalogEntry};
 pub use dialogue::items_of_message;
 pub use error::TurnError;
-pub use event::{TextKind, TurnEvent};
+pub use event::{CallEvent, CallKind, TextKind, TurnEvent};
 pub use items::turn_item_id;
 pub(crate) use items::{item_id_of, turn_of_item};
 pub use listening::{SoFar, StreamItem, TurnStream};

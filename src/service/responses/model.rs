@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 
+use super::event::TextKind;
 use super::observer::UpstreamOutcome;
 use crate::domain::{Failure, FailureCode, Json, PromptItem, Usage};
 
@@ -41,23 +42,50 @@ pub enum MediaPlace {
     Result,
 }
 
-/// A piece of an answer that is still being written. `part` is the number of its part in [`ModelAnswer::parts`], whose texts
-/// are all pieces together. Parts without pieces come with the whole answer.
+/// A piece of an answer that is still being written. `part` is the number of its part in [`ModelAnswer::parts`]; parts begin in
+/// the order of their numbers. The whole answer has everything that no piece has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// More of the text of a message, never empty.
-    Text {
+    /// The beginning of a message, with its content as far as [`AnswerPart::Message`] has it then.
+    Message {
         /// Its part.
         part: usize,
+        /// The message.
+        message: Json,
+    },
+    /// The beginning of reasoning, or of an item of another type.
+    Item {
+        /// Its part.
+        part: usize,
+        /// The item.
+        item: Json,
+    },
+    /// More of a text of a message or of reasoning, never empty.
+    Text {
+        /// The part of the answer.
+        part: usize,
+        /// The kind of the text.
+        kind: TextKind,
+        /// Its place in the content or the summary.
+        place: usize,
         /// The text.
         text: String,
     },
-    /// More of the refusal in a message, never empty.
-    Refusal {
+    /// An annotation of a text of a message.
+    Annotation {
+        /// The part of the answer.
+        part: usize,
+        /// The place of the text in the content.
+        place: usize,
+        /// The annotation.
+        annotation: Json,
+    },
+    /// The end of reasoning, or of an item of another type.
+    ItemDone {
         /// Its part.
         part: usize,
-        /// The text.
-        text: String,
+        /// The item.
+        item: Json,
     },
     /// The beginning of a call.
     Call {
@@ -172,10 +200,27 @@ pub struct ModelAnswer {
     pub usage: Usage,
 }
 
+impl ModelAnswer {
+    /// Whether a limit or a filter has cut the answer at that part: calls behind it are not run.
+    pub(super) fn is_cut(&self, part: usize) -> bool {
+        let mut behind = self.parts.iter().skip(part + 1);
+        self.finish != Finish::Done && behind.all(|part| matches!(part, AnswerPart::Call { .. }))
+    }
+
+    /// The status of the message in that part.
+    pub(super) fn status_of(&self, part: usize) -> &'static str {
+        match self.is_cut(part) {
+            true => "incomplete",
+            false => "completed",
+        }
+    }
+}
+
 /// A part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AnswerPart {
-    /// A message, whose content is an array of `output_text` and `refusal` parts.
+    /// A message: its content, an array of `output_text` and `refusal` parts; or an object with that as `content`, and with the
+    /// further members of the message, such as `phase`.
     Message(Json),
     /// Reasoning, or an item of another type: an object with a `type`, without `id` unless the upstream gave one.
     Item(Json),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::answer::Ending;
 use super::thinking::{self, Thinking};
 use crate::domain::Json;
-use crate::service::responses::{ModelAnswer, Piece};
+use crate::service::responses::{ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::draft::Draft;
 use crate::upstreams::json::{find, inside, inside_member, quoted, text};
@@ -69,10 +69,12 @@ impl<'a> Blocks<'a> {
                 Block::Text
             }
             Some("tool_use") => self.call(block, pieces)?,
-            _ if thinking::is_thinking(block) => Block::Thinking {
-                part: self.draft.add_item(Json::empty_object())?,
-                thinking: Thinking::begin(block),
-            },
+            _ if thinking::is_thinking(block) => {
+                let part = self.draft.begin_item(thinking::item(block), pieces)?;
+                let thinking = Thinking::begin(block);
+                self.think(part, block, pieces)?;
+                Block::Thinking { part, thinking }
+            }
             _ => Block::Other {
                 block: block.into(),
                 has_deltas: false,
@@ -88,9 +90,23 @@ impl<'a> Blocks<'a> {
         };
         let part = match self.message {
             Some(part) => part,
-            None => *self.message.insert(self.draft.add_message()?),
+            None => {
+                let part = self.draft.begin_message(Json::from_compact("[]"), pieces)?;
+                *self.message.insert(part)
+            }
         };
-        self.draft.text(part, text, pieces)
+        self.draft.text(part, (TextKind::Text, None), text, pieces)
+    }
+
+    /// Adds the thinking of a block or a delta, if it is readable.
+    fn think(&mut self, part: usize, value: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        match inside_member(value, "thinking") {
+            Some(text) => {
+                let place = (TextKind::Summary, Some(0));
+                self.draft.text(part, place, text, pieces)
+            }
+            None => Ok(()),
+        }
     }
 
     fn call(&mut self, block: &str, pieces: &mut Vec<Piece>) -> Result<Block, Failure> {
@@ -130,10 +146,12 @@ impl<'a> Blocks<'a> {
                 *has_deltas = true;
                 self.draft.arguments(*part, json, pieces)
             }
-            Block::Thinking { thinking, .. } => {
+            Block::Thinking { part, thinking } => {
                 let bytes = thinking.add(delta);
+                let part = *part;
                 // its item has the text twice
-                self.draft.count(2 * bytes)
+                self.draft.count(bytes)?;
+                self.think(part, delta, pieces)
             }
             Block::Other { has_deltas, .. } => {
                 *has_deltas = true;
@@ -159,15 +177,17 @@ impl<'a> Blocks<'a> {
                     .arguments(part, inside(&input).unwrap_or_default(), pieces)
             }
             Some(Block::Thinking { part, thinking }) => {
-                self.draft.set_item(part, thinking::item(&thinking.end()));
-                Ok(())
+                let item = thinking::item(&thinking.end());
+                self.draft.end_item(part, item, pieces)
             }
             // one that was not understood cannot be put together from its deltas
             Some(Block::Other {
                 block,
                 has_deltas: false,
             }) if find(&block, "type").is_some() => {
-                self.draft.add_item(thinking::item(&block)).map(|_| ())
+                let item = thinking::item(&block);
+                let part = self.draft.begin_item(item.clone(), pieces)?;
+                self.draft.end_item(part, item, pieces)
             }
             _ => Ok(()),
         }

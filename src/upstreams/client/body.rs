@@ -162,7 +162,7 @@ async fn read_rest(mut body: Body) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::responses::{Piece, UpstreamError};
+    use crate::service::responses::{Piece, TextKind, UpstreamError};
 
     /// Reads each event as a piece, until one says `end`.
     struct Lines;
@@ -175,7 +175,12 @@ mod tests {
             pieces: &mut Vec<Piece>,
         ) -> Result<ControlFlow<()>, Failure> {
             let text = format!("{}={data}", name.unwrap_or_default());
-            pieces.push(Piece::Text { part: 0, text });
+            pieces.push(Piece::Text {
+                part: 0,
+                kind: TextKind::Text,
+                place: 0,
+                text,
+            });
             Ok(match data {
                 "end" => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),

@@ -1,6 +1,6 @@
 //! Whole answers.
 
-use super::reasoning::Reasoning;
+use super::reasoning::{self, Field};
 use crate::domain::{Json, Usage};
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
 use crate::upstreams::answer::{message, output_text, refusal};
@@ -36,8 +36,8 @@ pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
 fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
     let answer = find(choice, "message").filter(|message| message.starts_with('{'))?;
     let content = message_content(answer);
-    let reasoning = Reasoning::of_message(answer);
-    let reasoning = reasoning.map(|reasoning| AnswerPart::Item(reasoning.item()));
+    let reasoning = Field::find(answer);
+    let reasoning = reasoning.map(|(field, text)| AnswerPart::Item(reasoning::item(field, text)));
     let message = (!content.is_empty()).then(|| message(&content));
     let calls = calls(answer)?;
     Some(reasoning.into_iter().chain(message).chain(calls).collect())

@@ -10,62 +10,54 @@ const FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
 /// The member of an item that names its field, unless that is the first one.
 const FIELD: &str = "upstream_field";
 
-/// Reasoning: its field, and its text as the inside of a JSON string.
+/// One of these fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Field(usize);
+
+impl Field {
+    /// The first field of a message or a delta that has text, with that as the inside of a JSON string.
+    pub(super) fn find(message: &str) -> Option<(Self, &str)> {
+        let mut fields = (0..FIELDS.len()).map(Self);
+        fields.find_map(|field| Some((field, field.read(message)?)))
+    }
+
+    /// The text in this field of a message or a delta.
+    pub(super) fn read(self, message: &str) -> Option<&str> {
+        inside_member(message, FIELDS[self.0])
+    }
+}
+
+/// The item of a reasoning, whose text is the inside of a JSON string.
+pub(super) fn item(field: Field, text: &str) -> Json {
+    let part = Object::new()
+        .json("type", "\"reasoning_text\"")
+        .json("text", &format!("\"{text}\""));
+    let item = Object::new()
+        .json("type", "\"reasoning\"")
+        .json("summary", "[]")
+        .json("content", &array(&[part.close()]));
+    let item = match field {
+        Field(0) => item,
+        Field(number) => item.text(FIELD, FIELDS[number]),
+    };
+    Json::from_compact(item.close())
+}
+
+/// Reasoning that goes back: its field, and its text as the inside of a JSON string.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Reasoning {
-    field: usize,
+    field: Field,
     text: String,
 }
 
 impl Reasoning {
-    /// The reasoning in a message of an answer.
-    pub(super) fn of_message(message: &str) -> Option<Self> {
-        let fields = FIELDS.into_iter().enumerate();
-        let mut found = fields.filter_map(|(field, name)| {
-            let text = inside_member(message, name)?.to_owned();
-            Some(Self { field, text })
-        });
-        found.next()
-    }
-
-    /// Adds the reasoning in a delta, and returns its bytes. The first field that has some is the field of all: servers that
-    /// fill several repeat the text there.
-    pub(super) fn add_delta(&mut self, delta: &str) -> usize {
-        let text = match self.text.is_empty() {
-            true => Self::of_message(delta).map(|begin| {
-                self.field = begin.field;
-                begin.text
-            }),
-            false => inside_member(delta, FIELDS[self.field]).map(str::to_owned),
-        };
-        let text = text.unwrap_or_default();
-        self.text.push_str(&text);
-        text.len()
-    }
-
-    /// The item of this reasoning.
-    pub(super) fn item(&self) -> Json {
-        let part = Object::new()
-            .json("type", "\"reasoning_text\"")
-            .json("text", &format!("\"{}\"", self.text));
-        let item = Object::new()
-            .json("type", "\"reasoning\"")
-            .json("summary", "[]")
-            .json("content", &array(&[part.close()]));
-        let item = match self.field {
-            0 => item,
-            field => item.text(FIELD, FIELDS[field]),
-        };
-        Json::from_compact(item.close())
-    }
-
     /// Adds the text of an item. Reasoning that only another kind of upstream can read has none.
     pub(super) fn add(&mut self, item: &str) {
         let parts = elements(find(item, "content").unwrap_or_default());
         let texts = parts.filter_map(|part| inside_member(part, "text"));
         self.text.extend(texts);
         let field = inside_member(item, FIELD).unwrap_or(FIELDS[0]);
-        self.field = usize::from(field == FIELDS[1]);
+        self.field = Field(usize::from(field == FIELDS[1]));
     }
 
     /// Adds the field of this reasoning to a message, if it has text.
@@ -73,7 +65,7 @@ impl Reasoning {
         if self.text.is_empty() {
             return message;
         }
-        message.json(FIELDS[self.field], &format!("\"{}\"", self.text))
+        message.json(FIELDS[self.field.0], &format!("\"{}\"", self.text))
     }
 }
 
@@ -87,35 +79,31 @@ mod tests {
             r#"{"reasoning_content":"a\u0062"}"#,
             r#"{"reasoning":"a\u0062"}"#,
         ] {
-            let item = Reasoning::of_message(message).unwrap().item();
+            let (field, text) = Field::find(message).unwrap();
 
             let mut reasoning = Reasoning::default();
-            reasoning.add(item.as_str());
+            reasoning.add(item(field, text).as_str());
             assert_eq!(reasoning.write(Object::new()).close(), message);
         }
     }
 
     #[test]
-    fn deltas_make_the_reasoning_of_one_field() {
-        let mut reasoning = Reasoning::default();
-        let deltas = [
-            "{}",
-            r#"{"reasoning":"a","reasoning_content":""}"#,
-            r#"{"reasoning_content":"x"}"#,
-            r#"{"reasoning":"\u0062"}"#,
-        ];
-
-        let bytes = deltas.map(|delta| reasoning.add_delta(delta));
-
-        assert_eq!(bytes, [0, 1, 0, 6]);
-        let message = reasoning.write(Object::new()).close();
-        assert_eq!(message, r#"{"reasoning":"a\u0062"}"#);
-    }
-
-    #[test]
-    fn a_message_without_text_has_no_reasoning() {
-        for message in ["{}", r#"{"reasoning":null}"#, r#"{"reasoning":""}"#, "5"] {
-            assert_eq!(Reasoning::of_message(message), None);
+    fn the_first_field_that_has_text_is_found() {
+        for (message, found) in [
+            (
+                r#"{"reasoning":"a","reasoning_content":""}"#,
+                Some((Field(1), "a")),
+            ),
+            (
+                r#"{"reasoning":"a","reasoning_content":"b"}"#,
+                Some((Field(0), "b")),
+            ),
+            ("{}", None),
+            (r#"{"reasoning":null}"#, None),
+            (r#"{"reasoning":""}"#, None),
+            ("5", None),
+        ] {
+            assert_eq!(Field::find(message), found);
         }
         assert_eq!(Reasoning::default().write(Object::new()).close(), "{}");
     }

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use super::answer::{error_of, finish_of, texts, usage};
 use super::calls::{Calls, id_of, name_of};
-use super::reasoning::Reasoning;
+use super::reasoning::{self, Field};
 use crate::domain::{Json, Usage};
-use crate::service::responses::{Finish, ModelAnswer, Piece};
+use crate::service::responses::{Finish, ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::codec::EventReader;
 use crate::upstreams::draft::Draft;
@@ -16,10 +16,12 @@ use crate::upstreams::json::{elements, find, inside, inside_member, quoted, text
 #[derive(Debug)]
 pub(super) struct ChatStream {
     draft: Draft,
-    /// Their numbers, once they have begun.
+    /// The number of the message, once it has begun.
     message: Option<usize>,
+    /// That of reasoning to which more may come.
     reasoning: Option<usize>,
-    reasoning_text: Reasoning,
+    /// The field of reasoning, once there is some.
+    field: Option<Field>,
     calls: Calls,
     /// The call in the older field `function_call`.
     older_call: Option<usize>,
@@ -34,7 +36,7 @@ impl ChatStream {
             draft: Draft::new(max_bytes),
             message: None,
             reasoning: None,
-            reasoning_text: Reasoning::default(),
+            field: None,
             calls: Calls::default(),
             older_call: None,
             finish: None,
@@ -78,9 +80,7 @@ impl EventReader for ChatStream {
 
     fn end(mut self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
         let finish = self.finish.ok_or_else(Failure::malformed)?;
-        if let Some(part) = self.reasoning {
-            self.draft.set_item(part, self.reasoning_text.item());
-        }
+        self.end_reasoning(pieces)?;
         let answer = self.draft.end(finish, self.usage, pieces);
         answer.ok_or_else(Failure::malformed)
     }
@@ -88,25 +88,22 @@ impl EventReader for ChatStream {
 
 impl ChatStream {
     fn delta(&mut self, delta: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
-        let bytes = self.reasoning_text.add_delta(delta);
-        if bytes > 0 {
-            self.draft.count(bytes)?;
-            if self.reasoning.is_none() {
-                self.reasoning = Some(self.draft.add_item(Json::empty_object())?);
-            }
-        }
+        self.reason(delta, pieces)?;
         for text in texts(delta) {
-            let part = self.message()?;
-            self.draft.text(part, text, pieces)?;
+            let part = self.message(pieces)?;
+            let place = (TextKind::Text, None);
+            self.draft.text(part, place, text, pieces)?;
         }
         if let Some(refusal) = inside_member(delta, "refusal") {
-            let part = self.message()?;
-            self.draft.refusal(part, refusal, pieces)?;
+            let part = self.message(pieces)?;
+            let place = (TextKind::Refusal, None);
+            self.draft.text(part, place, refusal, pieces)?;
         }
         for call in elements(find(delta, "tool_calls").unwrap_or_default()) {
             let part = match self.calls.part_of(call) {
                 Some(part) => part,
                 None => {
+                    self.end_reasoning(pieces)?;
                     self.draft.count(Calls::bytes_of(call))?;
                     let part = self.draft.add_call()?;
                     self.calls.begin(part, call);
@@ -127,12 +124,46 @@ impl ChatStream {
         }
     }
 
-    /// The message, from its first text on.
-    fn message(&mut self) -> Result<usize, Failure> {
-        match self.message {
-            Some(part) => Ok(part),
-            None => Ok(*self.message.insert(self.draft.add_message()?)),
+    /// Adds the reasoning of a delta, of the field that the first one had: servers that fill several repeat the text there.
+    fn reason(&mut self, delta: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        let known = self.field.map_or_else(
+            || Field::find(delta),
+            |field| Some((field, field.read(delta)?)),
+        );
+        let Some((field, text)) = known else {
+            return Ok(());
+        };
+        self.field = Some(field);
+        let part = match self.reasoning {
+            Some(part) => part,
+            None => {
+                let begun = reasoning::item(field, "");
+                *self.reasoning.insert(self.draft.begin_item(begun, pieces)?)
+            }
+        };
+        let place = (TextKind::Reasoning, Some(0));
+        self.draft.text(part, place, text, pieces)
+    }
+
+    /// Ends the reasoning, because another part follows.
+    fn end_reasoning(&mut self, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        match (self.reasoning.take(), self.field) {
+            (Some(part), Some(field)) => {
+                let item = reasoning::item(field, self.draft.text_of(part));
+                self.draft.end_item(part, item, pieces)
+            }
+            _ => Ok(()),
         }
+    }
+
+    /// The message, from its first text on.
+    fn message(&mut self, pieces: &mut Vec<Piece>) -> Result<usize, Failure> {
+        if let Some(part) = self.message {
+            return Ok(part);
+        }
+        self.end_reasoning(pieces)?;
+        let part = self.draft.begin_message(Json::from_compact("[]"), pieces)?;
+        Ok(*self.message.insert(part))
     }
 
     /// Adds arguments, which some servers send as an object instead of its text.

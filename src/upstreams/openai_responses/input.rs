@@ -1,25 +1,38 @@
 //! The items of a request.
 
 use super::request::NAME_MAX_BYTES;
-use crate::domain::PromptItem;
+use crate::domain::{PromptItem, members};
 use crate::service::responses::Question;
 use crate::upstreams::json::{Object, find, inside, inside_member, quoted};
 use crate::upstreams::names::Names;
 
+/// The names of members, as JSON.
+const TYPE: &str = r#""type""#;
+const ID: &str = r#""id""#;
+const ROLE: &str = r#""role""#;
+const STATUS: &str = r#""status""#;
+const CONTENT: &str = r#""content""#;
+const STEP: &str = r#""step""#;
 /// Bytes of the id of a call.
 const ID_MAX_BYTES: usize = 64;
 
 /// The conversation as items, whose content is in the form of this API already.
 ///
 /// Reasoning goes back if it is encrypted, because this upstream stores none. Items of other types go back unchanged, except
-/// those of other kinds of upstreams.
+/// those of other kinds of upstreams, and so do the further members of messages. Members that this server has added stay here.
 pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
     let mut ids = Names::default();
     let items = question.prompt.iter();
     items
         .filter_map(|item| match item {
-            PromptItem::Message { role, content } => message(role, content),
-            PromptItem::Reasoning(item) => is_encrypted(item).then(|| (*item).to_owned()),
+            PromptItem::Message {
+                role,
+                content,
+                item,
+            } => message(role, content, item),
+            PromptItem::Reasoning(item) => {
+                is_encrypted(item).then(|| without(item, &[STATUS, STEP]))
+            }
             PromptItem::Call {
                 id,
                 name,
@@ -47,18 +60,32 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
             }
             PromptItem::Other(item) => {
                 let is_foreign = find(item, "anthropic_block").is_some();
-                (!is_foreign).then(|| (*item).to_owned())
+                (!is_foreign).then(|| without(item, &[STEP]))
             }
         })
         .collect()
 }
 
-fn message(role: &str, content: &str) -> Option<String> {
-    let message = Object::new()
-        .json("type", "\"message\"")
-        .text("role", role)
-        .json("content", content);
-    (content != "[]").then(|| message.close())
+/// A message with its further members. Its id and its status are no part of a prompt.
+fn message(role: &str, content: &str, item: &str) -> Option<String> {
+    let (role, kind) = (quoted(role), quoted("message"));
+    let own = [(TYPE, &*kind), (ROLE, &*role), (CONTENT, content)];
+    let further = members(item).filter(|(name, value)| {
+        ![TYPE, ID, ROLE, STATUS, CONTENT, STEP].contains(name) && *value != "null"
+    });
+    (content != "[]").then(|| object(own.into_iter().chain(further)))
+}
+
+/// An item without members of these names.
+fn without(item: &str, names: &[&str]) -> String {
+    object(members(item).filter(|(name, _)| !names.contains(name)))
+}
+
+fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let members: Vec<_> = members
+        .map(|(name, value)| format!("{name}:{value}"))
+        .collect();
+    format!("{{{}}}", members.join(","))
 }
 
 fn is_encrypted(item: &str) -> bool {
@@ -96,12 +123,16 @@ mod tests {
                 PromptItem::Message {
                     role: "developer",
                     content,
+                    item: r#"{"type":"message","id":"a","phase":"commentary","new":[1],"no":null,"step":1,"status":"completed"}"#,
                 },
                 PromptItem::Message {
                     role: "user",
                     content: "[]",
+                    item: "{}",
                 },
-                PromptItem::Reasoning(reasoning),
+                PromptItem::Reasoning(
+                    &reasoning.replace("\"new\"", "\"step\":1,\"status\":\"completed\",\"new\""),
+                ),
                 PromptItem::Reasoning(
                     r#"{"type":"reasoning","summary":[],"upstream_field":"reasoning"}"#,
                 ),
@@ -128,7 +159,9 @@ mod tests {
         assert_eq!(
             items,
             [
-                format!(r#"{{"type":"message","role":"developer","content":{content}}}"#),
+                format!(
+                    r#"{{"type":"message","role":"developer","content":{content},"phase":"commentary","new":[1]}}"#
+                ),
                 reasoning.into(),
                 r#"{"type":"function_call","call_id":"a_1","name":"kv_get","arguments":"{\"k"}"#
                     .into(),

@@ -2,20 +2,46 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{Json, Usage};
-use crate::service::responses::{Finish, ModelAnswer, Piece};
+use crate::domain::{Json, Usage, members};
+use crate::service::responses::{Finish, ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::draft::Draft;
 use crate::upstreams::json::{elements, find, inside, inside_member, text};
 use crate::upstreams::names::Names;
+
+/// Members that each message has.
+const OWN_MEMBERS: [&str; 5] = [
+    r#""type""#,
+    r#""id""#,
+    r#""role""#,
+    r#""status""#,
+    r#""content""#,
+];
 
 /// Reads items, whole or in deltas.
 #[derive(Debug)]
 pub(super) struct Output<'a> {
     names: &'a Names,
     draft: Draft,
-    /// The parts of the items so far, by their index as JSON. A message has none before its first text.
-    items: HashMap<String, Option<usize>>,
+    /// The items so far, by their index as JSON.
+    items: HashMap<String, Item>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    part: usize,
+    has_ended: bool,
+}
+
+/// The place of a text in an item.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextPlace<'a> {
+    /// The index of the item, as JSON.
+    pub(super) index: &'a str,
+    /// The kind of the text.
+    pub(super) kind: TextKind,
+    /// Its index in the content or the summary, as JSON.
+    pub(super) place: &'a str,
 }
 
 impl<'a> Output<'a> {
@@ -33,19 +59,20 @@ impl<'a> Output<'a> {
         index: &str,
         item: &str,
         pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
-        if self.items.contains_key(index) {
-            return Ok(());
+    ) -> Result<usize, Failure> {
+        if let Some(begun) = self.items.get(index) {
+            return Ok(begun.part);
         }
         let part = match inside_member(item, "type") {
-            Some("message") => None,
-            Some("function_call") => Some(self.call(item, pieces)?),
-            Some(_) => Some(self.draft.add_item(Json::empty_object())?),
+            Some("message") => self.draft.begin_message(message(item, "[]"), pieces)?,
+            Some("function_call") => self.call(item, pieces)?,
+            Some(_) => self.draft.begin_item(Json::from_compact(item), pieces)?,
             None => return Err(Failure::malformed()),
         };
         self.draft.count(index.len())?;
-        self.items.insert(index.into(), part);
-        Ok(())
+        let has_ended = false;
+        self.items.insert(index.into(), Item { part, has_ended });
+        Ok(part)
     }
 
     fn call(&mut self, item: &str, pieces: &mut Vec<Piece>) -> Result<usize, Failure> {
@@ -62,32 +89,32 @@ impl<'a> Output<'a> {
         Ok(part)
     }
 
-    /// Adds to the text of a message.
+    /// Adds to a text of an item.
     pub(super) fn text(
         &mut self,
-        index: &str,
+        place: TextPlace<'_>,
         delta: &str,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
         if delta.is_empty() {
             return Ok(());
         }
-        let part = self.message(index)?;
-        self.draft.text(part, delta, pieces)
+        let part = self.part(place.index)?;
+        // servers that have one text may leave its index out
+        let number = place.place.parse().ok();
+        self.draft.text(part, (place.kind, number), delta, pieces)
     }
 
-    /// Adds to the refusal in a message.
-    pub(super) fn refusal(
+    /// Adds an annotation of a text.
+    pub(super) fn annotate(
         &mut self,
-        index: &str,
-        delta: &str,
+        place: TextPlace<'_>,
+        annotation: &str,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
-        if delta.is_empty() {
-            return Ok(());
-        }
-        let part = self.message(index)?;
-        self.draft.refusal(part, delta, pieces)
+        let part = self.part(place.index)?;
+        let number = place.place.parse().unwrap_or(0);
+        self.draft.annotate(part, number, annotation, pieces)
     }
 
     /// Adds to the arguments of a call.
@@ -97,18 +124,13 @@ impl<'a> Output<'a> {
         delta: &str,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
-        let part = self.items.get(index).copied().flatten();
-        let part = part.ok_or_else(Failure::malformed)?;
+        let part = self.part(index)?;
         self.draft.arguments(part, delta, pieces)
     }
 
-    /// The part of a message that has text.
-    fn message(&mut self, index: &str) -> Result<usize, Failure> {
-        let part = self.items.get_mut(index).ok_or_else(Failure::malformed)?;
-        match part {
-            Some(part) => Ok(*part),
-            None => Ok(*part.insert(self.draft.add_message()?)),
-        }
+    fn part(&self, index: &str) -> Result<usize, Failure> {
+        let item = self.items.get(index).ok_or_else(Failure::malformed)?;
+        Ok(item.part)
     }
 
     /// Ends an item with its complete form. Text that its deltas left out follows in pieces.
@@ -119,29 +141,21 @@ impl<'a> Output<'a> {
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
         let kind = inside_member(item, "type").ok_or_else(Failure::malformed)?;
-        self.begin(index, item, pieces)?;
+        let part = self.begin(index, item, pieces)?;
+        if let Some(begun) = self.items.get_mut(index) {
+            begun.has_ended = true;
+        }
         match kind {
             "message" => {
-                let content = find(item, "content").unwrap_or_default();
-                if has_text(content) {
-                    let part = self.message(index)?;
-                    self.draft.end_message(part, content, pieces)?;
-                }
-                Ok(())
+                let content = find(item, "content").filter(|content| content.starts_with('['));
+                let whole = message(item, content.unwrap_or("[]"));
+                self.draft.end_message(part, whole, pieces)
             }
             "function_call" => {
                 let arguments = find(item, "arguments").and_then(inside).unwrap_or_default();
-                let part = self.items.get(index).copied().flatten();
-                let part = part.ok_or_else(Failure::malformed)?;
                 self.draft.end_arguments(part, arguments, pieces)
             }
-            _ => {
-                if let Some(Some(part)) = self.items.get(index) {
-                    self.draft.count(item.len())?;
-                    self.draft.set_item(*part, Json::from_compact(item));
-                }
-                Ok(())
-            }
+            _ => self.draft.end_item(part, Json::from_compact(item), pieces),
         }
     }
 
@@ -152,11 +166,12 @@ impl<'a> Output<'a> {
         pieces: &mut Vec<Piece>,
     ) -> Result<ModelAnswer, Failure> {
         let finish = finish(response)?;
-        // servers that stream no items have them here
+        // servers that stream no items, or not all, have them here
         let output = elements(find(response, "output").unwrap_or_default());
         for (index, item) in output.enumerate() {
             let index = index.to_string();
-            if !self.items.contains_key(&index) {
+            let has_ended = self.items.get(&index).is_some_and(|item| item.has_ended);
+            if !has_ended {
                 self.end_item(&index, item, pieces)?;
             }
         }
@@ -165,9 +180,16 @@ impl<'a> Output<'a> {
     }
 }
 
-fn has_text(content: &str) -> bool {
-    elements(content).any(|part| {
-        inside_member(part, "text").is_some() || inside_member(part, "refusal").is_some()
+/// The content of a message, and its further members.
+fn message(item: &str, content: &str) -> Json {
+    let further =
+        members(item).filter(|(name, value)| !OWN_MEMBERS.contains(name) && *value != "null");
+    let further: String = further
+        .map(|(name, value)| format!("{name}:{value},"))
+        .collect();
+    Json::from_compact(match further.is_empty() {
+        true => content.to_owned(),
+        false => format!(r#"{{{further}"content":{content}}}"#),
     })
 }
 

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::output::Output;
+use super::output::{Output, TextPlace};
 use crate::domain::Json;
-use crate::service::responses::{ModelAnswer, Piece};
+use crate::service::responses::{ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::codec::EventReader;
 use crate::upstreams::json::{find, inside, inside_member};
@@ -46,11 +46,36 @@ impl EventReader for ResponseStream<'_> {
             Some("error") => name,
             _ => inside_member(event, "type").or(name),
         };
+        let text_kind = match kind {
+            Some("response.refusal.delta") => TextKind::Refusal,
+            Some("response.reasoning_text.delta") => TextKind::Reasoning,
+            Some("response.reasoning_summary_text.delta") => TextKind::Summary,
+            _ => TextKind::Text,
+        };
+        let list = match text_kind {
+            TextKind::Summary => "summary_index",
+            _ => "content_index",
+        };
+        let place = TextPlace {
+            index,
+            kind: text_kind,
+            place: find(event, list).unwrap_or_default(),
+        };
         match kind {
-            Some("response.output_item.added") => self.output.begin(index, item, pieces)?,
+            Some("response.output_item.added") => {
+                self.output.begin(index, item, pieces)?;
+            }
             Some("response.output_item.done") => self.output.end_item(index, item, pieces)?,
-            Some("response.output_text.delta") => self.output.text(index, delta, pieces)?,
-            Some("response.refusal.delta") => self.output.refusal(index, delta, pieces)?,
+            Some(
+                "response.output_text.delta"
+                | "response.refusal.delta"
+                | "response.reasoning_text.delta"
+                | "response.reasoning_summary_text.delta",
+            ) => self.output.text(place, delta, pieces)?,
+            Some("response.output_text.annotation.added") => {
+                let annotation = find(event, "annotation").ok_or_else(Failure::malformed)?;
+                self.output.annotate(place, annotation, pieces)?;
+            }
             Some("response.function_call_arguments.delta") => {
                 self.output.arguments(index, delta, pieces)?;
             }

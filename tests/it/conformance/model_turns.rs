@@ -16,8 +16,8 @@ use threadkeep::domain::{
 use threadkeep::service::responses::{
     AnswerPart, Catalog, CatalogEntry, Door, Finish, FollowedTurn, InputItem, MediaPlace,
     MessageWindow, MissingThread, Model, ModelAnswer, ModelTurns, NewTurn, NoStatelessTools,
-    Parameters, Piece, Question, StateTools, StatelessSet, ToolChoice, TurnContext, TurnError,
-    TurnRequest, TurnStores, TurnsSettings, UpstreamError,
+    Parameters, Piece, Question, StateTools, StatelessSet, TextKind, ToolChoice, TurnContext,
+    TurnError, TurnRequest, TurnStores, TurnsSettings, UpstreamError,
 };
 use threadkeep::store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, HistoryFrom, JournalEntry, Journaled,
@@ -37,6 +37,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     pub(super) steps: usize,
+    /// Thinks before each call, and says something behind it.
+    pub(super) thinks: bool,
     /// Fails instead of answering at this step.
     pub(super) fails_at: Option<(usize, UpstreamError)>,
     pub(super) has_failed: AtomicBool,
@@ -76,21 +78,26 @@ impl Model for Counting {
         }
         self.answers.fetch_add(1, Ordering::Relaxed);
         let calls = results < self.steps && !question.functions.is_empty();
-        if let Some(pieces) = pieces {
-            say(pieces, calls).await;
-        }
-        let part = match calls {
-            true => AnswerPart::Call {
-                id: Some("same".into()),
-                name: "kv.increment".into(),
-                arguments: r#"{"key":"a/n"}"#.into(),
-            },
-            false => AnswerPart::Message(json(
-                r#"[{"type":"output_text","text":"done","annotations":[],"logprobs":[]}]"#,
-            )),
+        let call = AnswerPart::Call {
+            id: Some("same".into()),
+            name: "kv.increment".into(),
+            arguments: r#"{"key":"a/n"}"#.into(),
         };
+        let message = |text: &str| {
+            AnswerPart::Message(json(&format!(
+                r#"[{{"type":"output_text","text":"{text}","annotations":[],"logprobs":[]}}]"#
+            )))
+        };
+        let parts = match (calls, self.thinks) {
+            (true, true) => vec![AnswerPart::Item(thought("hm")), call, message("so")],
+            (true, false) => vec![call],
+            (false, _) => vec![message("done")],
+        };
+        if let Some(pieces) = pieces {
+            say(pieces, calls, self.thinks).await;
+        }
         Ok(ModelAnswer {
-            parts: vec![part],
+            parts,
             finish: Finish::Done,
             usage: Usage {
                 input_tokens: 10,
@@ -105,25 +112,61 @@ impl Model for Counting {
     }
 }
 
+/// Reasoning of that text.
+fn thought(text: &str) -> Json {
+    json(&format!(
+        r#"{{"type":"reasoning","summary":[],"content":[{{"type":"reasoning_text","text":"{text}"}}]}}"#
+    ))
+}
+
 /// The pieces of an answer, of which the first attempt breaks off.
-async fn say(pieces: &Sender<Piece>, calls: bool) {
-    let text = |text: &str| Piece::Text {
-        part: 0,
+async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
+    let message = |part| Piece::Message {
+        part,
+        message: json("[]"),
+    };
+    let text = |part, kind, text: &str| Piece::Text {
+        part,
+        kind,
+        place: 0,
         text: text.into(),
     };
-    let said = match calls {
-        true => vec![
-            Piece::Call {
-                part: 0,
-                id: Some("same".into()),
-                name: "kv.increment".into(),
-            },
-            Piece::Arguments {
-                part: 0,
-                text: r#"{"key":"#.into(),
-            },
-        ],
-        false => vec![text("do"), Piece::Void, text("do"), text("ne")],
+    let part = usize::from(thinks);
+    let call = [
+        Piece::Call {
+            part,
+            id: Some("same".into()),
+            name: "kv.increment".into(),
+        },
+        Piece::Arguments {
+            part,
+            text: r#"{"key":"#.into(),
+        },
+    ];
+    let thinking = [
+        Piece::Item {
+            part: 0,
+            item: thought(""),
+        },
+        text(0, TextKind::Reasoning, "h"),
+        text(0, TextKind::Reasoning, "m"),
+        Piece::ItemDone {
+            part: 0,
+            item: thought("hm"),
+        },
+    ];
+    let said = match (calls, thinks) {
+        (true, true) => {
+            let after = [message(2), text(2, TextKind::Text, "s")];
+            thinking.into_iter().chain(call).chain(after).collect()
+        }
+        (true, false) => call.to_vec(),
+        (false, _) => {
+            let text = |said| text(0, TextKind::Text, said);
+            let broken = [message(0), text("do"), Piece::Void];
+            let again = [message(0), text("do"), text("ne")];
+            broken.into_iter().chain(again).collect()
+        }
     };
     for piece in said {
         pieces.send(piece).await.unwrap();

@@ -9,7 +9,8 @@ use crate::reply::{Answer, Call, Failure, Kind, Reply};
 /// Reads a script: a JSON list of replies.
 ///
 /// An object with `status` is an error, any other an answer:
-/// `{"text", "reasoning", "refusal", "calls": [{"name", "arguments", "id"}], "finish", "failure", "usage": false}` or
+/// `{"text", "reasoning", "refusal", "calls": [{"name", "arguments", "id"}], "calls_first", "phase", "source", "finish",
+/// "failure", "usage": false}` or
 /// `{"status", "message"}`, and for both `{"retry_after", "delay_ms", "piece_bytes", "piece_ms"}`. All members may be
 /// absent. `failure` is `cut_off`, `ends_early`, `garbage`, `error` or `hang`.
 ///
@@ -27,6 +28,9 @@ struct FileReply {
     reasoning: Option<String>,
     refusal: Option<String>,
     calls: Vec<FileCall>,
+    calls_first: bool,
+    phase: Option<String>,
+    source: Option<String>,
     finish: Option<String>,
     failure: Option<FileFailure>,
     usage: Option<bool>,
@@ -69,6 +73,9 @@ impl From<FileReply> for Reply {
                     reasoning: file.reasoning,
                     refusal: file.refusal,
                     calls: file.calls.into_iter().map(Into::into).collect(),
+                    calls_first: file.calls_first,
+                    phase: file.phase,
+                    source: file.source,
                     finish: file.finish,
                     is_without_usage: file.usage == Some(false),
                     failure: file.failure.map(Into::into),

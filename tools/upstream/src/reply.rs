@@ -36,6 +36,12 @@ pub(crate) struct Answer {
     pub(crate) reasoning: Option<String>,
     pub(crate) refusal: Option<String>,
     pub(crate) calls: Vec<Call>,
+    /// Whether the calls come before all else.
+    pub(crate) calls_first: bool,
+    /// The phase of the message, which responses alone have.
+    pub(crate) phase: Option<String>,
+    /// The source of the text, which responses alone have.
+    pub(crate) source: Option<String>,
     pub(crate) finish: Option<String>,
     pub(crate) is_without_usage: bool,
     pub(crate) failure: Option<Failure>,
@@ -161,6 +167,24 @@ impl Reply {
     #[must_use]
     pub fn and_calls<C: Into<Call>>(self, calls: impl IntoIterator<Item = C>) -> Self {
         self.with(|answer| answer.calls.extend(calls.into_iter().map(Into::into)))
+    }
+
+    /// Has the calls come before all else.
+    #[must_use]
+    pub fn calls_first(self) -> Self {
+        self.with(|answer| answer.calls_first = true)
+    }
+
+    /// Sets the phase of the message, which responses alone have.
+    #[must_use]
+    pub fn phase(self, phase: &str) -> Self {
+        self.with(|answer| answer.phase = Some(phase.into()))
+    }
+
+    /// Adds the URL of a source to the text, which responses alone have.
+    #[must_use]
+    pub fn source(self, url: &str) -> Self {
+        self.with(|answer| answer.source = Some(url.into()))
     }
 
     /// Adds reasoning before the text.
@@ -310,6 +334,14 @@ impl<N: Into<String>, A: Into<String>> From<(N, A)> for Call {
 }
 
 impl Answer {
+    /// All parts, of which `calls` come last, or first.
+    pub(crate) fn in_order<T>(&self, others: Vec<T>, calls: Vec<T>) -> Vec<T> {
+        match self.calls_first {
+            true => calls.into_iter().chain(others).collect(),
+            false => others.into_iter().chain(calls).collect(),
+        }
+    }
+
     pub(crate) fn finish_reason(&self) -> &str {
         match &self.finish {
             Some(reason) => reason,

@@ -11,7 +11,7 @@ use super::body::Echo;
 use super::object::{CallItem, calls_for_client, of_usage, stop_reason, text_of_message};
 use crate::domain::{Json, Outcome, ResponseId, Status, member};
 use crate::protocols::modelrelay::RelayError;
-use crate::service::responses::{StreamItem, TurnEvent, TurnRequest};
+use crate::service::responses::{StreamItem, TextKind, TurnEvent, TurnRequest};
 
 /// Between a text that broke off and the one that replaces it.
 const GAP: &str = "\n\n";
@@ -117,18 +117,26 @@ impl Transcript {
 
     fn event(&mut self, event: &TurnEvent) -> Vec<Line> {
         match event {
-            TurnEvent::TextDelta { delta, .. } if !self.echo.is_json => {
+            TurnEvent::TextDelta {
+                kind: TextKind::Text | TextKind::Refusal,
+                delta,
+                ..
+            } if !self.echo.is_json => {
                 let text = self.attempt.add(delta);
                 self.update(text)
             }
-            TurnEvent::ItemDone { item, .. } => self.done(item),
+            TurnEvent::ItemDone { item, is_cut, .. } => self.done(item, *is_cut),
             _ => Vec::new(),
         }
     }
 
     /// An item is complete or was broken off.
-    fn done(&mut self, item: &Json) -> Vec<Line> {
-        if member(item.as_str(), "status") == Some(r#""incomplete""#) {
+    fn done(&mut self, item: &Json, is_cut: bool) -> Vec<Line> {
+        let kind = member(item.as_str(), "type");
+        if kind == Some(r#""reasoning""#) {
+            return Vec::new();
+        }
+        if !is_cut && member(item.as_str(), "status") == Some(r#""incomplete""#) {
             self.attempt.break_off();
             return Vec::new();
         }

@@ -16,17 +16,32 @@ use crate::service::responses::{TurnError, TurnStream};
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Bytes of events that are sent together.
 const CHUNK_BYTES: usize = 32 * 1_024;
+/// The end of a stream, behind the last event.
+const DONE: &str = "data: [DONE]\n\n";
 
 /// A stream that lasts until the turn ends. If it breaks before that, the connection is cut, so that the client goes on
 /// from its last event.
 pub(super) fn respond(events: TurnStream) -> HttpResponse {
     let mut response = streamed(EVENT_STREAM);
     mark_replay(&mut response, events.is_replay());
+    let events = Events {
+        events,
+        is_done: false,
+    };
     cut_at_error(response, events, next)
 }
 
+struct Events {
+    events: TurnStream,
+    is_done: bool,
+}
+
 /// The next events, or a comment after a silence; none at the end.
-async fn next(events: &mut TurnStream) -> Result<Option<Bytes>, TurnError> {
+async fn next(events: &mut Events) -> Result<Option<Bytes>, TurnError> {
+    let Events { events, is_done } = events;
+    if *is_done {
+        return Ok(None);
+    }
     let mut text = String::new();
     loop {
         let item = tokio::select! {
@@ -34,7 +49,8 @@ async fn next(events: &mut TurnStream) -> Result<Option<Bytes>, TurnError> {
             () = sleep(SILENCE_MAX) => return Ok(Some(Bytes::from_static(COMMENT.as_bytes()))),
         };
         let Some((number, item)) = item else {
-            return Ok((!text.is_empty()).then(|| text.into()));
+            *is_done = true;
+            return Ok(Some((text + DONE).into()));
         };
         let WireEvent { kind, data } = WireEvent::of(number, &item, events.id(), events.request());
         write!(text, "event: {kind}\nid: {number}\ndata: {data}\n\n")

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::object;
 use crate::domain::{ResponseId, Status};
 use crate::protocols::openai::OpenAiError;
-use crate::service::responses::{StreamItem, TextKind, TurnEvent, TurnRequest};
+use crate::service::responses::{
+    CallEvent, CallKind, StreamItem, TextKind, TurnEvent, TurnRequest,
+};
 
 /// An event of OpenAI's Responses API.
 pub(super) struct WireEvent {
@@ -74,8 +76,12 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
             part,
             kind,
         } => (
-            "response.content_part.added",
-            format!(r#"{},"part":{}"#, place(*index, id, *part), kind.part("")),
+            names(*kind).part_added,
+            format!(
+                r#"{},"part":{}"#,
+                place(*index, id, *kind, *part),
+                kind.part("")
+            ),
         ),
         TurnEvent::TextDelta {
             index,
@@ -83,58 +89,82 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
             part,
             kind,
             delta,
-        } => {
-            let (place, delta) = (place(*index, id, *part), quoted(delta));
-            match kind {
-                TextKind::Text => (
-                    "response.output_text.delta",
-                    format!(r#"{place},"delta":{delta},"logprobs":[]"#),
-                ),
-                TextKind::Refusal => (
-                    "response.refusal.delta",
-                    format!(r#"{place},"delta":{delta}"#),
-                ),
-            }
-        }
+        } => (
+            names(*kind).delta,
+            format!(
+                r#"{},"delta":{}{}"#,
+                place(*index, id, *kind, *part),
+                quoted(delta),
+                logprobs(*kind)
+            ),
+        ),
         TurnEvent::TextDone {
             index,
             id,
             part,
             kind,
             text,
-        } => {
-            let (place, text) = (place(*index, id, *part), quoted(text));
-            match kind {
-                TextKind::Text => (
-                    "response.output_text.done",
-                    format!(r#"{place},"text":{text},"logprobs":[]"#),
-                ),
-                TextKind::Refusal => (
-                    "response.refusal.done",
-                    format!(r#"{place},"refusal":{text}"#),
-                ),
-            }
-        }
+        } => (
+            names(*kind).done,
+            format!(
+                r#"{},"{}":{}{}"#,
+                place(*index, id, *kind, *part),
+                names(*kind).text,
+                quoted(text),
+                logprobs(*kind)
+            ),
+        ),
+        TurnEvent::Annotation {
+            index,
+            id,
+            part,
+            number,
+            json,
+        } => (
+            "response.output_text.annotation.added",
+            format!(
+                r#"{},"annotation_index":{number},"annotation":{}"#,
+                place(*index, id, TextKind::Text, *part),
+                json.as_str()
+            ),
+        ),
         TurnEvent::PartDone {
             index,
             id,
             part,
+            kind,
             json,
         } => (
-            "response.content_part.done",
-            format!(r#"{},"part":{}"#, place(*index, id, *part), json.as_str()),
+            names(*kind).part_done,
+            format!(
+                r#"{},"part":{}"#,
+                place(*index, id, *kind, *part),
+                json.as_str()
+            ),
         ),
-        TurnEvent::ArgumentsDelta { index, id, delta } => (
-            "response.function_call_arguments.delta",
+        TurnEvent::ArgumentsDelta {
+            index,
+            id,
+            call,
+            delta,
+        } => (
+            match call {
+                CallKind::Mcp => "response.mcp_call_arguments.delta",
+                _ => "response.function_call_arguments.delta",
+            },
             format!(r#"{},"delta":{}"#, item_place(*index, id), quoted(delta)),
         ),
         TurnEvent::ArgumentsDone {
             index,
             id,
+            call,
             name,
             arguments,
         } => (
-            "response.function_call_arguments.done",
+            match call {
+                CallKind::Mcp => "response.mcp_call_arguments.done",
+                _ => "response.function_call_arguments.done",
+            },
             format!(
                 r#"{},"name":{},"arguments":{}"#,
                 item_place(*index, id),
@@ -142,10 +172,77 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
                 quoted(arguments)
             ),
         ),
-        TurnEvent::ItemDone { index, item } => (
+        TurnEvent::Call { index, id, event } => (
+            match event {
+                CallEvent::McpBegun => "response.mcp_call.in_progress",
+                CallEvent::McpCompleted => "response.mcp_call.completed",
+                CallEvent::McpFailed => "response.mcp_call.failed",
+                CallEvent::SearchBegun => "response.web_search_call.in_progress",
+                CallEvent::Searching => "response.web_search_call.searching",
+                CallEvent::SearchCompleted => "response.web_search_call.completed",
+                CallEvent::ImageBegun => "response.image_generation_call.in_progress",
+                CallEvent::ImageGenerating => "response.image_generation_call.generating",
+                CallEvent::ImageCompleted => "response.image_generation_call.completed",
+            },
+            item_place(*index, id),
+        ),
+        TurnEvent::ItemDone { index, item, .. } => (
             "response.output_item.done",
             format!(r#""output_index":{index},"item":{}"#, item.as_str()),
         ),
+    }
+}
+
+/// The names of the events about texts of one kind.
+struct Names {
+    part_added: &'static str,
+    delta: &'static str,
+    done: &'static str,
+    part_done: &'static str,
+    /// The member of `done` that has the text.
+    text: &'static str,
+}
+
+const TEXT: Names = Names {
+    part_added: "response.content_part.added",
+    delta: "response.output_text.delta",
+    done: "response.output_text.done",
+    part_done: "response.content_part.done",
+    text: "text",
+};
+const REFUSAL: Names = Names {
+    delta: "response.refusal.delta",
+    done: "response.refusal.done",
+    text: "refusal",
+    ..TEXT
+};
+const REASONING: Names = Names {
+    delta: "response.reasoning_text.delta",
+    done: "response.reasoning_text.done",
+    ..TEXT
+};
+const SUMMARY: Names = Names {
+    part_added: "response.reasoning_summary_part.added",
+    delta: "response.reasoning_summary_text.delta",
+    done: "response.reasoning_summary_text.done",
+    part_done: "response.reasoning_summary_part.done",
+    ..TEXT
+};
+
+fn names(kind: TextKind) -> &'static Names {
+    match kind {
+        TextKind::Text => &TEXT,
+        TextKind::Refusal => &REFUSAL,
+        TextKind::Reasoning => &REASONING,
+        TextKind::Summary => &SUMMARY,
+    }
+}
+
+/// The logarithms of probabilities, which texts of answers alone have, and none of which is known.
+fn logprobs(kind: TextKind) -> &'static str {
+    match kind {
+        TextKind::Text => r#","logprobs":[]"#,
+        _ => "",
     }
 }
 
@@ -153,8 +250,12 @@ fn item_place(index: u64, id: &str) -> String {
     format!(r#""item_id":{},"output_index":{index}"#, quoted(id))
 }
 
-fn place(index: u64, id: &str, part: usize) -> String {
-    format!(r#"{},"content_index":{part}"#, item_place(index, id))
+fn place(index: u64, id: &str, kind: TextKind, part: usize) -> String {
+    let list = match kind {
+        TextKind::Summary => "summary_index",
+        _ => "content_index",
+    };
+    format!(r#"{},"{list}":{part}"#, item_place(index, id))
 }
 
 fn quoted(text: &str) -> Value {

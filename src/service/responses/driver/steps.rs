@@ -117,12 +117,12 @@ impl Driver<'_> {
                 telling,
                 ..
             } = run;
-            let indexes = telling.finish_answer(request, course, &answer, may_call);
+            let numbers = telling.finish_answer(request, course, &answer, may_call);
             let answer = match may_call {
                 true => answer,
                 false => without_calls(answer),
             };
-            let entry = Entry::Answer { answer, indexes };
+            let entry = Entry::Answer { answer, numbers };
             self.journal(run, entry, None).await?;
         }
     }
@@ -151,7 +151,7 @@ impl Driver<'_> {
             || course.calls > self.max_tool_calls(request);
         match status {
             // the client has calls to run, and goes on
-            Status::Completed if course.has_client_calls() => Status::Completed,
+            Status::Completed if course.has_client_calls => Status::Completed,
             Status::Completed if has_tools && had_to_stop => {
                 Status::Incomplete(Incomplete::MaxToolCalls)
             }

@@ -7,8 +7,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::items::{StatelessOutcome, id_prefix, image_bytes, item};
 use super::{GeneratedImage, IMAGES_MAX_BYTES, StatelessError, StatelessTools};
+use crate::domain::Json;
 use crate::service::responses::course::{Course, PendingCall};
 use crate::service::responses::driver::{Driver, Stop};
+use crate::service::responses::request::TurnRequest;
 use crate::service::responses::run::Run;
 use crate::service::tools::{StatelessCall, StatelessTool};
 
@@ -20,6 +22,7 @@ impl Driver<'_> {
     pub(in crate::service::responses) async fn run_stateless(
         &self,
         run: &mut Run,
+        index: u64,
         (tool, call): (StatelessTool, &PendingCall),
         deadline: Instant,
     ) -> Result<(), Stop> {
@@ -29,14 +32,13 @@ impl Driver<'_> {
             telling,
             ..
         } = run;
-        let label = request.stateless.label_of(tool);
-        let item_of = |index, outcome: &StatelessOutcome| {
-            let id = course.item_id(request, id_prefix(tool, label), index);
-            item(&id, label, (tool, call), outcome)
+        let excess = self.excess(request, call);
+        let work = async {
+            match excess {
+                Some(excess) => StatelessOutcome::Mistake(excess),
+                None => outcome(&*self.shared.stateless, tool, call, deadline).await,
+            }
         };
-        let nothing = StatelessOutcome::Mistake(String::new());
-        let index = telling.begin_call(|index| item_of(index, &nothing));
-        let work = outcome(&*self.shared.stateless, tool, call, deadline);
         let work = timeout_at(deadline, work);
         tokio::pin!(work);
         let outcome = loop {
@@ -51,10 +53,33 @@ impl Driver<'_> {
             Ok(outcome) => outcome,
             Err(_) => failed(tool, "the time of the turn is used up".into()),
         };
-        let item = item_of(index, &outcome);
+        let item = item_of(request, course, index, (tool, call), &outcome);
         let place = (index, Some(tool.as_str()));
         self.note_item(run, place, item, None).await
     }
+}
+
+/// The item of a call that has no result.
+pub(in crate::service::responses) fn stateless_item(
+    request: &TurnRequest,
+    course: &Course,
+    index: u64,
+    call: (StatelessTool, &PendingCall),
+) -> Json {
+    let nothing = StatelessOutcome::Mistake(String::new());
+    item_of(request, course, index, call, &nothing)
+}
+
+fn item_of(
+    request: &TurnRequest,
+    course: &Course,
+    index: u64,
+    (tool, call): (StatelessTool, &PendingCall),
+    outcome: &StatelessOutcome,
+) -> Json {
+    let label = request.stateless.label_of(tool);
+    let id = course.item_id(request, id_prefix(tool, label), index);
+    item(&id, label, (tool, call), outcome)
 }
 
 async fn outcome(

@@ -153,6 +153,7 @@ mod tests {
             arguments: arguments.into(),
             number: 0,
             step: 1,
+            index: None,
         }
     }
 

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 
 use crate::service::tools::{WebFetch, WebSearch};
 
+pub(super) use call::stateless_item;
 pub(super) use items::counted_bytes;
 pub(crate) use items::without_image;
 pub use set::{StatelessServer, StatelessSet};

@@ -9,9 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-use super::course::Course;
+use super::course::{Course, PendingCall};
+use super::entry::ItemNumbers;
 use super::event::{TextKind, TurnEvent};
-use super::items::{foreign, function_call, message};
+use super::executed::call_item;
+use super::items::{foreign, message};
 use super::model::{AnswerPart, Finish, ModelAnswer, Piece};
 use super::request::TurnRequest;
 use super::turns::Shared;
@@ -41,8 +43,10 @@ pub(super) struct Telling {
     write_at: Instant,
     /// Items of the current answer that have begun, by the number of their part.
     open: BTreeMap<usize, OpenItem>,
-    /// An item of a call that this server runs.
-    call: Option<OpenItem>,
+    /// The numbers of those that are complete already, by their part.
+    ended: BTreeMap<usize, u64>,
+    /// Calls that this server runs or is to run, by the number of their item.
+    own: BTreeMap<u64, OpenItem>,
     /// Calls for the client that are complete, but come after those of this server.
     held: Vec<(OpenItem, Json)>,
     /// Calls of the current answer that have begun.
@@ -62,7 +66,8 @@ impl Telling {
             waiting: Vec::new(),
             write_at: Instant::now(),
             open: BTreeMap::new(),
-            call: None,
+            ended: BTreeMap::new(),
+            own: BTreeMap::new(),
             held: Vec::new(),
             calls: 0,
             next_index: course.next_index,
@@ -108,9 +113,12 @@ impl Telling {
         }
         telling.first = telling.first.max(next);
         for (index, item) in open {
-            match course.held_call(request, index) {
-                Some(call) => telling.held.push((item, call)),
-                None => item.break_off(&mut telling.waiting),
+            if let Some(call) = course.held_call(request, index) {
+                telling.held.push((item, call));
+            } else if course.is_to_run(index) {
+                telling.own.insert(index, item);
+            } else {
+                item.break_off(&mut telling.waiting);
             }
         }
         Ok(telling)
@@ -146,16 +154,53 @@ impl Telling {
     ) {
         let before = self.waiting.len();
         match piece {
-            Piece::Text { part, text } => self.text(request, course, part, TextKind::Text, text),
-            Piece::Refusal { part, text } => {
-                self.text(request, course, part, TextKind::Refusal, text);
+            Piece::Message { part, message: new } => {
+                let id = course.item_id(request, "msg_", self.next_index);
+                self.begin(part, &message(&id, "in_progress", None, &new));
+            }
+            Piece::Item { part, item } => {
+                let id = course.item_id(request, "rs_", self.next_index);
+                self.begin(part, &foreign(&id, None, &item));
+            }
+            Piece::Text {
+                part,
+                kind,
+                place,
+                text,
+            } => {
+                if self.has_room_for(&text)
+                    && let Some(open) = self.open.get_mut(&part)
+                {
+                    open.add_text((kind, place), text, &mut self.waiting);
+                }
+            }
+            Piece::Annotation {
+                part,
+                place,
+                annotation,
+            } => {
+                if self.has_room_for(annotation.as_str())
+                    && let Some(open) = self.open.get_mut(&part)
+                {
+                    open.annotate((TextKind::Text, place), annotation, &mut self.waiting);
+                }
+            }
+            Piece::ItemDone { part, item } => {
+                if self.has_room_for(item.as_str())
+                    && let Some(open) = self.open.remove(&part)
+                {
+                    let id = course.item_id(request, "rs_", open.index);
+                    let follows_call = self.open.range(..part).any(|(_, open)| open.is_call());
+                    let step = follows_call.then_some(course.steps + 1);
+                    self.ended.insert(part, open.index);
+                    open.finish(&foreign(&id, step, &item), false, &mut self.waiting);
+                }
             }
             Piece::Call { part, id, name } => {
                 let call = course.call(self.calls, id, name, String::new());
                 self.calls += 1;
-                if may_call && request.is_for_client(&call.name) {
-                    let id = course.item_id(request, "fc_", self.next_index);
-                    self.begin(part, open_item::begun(&function_call(&id, &call)));
+                if may_call {
+                    self.begin(part, &call_item(request, course, self.next_index, &call));
                 }
             }
             Piece::Arguments { part, text } => {
@@ -171,30 +216,12 @@ impl Telling {
         self.charge(new * EVENT_BYTES);
     }
 
-    fn text(
-        &mut self,
-        request: &TurnRequest,
-        course: &Course,
-        part: usize,
-        kind: TextKind,
-        text: String,
-    ) {
-        if !self.has_room_for(&text) {
-            return;
+    fn begin(&mut self, part: usize, item: &Json) {
+        if self.has_room_for(item.as_str()) {
+            let begun = open_item::begun(item);
+            let open = OpenItem::begin(self.take_index(), begun, &mut self.waiting);
+            self.open.insert(part, open);
         }
-        if !self.open.contains_key(&part) {
-            let id = course.item_id(request, "msg_", self.next_index);
-            let item = message(&id, &Json::from_compact("[]"));
-            self.begin(part, open_item::begun(&item));
-        }
-        if let Some(open) = self.open.get_mut(&part) {
-            open.add_text(kind, text, &mut self.waiting);
-        }
-    }
-
-    fn begin(&mut self, part: usize, item: Json) {
-        let open = OpenItem::begin(self.take_index(), item, &mut self.waiting);
-        self.open.insert(part, open);
     }
 
     fn take_index(&mut self) -> u64 {
@@ -217,90 +244,116 @@ impl Telling {
         course: &Course,
         answer: &ModelAnswer,
         may_call: bool,
-    ) -> Vec<u64> {
+    ) -> ItemNumbers {
         let mut open = std::mem::take(&mut self.open);
-        let mut indexes = Vec::new();
+        let mut ended = std::mem::take(&mut self.ended);
+        let mut numbers = ItemNumbers::default();
         let has_own = answer.parts.iter().any(
             |part| matches!(part, AnswerPart::Call { name, .. } if !request.is_for_client(name)),
         );
+        let has_calls = may_call && answer.finish == Finish::Done;
         self.calls = 0;
+        let mut step = None;
         for (part, content) in answer.parts.iter().enumerate() {
-            let is_item = match content {
-                AnswerPart::Call { name, .. } => {
-                    self.calls += 1;
-                    may_call && request.is_for_client(name) && answer.finish == Finish::Done
-                }
-                _ => true,
-            };
-            if !is_item {
-                continue;
-            }
-            let begun = open.remove(&part);
-            let index = match &begun {
-                Some(open) => open.index,
-                None => self.take_index(),
-            };
-            indexes.push(index);
-            if !self.is_on {
-                continue;
-            }
-            let id = |prefix| course.item_id(request, prefix, index);
-            let item = match content {
-                AnswerPart::Message(content) => message(&id("msg_"), content),
-                AnswerPart::Item(item) => foreign(&id("rs_"), item),
+            let call = match content {
                 AnswerPart::Call {
-                    id: given,
+                    id,
                     name,
                     arguments,
                 } => {
-                    let (given, name) = (given.clone(), name.clone());
-                    let call = course.call(self.calls - 1, given, name, arguments.clone());
-                    function_call(&id("fc_"), &call)
+                    let (id, name) = (id.clone(), name.clone());
+                    let call = course.call(self.calls, id, name, arguments.clone());
+                    self.calls += 1;
+                    Some(call)
                 }
+                _ => None,
             };
-            let begun = begun.unwrap_or_else(|| {
+            if call.is_some() && may_call {
+                step = Some(course.steps + 1);
+            }
+            if call.is_some() && !has_calls {
+                continue;
+            }
+            let begun = open.remove(&part);
+            let done = ended.remove(&part);
+            let index = done.or(begun.as_ref().map(|open| open.index));
+            let index = index.unwrap_or_else(|| self.take_index());
+            let is_own = call
+                .as_ref()
+                .is_some_and(|call| !request.is_for_client(&call.name));
+            match is_own {
+                true => numbers.calls.push(index),
+                false => numbers.items.push(index),
+            }
+            if !self.is_on || done.is_some() {
+                continue;
+            }
+            let id = |prefix| course.item_id(request, prefix, index);
+            let item = match (content, &call) {
+                (AnswerPart::Message(content), _) => {
+                    message(&id("msg_"), answer.status_of(part), step, content)
+                }
+                (AnswerPart::Item(item), _) => foreign(&id("rs_"), step, item),
+                (_, Some(call)) => call_item(request, course, index, call),
+                (AnswerPart::Call { .. }, None) => continue,
+            };
+            let mut begun = begun.unwrap_or_else(|| {
                 OpenItem::begin(index, open_item::begun(&item), &mut self.waiting)
             });
-            match content {
-                AnswerPart::Call { .. } if has_own => self.held.push((begun, item)),
-                _ => begun.finish(&item, &mut self.waiting),
+            match call {
+                Some(call) if is_own => {
+                    begun.end_arguments(&call.arguments, &mut self.waiting);
+                    self.own.insert(index, begun);
+                }
+                Some(_) if has_own => self.held.push((begun, item)),
+                _ => begun.finish(&item, answer.is_cut(part), &mut self.waiting),
             }
         }
         self.calls = 0;
         for (_, item) in open {
             item.break_off(&mut self.waiting);
         }
-        indexes
+        numbers
     }
 
-    /// A call that this server runs begins. Returns the number of its item.
-    pub(super) fn begin_call(&mut self, item: impl FnOnce(u64) -> Json) -> u64 {
-        let index = self.take_index();
+    /// A call that this server runs begins. Returns the number of its item, which older versions give it only now.
+    pub(super) fn begin_call(
+        &mut self,
+        request: &TurnRequest,
+        course: &Course,
+        call: &PendingCall,
+    ) -> u64 {
+        let index = call.index.unwrap_or_else(|| self.take_index());
         if self.is_on {
-            let begun = open_item::begun(&item(index));
-            self.call = Some(OpenItem::begin(index, begun, &mut self.waiting));
+            let open = self.own.entry(index).or_insert_with(|| {
+                let begun = open_item::begun(&call_item(request, course, index, call));
+                let mut open = OpenItem::begin(index, begun, &mut self.waiting);
+                open.end_arguments(&call.arguments, &mut self.waiting);
+                open
+            });
+            open.run(&mut self.waiting);
         }
         index
     }
 
     /// That call is complete, unless its entry cannot be written; and with the last one of an answer, those for the client.
     /// Returns the mark to take the events back by.
-    pub(super) fn finish_call(&mut self, item: &Json, is_last: bool) -> usize {
+    pub(super) fn finish_call(&mut self, index: u64, item: &Json, is_last: bool) -> usize {
         let mark = self.waiting.len();
-        if let Some(open) = &self.call {
-            open.clone().finish(item, &mut self.waiting);
+        if let Some(open) = self.own.get(&index) {
+            open.clone().finish(item, false, &mut self.waiting);
         }
         if is_last {
             for (open, item) in &self.held {
-                open.clone().finish(item, &mut self.waiting);
+                open.clone().finish(item, false, &mut self.waiting);
             }
         }
         mark
     }
 
     /// The entry of that call is written.
-    pub(super) fn end_call(&mut self, is_last: bool) {
-        self.call = None;
+    pub(super) fn end_call(&mut self, index: u64, is_last: bool) {
+        self.own.remove(&index);
         if is_last {
             self.held.clear();
         }
@@ -314,10 +367,11 @@ impl Telling {
     /// Breaks off all items that are not complete.
     pub(super) fn break_off(&mut self) {
         self.calls = 0;
+        self.ended.clear();
         let open = std::mem::take(&mut self.open).into_values();
+        let own = std::mem::take(&mut self.own).into_values();
         let held = std::mem::take(&mut self.held).into_iter();
-        let held = held.map(|(item, _)| item);
-        for item in open.chain(held).chain(self.call.take()) {
+        for item in open.chain(own).chain(held.map(|(item, _)| item)) {
             item.break_off(&mut self.waiting);
         }
     }

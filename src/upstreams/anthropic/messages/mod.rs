@@ -66,7 +66,7 @@ struct Block {
 impl Writer<'_> {
     fn item(&mut self, item: &PromptItem<'_>) {
         match item {
-            PromptItem::Message { role, content } => match *role {
+            PromptItem::Message { role, content, .. } => match *role {
                 "system" | "developer" => self.system.extend(texts(content)),
                 "assistant" => self.push("assistant", texts(content)),
                 _ => self.push("user", parts(content).filter_map(block)),

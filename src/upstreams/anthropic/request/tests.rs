@@ -5,6 +5,7 @@ use super::*;
 const MESSAGE: PromptItem<'static> = PromptItem::Message {
     role: "user",
     content: r#"[{"type":"input_text","text":"a"}]"#,
+    item: "{}",
 };
 
 /// The body behind its messages.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::service::responses::AnswerPart;
+use crate::service::responses::TextKind;
 use crate::upstreams::anthropic::answer;
 
 const BLOCKS: &str = r#"[
@@ -46,9 +47,30 @@ fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
     (stream.end(&mut pieces), pieces)
 }
 
-fn text(part: usize, text: &str) -> Piece {
+fn text_of(kind: TextKind, part: usize, text: &str) -> Piece {
     let text = text.into();
-    Piece::Text { part, text }
+    Piece::Text {
+        part,
+        kind,
+        place: 0,
+        text,
+    }
+}
+
+fn text(part: usize, text: &str) -> Piece {
+    text_of(TextKind::Text, part, text)
+}
+
+fn begun(part: usize) -> Piece {
+    let message = Json::parse("[]").unwrap();
+    Piece::Message { part, message }
+}
+
+/// The pieces behind those of the first part.
+fn behind_thinking(pieces: &[Piece]) -> &[Piece] {
+    let end = |piece: &Piece| matches!(piece, Piece::ItemDone { part: 0, .. });
+    let end = pieces.iter().position(end).unwrap();
+    &pieces[end + 1..]
 }
 
 fn arguments(part: usize, text: &str) -> Piece {
@@ -104,10 +126,27 @@ fn a_stream_makes_the_same_answer_as_a_whole_one() {
     let (streamed, pieces) = read(&events());
 
     let whole = answer::read(whole.as_bytes(), &Names::default());
-    assert_eq!(streamed.unwrap(), whole.unwrap());
+    let streamed = streamed.unwrap();
+    assert_eq!(streamed, whole.unwrap());
+    let AnswerPart::Item(thinking) = &streamed.parts[0] else {
+        panic!("{streamed:?}");
+    };
+    assert!(matches!(pieces[0], Piece::Item { part: 0, .. }));
     assert_eq!(
-        pieces,
+        pieces[1..4],
         [
+            text_of(TextKind::Summary, 0, "hm "),
+            text_of(TextKind::Summary, 0, "\"2\""),
+            Piece::ItemDone {
+                part: 0,
+                item: thinking.clone()
+            },
+        ]
+    );
+    assert_eq!(
+        behind_thinking(&pieces),
+        [
+            begun(1),
             text(1, "Hé"),
             text(1, "\n😀"),
             call(2, "toolu_1", "kv_get"),
@@ -165,7 +204,7 @@ fn an_unreadable_event_or_an_error_ends_the_stream() {
         let (answer, pieces) = read(&events);
 
         assert_eq!(answer, Err(failure));
-        assert_eq!(pieces, [text(1, "Hé")]);
+        assert_eq!(behind_thinking(&pieces), [begun(1), text(1, "Hé")]);
     }
     let (names, mut pieces) = (Names::default(), Vec::new());
     let named = MessageStream::new(&names, 9).event(Some("error"), error, &mut pieces);
@@ -191,7 +230,7 @@ fn a_block_of_an_unknown_type_is_kept_if_it_came_at_once() {
         parts[..],
         [AnswerPart::Item(_), AnswerPart::Message(_)]
     ));
-    assert_eq!(pieces, [text(1, "a")]);
+    assert_eq!(behind_thinking(&pieces), [begun(1), text(1, "a")]);
 }
 
 #[test]

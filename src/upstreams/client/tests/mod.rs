@@ -141,6 +141,7 @@ async fn answer(
         prompt: &[PromptItem::Message {
             role: "user",
             content: r#"[{"type":"input_text","text":"a"}]"#,
+            item: "{}",
         }],
         functions: &[],
         choice: &ToolChoice::Auto,

@@ -73,9 +73,10 @@ async fn streamed_by(model: &dyn Model) -> (Result<ModelAnswer, UpstreamError>, 
 
 /// The texts of pieces, and `!` for [`Piece::Void`].
 fn shown(pieces: &[Piece]) -> Vec<&str> {
-    let shown = pieces.iter().map(|piece| match piece {
-        Piece::Text { text, .. } => text.as_str(),
-        Piece::Void => "!",
+    let shown = pieces.iter().filter_map(|piece| match piece {
+        Piece::Message { .. } => None,
+        Piece::Text { text, .. } => Some(text.as_str()),
+        Piece::Void => Some("!"),
         other => panic!("{other:?}"),
     });
     shown.collect()
@@ -99,8 +100,8 @@ async fn a_stream_is_asked_for_and_its_connection_is_used_again() {
         let answer = answer(&model, MINUTE, Some(&sender)).await.unwrap();
 
         assert_eq!((one_text(&answer), answer.finish), ("a", Finish::Done));
-        let piece = receiver.recv().await.unwrap();
-        assert_eq!(shown(&[piece]), ["a"]);
+        let [begun, piece] = [receiver.recv().await, receiver.recv().await];
+        assert_eq!(shown(&[begun.unwrap(), piece.unwrap()]), ["a"]);
         // the rest is read by a task
         for _ in 0..500 {
             tokio::task::yield_now().await;
@@ -123,13 +124,14 @@ async fn pieces_are_sent_while_the_rest_is_still_to_come() {
     let settings = settings_of(&upstream);
     let task = tokio::spawn(async move { answer(&model(&settings), MINUTE, Some(&sender)).await });
 
+    let begun = receiver.recv().await.unwrap();
     let first = receiver.recv().await.unwrap();
     gate.waiting(1).await;
     assert!(!task.is_finished());
     gate.open();
     let second = receiver.recv().await.unwrap();
 
-    assert_eq!(shown(&[first, second]), ["1234", "5678"]);
+    assert_eq!(shown(&[begun, first, second]), ["1234", "5678"]);
     let answer = task.await.unwrap().unwrap();
     assert_eq!(one_text(&answer), "12345678");
     assert_eq!(
@@ -190,7 +192,7 @@ async fn each_kind_streams_the_answer_that_it_gives_whole() {
         assert_eq!(streamed, whole, "{model:?}");
         assert_eq!(whole.unwrap().parts.len(), 3);
         let texts = pieces.iter().filter_map(|piece| match piece {
-            Piece::Text { part: 0, text } => Some(text.as_str()),
+            Piece::Text { part: 0, text, .. } => Some(text.as_str()),
             _ => None,
         });
         assert_eq!(texts.collect::<String>(), "two words, 😀");
@@ -285,7 +287,7 @@ async fn the_text_of_a_stream_may_be_as_long_as_the_limit_and_its_bytes_longer()
 
     let (answer, pieces) = streamed(&upstream.settings()).await;
     assert_eq!(one_text(&answer.unwrap()), "a".repeat(1_000));
-    assert_eq!(pieces.len(), 1_000);
+    assert_eq!(shown(&pieces).len(), 1_000);
 
     let (answer, pieces) = streamed(&upstream.settings()).await;
     assert_eq!(answer, Err(UpstreamError::Malformed));

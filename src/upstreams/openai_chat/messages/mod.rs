@@ -53,6 +53,7 @@ impl Messages {
             PromptItem::Message {
                 role,
                 content: parts,
+                ..
             } => match *role {
                 "assistant" => self.answer(parts),
                 "system" | "developer" => self.message("system", content(parts, false)),
@@ -83,11 +84,17 @@ impl Messages {
         }
     }
 
+    /// Adds a message of the assistant. One that follows calls without a result is of the same answer.
     fn answer(&mut self, parts: &str) {
-        if self.answer.content.is_some() || !self.answer.calls.is_empty() {
+        let goes_on = !self.answer.calls.is_empty();
+        if self.answer.content.is_some() && !goes_on {
             self.end_answer();
         }
-        self.answer.content = content(parts, false);
+        let new = content(parts, false);
+        self.answer.content = match (self.answer.content.take(), new) {
+            (Some(content), Some(new)) => Some(joined(&content, &new)),
+            (content, new) => content.or(new),
+        };
     }
 
     fn call(&mut self, id: &str, name: &str, arguments: &str) {
@@ -135,6 +142,12 @@ impl Messages {
         }
         self.written.push(message.close());
     }
+}
+
+/// Two texts, which are JSON, as one.
+fn joined(one: &str, other: &str) -> String {
+    let [one, other] = [one, other].map(|text| inside(text).unwrap_or_default());
+    format!("\"{one}{other}\"")
 }
 
 #[cfg(test)]

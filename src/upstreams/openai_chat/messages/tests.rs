@@ -26,7 +26,11 @@ fn of(prompt: &[PromptItem<'_>]) -> Vec<String> {
 }
 
 fn message<'a>(role: &'a str, content: &'a str) -> PromptItem<'a> {
-    PromptItem::Message { role, content }
+    PromptItem::Message {
+        role,
+        content,
+        item: "{}",
+    }
 }
 
 fn call<'a>(id: &'a str, arguments: &'a str) -> PromptItem<'a> {

@@ -35,9 +35,30 @@ fn of_deltas(deltas: &[&str]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
     read(&events)
 }
 
-fn text(part: usize, text: &str) -> Piece {
+fn text_of(kind: TextKind, part: usize, place: usize, text: &str) -> Piece {
     let text = text.into();
-    Piece::Text { part, text }
+    Piece::Text {
+        part,
+        kind,
+        place,
+        text,
+    }
+}
+
+fn text(part: usize, text: &str) -> Piece {
+    text_of(TextKind::Text, part, 0, text)
+}
+
+fn begun(part: usize) -> Piece {
+    let message = Json::parse("[]").unwrap();
+    Piece::Message { part, message }
+}
+
+fn thought(text: &str) -> Json {
+    let item = format!(
+        r#"{{"type":"reasoning","summary":[],"content":[{{"type":"reasoning_text","text":"{text}"}}]}}"#
+    );
+    Json::parse(&item).unwrap()
 }
 
 fn arguments(part: usize, text: &str) -> Piece {
@@ -57,9 +78,13 @@ fn assert_whole(answer: &ModelAnswer, pieces: &[Piece]) {
         let (mut texts, mut refusals, mut heads) = (String::new(), String::new(), Vec::new());
         for piece in pieces {
             match piece {
-                Piece::Text { part, text } if *part == number => texts += text,
+                Piece::Text {
+                    part, kind, text, ..
+                } if *part == number => match kind {
+                    TextKind::Refusal => refusals += text,
+                    _ => texts += text,
+                },
                 Piece::Arguments { part, text } if *part == number => texts += text,
-                Piece::Refusal { part, text } if *part == number => refusals += text,
                 Piece::Call { part, id, name } if *part == number => {
                     heads.push((id.clone(), name.clone()));
                 }
@@ -67,7 +92,10 @@ fn assert_whole(answer: &ModelAnswer, pieces: &[Piece]) {
             }
         }
         match part {
-            AnswerPart::Item(_) => assert_eq!(texts, ""),
+            AnswerPart::Item(item) => {
+                let item: Value = serde_json::from_str(item.as_str()).unwrap();
+                assert_eq!(texts, item["content"][0]["text"]);
+            }
             AnswerPart::Message(content) => {
                 let content: Value = serde_json::from_str(content.as_str()).unwrap();
                 let all = |name: &str| -> String {
@@ -133,16 +161,21 @@ fn a_stream_makes_the_same_answer_as_a_whole_one() {
     assert_eq!(
         pieces,
         [
+            Piece::Item {
+                part: 0,
+                item: thought("")
+            },
+            text_of(TextKind::Reasoning, 0, 0, "hm "),
+            text_of(TextKind::Reasoning, 0, 0, "\"2\""),
+            Piece::ItemDone {
+                part: 0,
+                item: thought(r#"hm \"2\""#)
+            },
+            begun(1),
             text(1, "Hé"),
             text(1, "\n😀"),
-            Piece::Refusal {
-                part: 1,
-                text: "n".into()
-            },
-            Piece::Refusal {
-                part: 1,
-                text: "o".into()
-            },
+            text_of(TextKind::Refusal, 1, 1, "n"),
+            text_of(TextKind::Refusal, 1, 1, "o"),
             call(2, Some("call_1"), "kv_get"),
             arguments(2, "{\"key\""),
             call(3, Some("call_2"), "list"),
@@ -171,13 +204,13 @@ fn parts_have_the_order_in_which_they_begin() {
         ]
     ));
     assert_whole(&answer, &pieces);
-    let expected = [
-        call(0, Some("a"), "f"),
-        arguments(0, "{}"),
-        text(1, "t"),
-        text(1, "u"),
-    ];
-    assert_eq!(pieces, expected);
+    let begins = pieces.iter().filter_map(|piece| match piece {
+        Piece::Call { part, .. } | Piece::Message { part, .. } | Piece::Item { part, .. } => {
+            Some(*part)
+        }
+        _ => None,
+    });
+    assert_eq!(begins.collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 #[test]
@@ -240,7 +273,7 @@ fn content_in_parts_is_read_and_other_choices_are_not() {
         r#"{"choices":[{"delta":{"content":"c"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}"#.into(),
     ]);
 
-    assert_eq!(pieces, [text(0, "a"), text(0, "b"), text(0, "c")]);
+    assert_eq!(pieces, [begun(0), text(0, "a"), text(0, "b"), text(0, "c")]);
     let answer = answer.unwrap();
     assert_eq!(
         (answer.finish, answer.usage.input_tokens),
@@ -301,7 +334,7 @@ fn an_unreadable_event_or_an_error_ends_the_stream() {
         let (answer, pieces) = read(&[a.clone(), event.into(), end("stop")]);
 
         assert_eq!(answer, Err(Failure::malformed()));
-        assert_eq!(pieces, [text(0, "a")]);
+        assert_eq!(pieces, [begun(0), text(0, "a")]);
     }
     for (event, error) in [
         (r#"{"error":{"code":429}}"#, r#"{"code":429}"#),
@@ -380,11 +413,10 @@ proptest! {
             }
         }
         let is_empty = |piece: &Piece| match piece {
-            Piece::Text { text, .. }
-            | Piece::Refusal { text, .. }
-            | Piece::Arguments { text, .. } => text.is_empty(),
+            Piece::Text { text, .. } | Piece::Arguments { text, .. } => text.is_empty(),
             Piece::Call { name, .. } => name.is_empty(),
             Piece::Void => true,
+            _ => false,
         };
         prop_assert!(!pieces.iter().any(is_empty));
     }

@@ -50,6 +50,7 @@ fn an_answer_has_its_items_in_order_and_unchanged() {
             AnswerPart::Message(json(
                 r#"[{"type":"output_text","text":"Hé\n","annotations":[{"a":1}],"logprobs":[]},{"type":"refusal","refusal":"no"}]"#
             )),
+            AnswerPart::Message(json("[]")),
             call(Some("call_1"), "kv.get", "{\"key\""),
             AnswerPart::Item(json(r#"{"type":"of_tomorrow","id":"x"}"#)),
             call(None, "list", "{}"),

@@ -4,7 +4,7 @@ use super::*;
 use crate::service::responses::AnswerPart;
 use crate::upstreams::openai_responses::answer;
 
-const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}"#;
+const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"}"#;
 const CONTENT: &str = r#"[{"type":"output_text","text":"Hé\n😀","annotations":[{"a":1}],"logprobs":[]},{"type":"refusal","refusal":"no"}]"#;
 
 fn event(kind: &str, members: &str) -> String {
@@ -60,7 +60,10 @@ fn events() -> Vec<String> {
         ),
         event("output_text.delta", &delta(1, "Hé")),
         event("output_text.delta", &delta(1, r"\n😀")),
-        event("output_text.done", r#""output_index":1,"text":"Hé\n😀""#),
+        event(
+            "output_text.annotation.added",
+            r#""output_index":1,"content_index":0,"annotation":{"a":1}"#,
+        ),
         event("refusal.delta", &delta(1, "no")),
         event("output_item.done", &item(1, &message(CONTENT))),
         event("output_item.added", &item(2, &call(""))),
@@ -84,9 +87,22 @@ fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
     (stream.end(&mut pieces), pieces)
 }
 
-fn text(part: usize, text: &str) -> Piece {
+fn text_of(kind: TextKind, part: usize, place: usize, text: &str) -> Piece {
     let text = text.into();
-    Piece::Text { part, text }
+    Piece::Text {
+        part,
+        kind,
+        place,
+        text,
+    }
+}
+
+fn text(part: usize, text: &str) -> Piece {
+    text_of(TextKind::Text, part, 0, text)
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text).unwrap()
 }
 
 fn arguments(part: usize, text: &str) -> Piece {
@@ -94,26 +110,27 @@ fn arguments(part: usize, text: &str) -> Piece {
     Piece::Arguments { part, text }
 }
 
-/// The pieces of an answer, with all texts of a part as one.
-fn all(pieces: &[Piece]) -> Vec<Piece> {
-    let mut all: Vec<Piece> = Vec::new();
+/// The texts of messages and calls, each as one, in the order in which they begin.
+fn all(pieces: &[Piece]) -> Vec<(usize, Option<TextKind>, String)> {
+    let mut all: Vec<(usize, Option<TextKind>, String)> = Vec::new();
     for piece in pieces {
-        match (all.last_mut(), piece) {
-            (
-                Some(Piece::Text { part, text }),
-                Piece::Text {
-                    part: its,
-                    text: more,
-                },
-            )
-            | (
-                Some(Piece::Arguments { part, text }),
-                Piece::Arguments {
-                    part: its,
-                    text: more,
-                },
-            ) if part == its => text.push_str(more),
-            _ => all.push(piece.clone()),
+        let (part, kind, text) = match piece {
+            Piece::Text {
+                kind: TextKind::Summary,
+                ..
+            } => continue,
+            Piece::Text {
+                part, kind, text, ..
+            } => (*part, Some(*kind), text),
+            Piece::Arguments { part, text } => (*part, None, text),
+            _ => continue,
+        };
+        match all
+            .iter_mut()
+            .find(|known| (known.0, known.1) == (part, kind))
+        {
+            Some(known) => known.2.push_str(text),
+            None => all.push((part, kind, text.clone())),
         }
     }
     all
@@ -130,16 +147,30 @@ fn a_stream_makes_the_same_answer_as_a_whole_one() {
         id: Some("call_1".into()),
         name: "kv_get".into(),
     };
-    let refusal = Piece::Refusal {
-        part: 1,
-        text: "no".into(),
-    };
     assert_eq!(
         pieces,
         [
+            Piece::Item {
+                part: 0,
+                item: json(r#"{"type":"reasoning","id":"rs_1","summary":[]}"#)
+            },
+            text_of(TextKind::Summary, 0, 0, "hm"),
+            Piece::ItemDone {
+                part: 0,
+                item: json(REASONING)
+            },
+            Piece::Message {
+                part: 1,
+                message: json("[]")
+            },
             text(1, "Hé"),
             text(1, "\n😀"),
-            refusal,
+            Piece::Annotation {
+                part: 1,
+                place: 0,
+                annotation: json(r#"{"a":1}"#)
+            },
+            text_of(TextKind::Refusal, 1, 1, "no"),
             begin,
             arguments(2, "{\"key\""),
             arguments(2, ":\"ä\"}"),
@@ -151,7 +182,7 @@ fn a_stream_makes_the_same_answer_as_a_whole_one() {
 fn what_the_deltas_left_out_follows() {
     let (whole, pieces) = read(&events());
     let whole = whole.unwrap();
-    let is_delta = |event: &String| event.contains(".delta");
+    let is_delta = |event: &String| event.contains(".delta") || event.contains(".annotation.");
     let is_item = |event: &String| event.contains("output_item");
     let without_deltas = events().into_iter().filter(|event| !is_delta(event));
     let without_items = without_deltas.clone().filter(|event| !is_item(event));
@@ -165,6 +196,73 @@ fn what_the_deltas_left_out_follows() {
         assert_eq!(answer.unwrap(), whole);
         assert_eq!(all(&its), all(&pieces));
     }
+}
+
+#[test]
+fn items_begin_in_the_order_of_the_upstream_also_if_a_text_comes_late() {
+    let events = [
+        event("output_item.added", &item(0, &message("[]"))),
+        event("output_item.added", &item(1, &call(""))),
+        event("output_item.done", &item(1, &call("{}"))),
+        event("output_text.delta", &delta(0, "late")),
+        event("completed", r#""response":{"output":[]}"#),
+    ];
+
+    let (answer, pieces) = read(&events);
+
+    assert!(matches!(pieces[0], Piece::Message { part: 0, .. }));
+    assert!(matches!(pieces[1], Piece::Call { part: 1, .. }));
+    assert!(matches!(
+        answer.unwrap().parts[..],
+        [AnswerPart::Message(_), AnswerPart::Call { .. }]
+    ));
+}
+
+#[test]
+fn texts_of_reasoning_and_further_members_of_messages_are_kept() {
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}],"content":[{"type":"reasoning_text","text":"c"}]}"#;
+    let phased = r#"{"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":"commentary","new":null,"content":[{"type":"output_text","text":"d"}]}"#;
+    let events = [
+        event(
+            "output_item.added",
+            &item(0, r#"{"type":"reasoning","id":"rs_1","summary":[]}"#),
+        ),
+        event(
+            "reasoning_text.delta",
+            r#""output_index":0,"content_index":0,"delta":"c""#,
+        ),
+        event(
+            "reasoning_summary_text.delta",
+            r#""output_index":0,"summary_index":0,"delta":"a""#,
+        ),
+        event(
+            "reasoning_summary_text.delta",
+            r#""output_index":0,"summary_index":1,"delta":"b""#,
+        ),
+        event("output_item.done", &item(0, reasoning)),
+        event("output_item.done", &item(1, phased)),
+        event("completed", r#""response":{"output":[]}"#),
+    ];
+
+    let (answer, pieces) = read(&events);
+
+    assert_eq!(
+        pieces[1..4],
+        [
+            text_of(TextKind::Reasoning, 0, 0, "c"),
+            text_of(TextKind::Summary, 0, 0, "a"),
+            text_of(TextKind::Summary, 0, 1, "b"),
+        ]
+    );
+    assert_eq!(
+        answer.unwrap().parts,
+        [
+            AnswerPart::Item(json(reasoning)),
+            AnswerPart::Message(json(
+                r#"{"phase":"commentary","content":[{"type":"output_text","text":"d"}]}"#
+            ))
+        ]
+    );
 }
 
 #[test]
@@ -219,7 +317,7 @@ fn errors_in_a_stream_are_failures() {
         events[8] = error;
         let (answer, pieces) = read(&events);
         assert_eq!(answer, Err(failure));
-        assert_eq!(pieces, [text(1, "Hé"), text(1, "\n😀")]);
+        assert_eq!(all(&pieces), [(1, Some(TextKind::Text), "Hé\n😀".into())]);
     }
 }
 

@@ -10,10 +10,10 @@ use crate::support::server::{Builder, Server};
 use crate::support::upstream::{Call, Failure, PRIVATE_DETAIL, Reply, Upstream};
 
 /// The kinds, each with a model of its name.
-const KINDS: [&str; 3] = ["openai-chat", "openai-responses", "anthropic"];
+pub(super) const KINDS: [&str; 3] = ["openai-chat", "openai-responses", "anthropic"];
 
 /// A server on the same store that knows an upstream by each kind.
-fn with_kinds(server: &Server, upstream: &Upstream) -> Builder {
+pub(super) fn with_kinds(server: &Server, upstream: &Upstream) -> Builder {
     let (url, root, key) = (upstream.url(), upstream.root_url(), upstream.key());
     let upstreams = format!("c openai-chat {url}, r openai-responses {url}, a anthropic {root}");
     server

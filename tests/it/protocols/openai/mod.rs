@@ -6,6 +6,7 @@ mod kinds;
 #[cfg(feature = "redis")]
 mod outage;
 mod paging;
+mod positions;
 mod refusals;
 mod repeats;
 pub(super) mod responses;

@@ -95,24 +95,28 @@ impl Wire for Chat {
         };
         let delta = |delta: Value| staged(delta, Stage::Delta);
         let begin = json!({"role": "assistant", "content": ""});
-        let mut events = vec![staged(begin, Stage::Frame)];
+        let begin = staged(begin, Stage::Frame);
+        let mut texts = Vec::new();
         for (name, text) in [
             ("reasoning_content", &answer.reasoning),
             ("content", &answer.text),
             ("refusal", &answer.refusal),
         ] {
             let pieces = pieces(text.as_deref().unwrap_or_default());
-            events.extend(pieces.into_iter().map(|piece| delta(json!({name: piece}))));
+            texts.extend(pieces.into_iter().map(|piece| delta(json!({name: piece}))));
         }
+        let mut calls = Vec::new();
         for (index, call) in answer.calls.iter().enumerate() {
             let begin = json!({"tool_calls": [call_begin(context, index, call)]});
-            events.push(staged(begin, Stage::Frame));
+            calls.push(staged(begin, Stage::Frame));
             let arguments = pieces(&call.arguments).into_iter();
-            events.extend(arguments.map(|piece| {
+            calls.extend(arguments.map(|piece| {
                 let part = json!({"index": index, "function": {"arguments": piece}});
                 delta(json!({"tool_calls": [part]}))
             }));
         }
+        let mut events = vec![begin];
+        events.extend(answer.in_order(texts, calls));
         let reason = answer.finish_reason();
         let end = json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": reason}]);
         events.push(event(end, Value::Null, Stage::End));

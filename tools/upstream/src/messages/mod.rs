@@ -163,7 +163,7 @@ fn blocks(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     let texts = texts.map(|text| json!({"type": "text", "text": text, "citations": null}));
     let calls = answer.calls.iter().enumerate();
     let calls = calls.map(|(index, call)| tool_use(context, index, call));
-    thinking.chain(texts).chain(calls).collect()
+    answer.in_order(thinking.chain(texts).collect(), calls.collect())
 }
 
 /// A call. Arguments that are not an object cannot be expressed in a whole answer.
@@ -203,7 +203,10 @@ fn divided(block: &Value, answer: &Answer, index: usize) -> (Value, Vec<Value>) 
         _ => {
             begin["input"] = json!({});
             let texts = [&answer.reasoning, &answer.text, &answer.refusal];
-            let before = texts.into_iter().flatten().count();
+            let before = match answer.calls_first {
+                true => 0,
+                false => texts.into_iter().flatten().count(),
+            };
             let arguments = &answer.calls[index - before].arguments;
             (begin, deltas("input_json_delta", "partial_json", arguments))
         }

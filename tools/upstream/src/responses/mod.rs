@@ -156,24 +156,32 @@ fn items(context: Context<'_>, answer: &Answer) -> Vec<Value> {
             "encrypted_content": encrypted,
         }));
     }
+    let annotations = answer.source.iter().map(|url| {
+        json!({"type": "url_citation", "url": url, "title": "", "start_index": 0, "end_index": 1})
+    });
+    let annotations: Vec<_> = annotations.collect();
     let text = answer.text.iter().map(
-        |text| json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []}),
+        |text| json!({"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}),
     );
     let refusal = answer.refusal.iter();
     let refusal = refusal.map(|refusal| json!({"type": "refusal", "refusal": refusal}));
     let content: Vec<Value> = text.chain(refusal).collect();
     if !content.is_empty() {
-        items.push(json!({
+        let mut message = json!({
             "type": "message",
             "id": format!("msg_{number}"),
             "role": "assistant",
             "status": "completed",
             "content": content,
-        }));
+        });
+        if let Some(phase) = &answer.phase {
+            message["phase"] = json!(phase);
+        }
+        items.push(message);
     }
     let calls = answer.calls.iter().enumerate();
-    items.extend(calls.map(|(index, call)| function_call(context, index, call)));
-    items
+    let calls = calls.map(|(index, call)| function_call(context, index, call));
+    answer.in_order(items, calls.collect())
 }
 
 fn function_call(context: Context<'_>, index: usize, call: &Call) -> Value {
@@ -206,7 +214,10 @@ impl Events {
         match item["type"].as_str() {
             Some("message") => begin["content"] = json!([]),
             Some("function_call") => begin["arguments"] = json!(""),
-            _ => begin["summary"] = json!([]),
+            _ => {
+                begin["summary"] = json!([]);
+                begin["encrypted_content"] = Value::Null;
+            }
         }
         begin["status"] = json!("in_progress");
         let body = json!({"output_index": index, "item": begin});
@@ -218,10 +229,29 @@ impl Events {
                 let name = "response.function_call_arguments";
                 self.deltas(name, &place, "arguments", &item["arguments"]);
             }
-            _ => {}
+            _ => self.summary(index, item),
         }
         let body = json!({"output_index": index, "item": item});
         self.push("response.output_item.done", body, Stage::Frame);
+    }
+
+    fn summary(&mut self, index: usize, item: &Value) {
+        let parts = item["summary"].as_array().map_or(&[][..], Vec::as_slice);
+        for (number, part) in parts.iter().enumerate() {
+            let place =
+                json!({"output_index": index, "summary_index": number, "item_id": item["id"]});
+            let with_part = |part: &Value| {
+                let mut body = place.clone();
+                body["part"] = part.clone();
+                body
+            };
+            let event = "response.reasoning_summary_part";
+            let begin = json!({"type": "summary_text", "text": ""});
+            self.push(&format!("{event}.added"), with_part(&begin), Stage::Frame);
+            let text = "response.reasoning_summary_text";
+            self.deltas(text, &place, "text", &part["text"]);
+            self.push(&format!("{event}.done"), with_part(part), Stage::Frame);
+        }
     }
 
     fn content(&mut self, index: usize, item: &Value) {
@@ -246,6 +276,14 @@ impl Events {
                 Stage::Frame,
             );
             self.deltas(event, &place, member, &part[member]);
+            let annotations = part["annotations"].as_array().into_iter().flatten();
+            for (number, annotation) in annotations.enumerate() {
+                let mut body = place.clone();
+                body["annotation_index"] = json!(number);
+                body["annotation"] = annotation.clone();
+                let event = "response.output_text.annotation.added";
+                self.push(event, body, Stage::Frame);
+            }
             self.push("response.content_part.done", with_part(part), Stage::Frame);
         }
     }

@@ -17,6 +17,7 @@ use super::Program;
 use crate::support::client::Request;
 use crate::support::server::{Builder, Server};
 use crate::support::upstream::Upstream;
+pub(super) use streams::Events;
 
 const STATE: &str = "threadkeep:state";
 

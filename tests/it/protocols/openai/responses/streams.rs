@@ -17,7 +17,7 @@ use crate::support::upstream::{Call, Failure, Gate, PRIVATE_DETAIL, Reply, Upstr
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The events of an answer, as they arrive.
-pub(super) struct Events {
+pub(in crate::protocols::openai) struct Events {
     answer: reqwest::Response,
     text: String,
     /// The number that the next one must have.
@@ -25,7 +25,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) async fn of(request: Request) -> Self {
+    pub(in crate::protocols::openai) async fn of(request: Request) -> Self {
         Self::after(request, 0).await
     }
 
@@ -68,9 +68,13 @@ impl Events {
         Some(())
     }
 
-    /// The next event; none at the end.
+    /// The next event; none at the end, which each stream of a turn that has ended has.
     async fn next(&mut self) -> Option<Value> {
-        let block = self.block().await?;
+        let block = self.block().await.expect("an end");
+        if block == "data: [DONE]" {
+            assert_eq!(self.block().await, None);
+            return None;
+        }
         let field = |name: &str| {
             let line = block.lines().find_map(|line| line.strip_prefix(name));
             line.unwrap_or_else(|| panic!("{block}"))
@@ -103,7 +107,7 @@ impl Events {
     }
 
     /// All that is left.
-    pub(super) async fn rest(mut self) -> Vec<Value> {
+    pub(in crate::protocols::openai) async fn rest(mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             events.push(event);
@@ -188,9 +192,9 @@ async fn a_stream_shows_the_answer_while_it_is_written(server: &Server) {
         [
             "in_progress",
             "output_item.added",
-            "output_item.done",
-            "output_item.added",
-            "content_part.added",
+            "mcp_call_arguments.delta",
+            "mcp_call_arguments.done",
+            "mcp_call.in_progress",
         ]
     );
     assert!(here.ends_with(&rest));
@@ -213,7 +217,12 @@ async fn calls_for_the_client_are_streamed_too(server: &Server) {
 
     let events = Events::of(run(&program, body)).await.rest().await;
 
-    let of_call = |event: &&Value| event["type"].as_str().unwrap().contains("arguments");
+    let of_call = |event: &&Value| {
+        event["type"]
+            .as_str()
+            .unwrap()
+            .contains("function_call_arg")
+    };
     let of_call: Vec<_> = events.iter().filter(of_call).cloned().collect();
     assert_eq!(told(&of_call), r#"{"city":"Oslo","days":3}"#);
     let done = of_call.last().unwrap();
@@ -222,7 +231,7 @@ async fn calls_for_the_client_are_streamed_too(server: &Server) {
     assert_eq!(done["name"], "weather");
     let last = events.last().unwrap();
     let output = &last["response"]["output"];
-    assert_eq!(kinds(output), ["message", "mcp_call", "function_call"]);
+    assert_eq!(kinds(output), ["message", "function_call", "mcp_call"]);
     // the client runs its calls when it hears of them: those of the server come first
     let done = |kind: &str| {
         let is_it = |event: &Value| {

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{kinds, run, with_models};
+use super::{Events, kinds, run, with_models};
 use crate::http::over_both_stores;
 use crate::protocols::openai::{Program, refused};
 use crate::support::client::new_id;
@@ -553,14 +553,11 @@ async fn a_stream_has_each_call_from_its_beginning_to_its_end(server: &Server) {
     let tools = json!([{"type": "web_search"}, {"type": "image_generation"}]);
     let body = json!({"model": "m", "tools": tools, "input": "go", "stream": true});
 
-    let stream = run(&Program::of(&server), &body).ok().await.text();
+    let events = Events::of(run(&Program::of(&server), &body))
+        .await
+        .rest()
+        .await;
 
-    let events = stream
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: "));
-    let events: Vec<Value> = events
-        .map(|event| serde_json::from_str(event).unwrap())
-        .collect();
     let of_kind = |kind: &str| {
         let events = events.iter().filter(|event| event["type"] == kind);
         events
@@ -580,6 +577,18 @@ async fn a_stream_has_each_call_from_its_beginning_to_its_end(server: &Server) {
     assert_eq!(added[1]["result"], Value::Null);
     assert_eq!(done[0]["code"], "WEB_SEARCH_UNAVAILABLE");
     assert_eq!(done[1]["result"], base64);
+    let progress = events.iter().filter_map(|event| {
+        let kind = event["type"].as_str()?.strip_prefix("response.")?;
+        kind.contains("_call.").then_some(kind)
+    });
+    let expected = [
+        "web_search_call.in_progress",
+        "web_search_call.searching",
+        "image_generation_call.in_progress",
+        "image_generation_call.generating",
+        "image_generation_call.completed",
+    ];
+    assert_eq!(progress.collect::<Vec<_>>(), expected);
     let last = events.last().unwrap();
     assert_eq!(last["type"], "response.completed");
     assert_eq!(last["response"]["output"], json!(done));

@@ -1,0 +1,272 @@
+//! Items of streamed answers: each has its position when it begins, in the order of the upstream, and its parts have deltas.
+
+use serde_json::{Value, json};
+
+use super::Program;
+use super::kinds::{KINDS, with_kinds};
+use super::responses::{Events, kinds as kinds_of, state_tools};
+use crate::http::over_both_stores;
+use crate::support::server::Server;
+use crate::support::upstream::{Call, Reply, Upstream};
+
+/// The events of a response.
+async fn events(program: &Program, body: &Value) -> Vec<Value> {
+    let mut body = body.clone();
+    body["stream"] = json!(true);
+    Events::of(program.post("/responses", &body))
+        .await
+        .rest()
+        .await
+}
+
+/// Puts a response together as clients do: each item at its index, each part at its own.
+fn rebuilt(events: &[Value]) -> Vec<Value> {
+    let mut output: Vec<Value> = Vec::new();
+    for event in events {
+        let number = |name: &str| event[name].as_u64().map(|number| number as usize);
+        let index = number("output_index");
+        let kind = event["type"].as_str().unwrap();
+        match kind {
+            "response.output_item.added" => {
+                assert_eq!(index, Some(output.len()), "{event}");
+                output.push(event["item"].clone());
+            }
+            "response.content_part.added" => {
+                let content = output[index.unwrap()]["content"].as_array_mut().unwrap();
+                assert_eq!(number("content_index"), Some(content.len()), "{event}");
+                content.push(event["part"].clone());
+            }
+            "response.reasoning_summary_part.added" => {
+                let summary = output[index.unwrap()]["summary"].as_array_mut().unwrap();
+                assert_eq!(number("summary_index"), Some(summary.len()), "{event}");
+                summary.push(event["part"].clone());
+            }
+            "response.output_text.delta"
+            | "response.reasoning_text.delta"
+            | "response.reasoning_summary_text.delta" => {
+                let (list, place) = match number("summary_index") {
+                    Some(place) => ("summary", place),
+                    None => ("content", number("content_index").unwrap()),
+                };
+                let item = &mut output[index.unwrap()];
+                assert_eq!(item["id"], event["item_id"]);
+                let text = &mut item[list][place]["text"];
+                *text = json!(text.as_str().unwrap().to_owned() + event["delta"].as_str().unwrap());
+            }
+            "response.output_text.annotation.added" => {
+                let part = &mut output[index.unwrap()]["content"][number("content_index").unwrap()];
+                let annotations = part["annotations"].as_array_mut().unwrap();
+                assert_eq!(number("annotation_index"), Some(annotations.len()));
+                annotations.push(event["annotation"].clone());
+            }
+            "response.function_call_arguments.delta" | "response.mcp_call_arguments.delta" => {
+                let arguments = &mut output[index.unwrap()]["arguments"];
+                let delta = event["delta"].as_str().unwrap();
+                *arguments = json!(arguments.as_str().unwrap().to_owned() + delta);
+            }
+            _ => {}
+        }
+    }
+    output
+}
+
+/// The content of an item, without its status and its signatures.
+fn content_of(item: &Value) -> Value {
+    json!([
+        item["type"],
+        item["id"],
+        item["summary"],
+        item["content"],
+        item["arguments"],
+    ])
+}
+
+fn position(events: &[Value], kind: &str, index: u64) -> usize {
+    let is_it = |event: &Value| event["type"] == kind && event["output_index"] == index;
+    events
+        .iter()
+        .position(is_it)
+        .unwrap_or_else(|| panic!("{kind} {index}"))
+}
+
+/// The output of a stream that ended well, which clients find in its events.
+#[track_caller]
+fn output(events: &[Value]) -> Value {
+    let last = events.last().unwrap();
+    assert_eq!(last["type"], "response.completed", "{last}");
+    let output = last["response"]["output"].clone();
+    let whole: Vec<_> = output.as_array().unwrap().iter().map(content_of).collect();
+    let told: Vec<_> = rebuilt(events).iter().map(content_of).collect();
+    assert_eq!(told, whole);
+    for (index, item) in (0..).zip(output.as_array().unwrap()) {
+        let done = &events[position(events, "response.output_item.done", index)];
+        assert_eq!(done["item"], *item);
+    }
+    output
+}
+
+async fn reasoning_is_streamed_at_its_own_position_over_each_kind(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    for kind in KINDS {
+        upstream.script([Reply::text("One, two.")
+            .reasoning("I count \"slowly\".")
+            .and_calls([("weather", r#"{"city":"Oslo"}"#)])]);
+        let body = json!({
+            "model": kind, "input": "Count.", "reasoning": {"effort": "low", "summary": "auto"},
+            "tools": [{"type": "function", "name": "weather", "parameters": {"type": "object"}}],
+        });
+
+        let events = events(&program, &body).await;
+
+        let output = output(&events);
+        assert_eq!(
+            kinds_of(&output),
+            ["reasoning", "message", "function_call"],
+            "{kind}"
+        );
+        let thought = &output[0];
+        assert_eq!(thought["status"], "completed");
+        let delta = match kind {
+            "openai-chat" => {
+                assert_eq!(thought["content"][0]["text"], "I count \"slowly\".");
+                "response.reasoning_text.delta"
+            }
+            _ => {
+                assert_eq!(thought["summary"][0]["text"], "I count \"slowly\".");
+                "response.reasoning_summary_text.delta"
+            }
+        };
+        // it has ended before the answer begins
+        let places = [
+            position(&events, "response.output_item.added", 0),
+            position(&events, delta, 0),
+            position(&events, "response.output_item.done", 0),
+            position(&events, "response.output_item.added", 1),
+            position(&events, "response.output_text.delta", 1),
+            position(&events, "response.output_item.added", 2),
+        ];
+        assert!(places.is_sorted(), "{kind} {places:?}");
+        assert_eq!(upstream.faults(), [""; 0], "{kind}");
+    }
+}
+
+async fn calls_that_come_first_stay_first_over_each_kind(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    for kind in KINDS {
+        let count = || Call::new("kv_increment", r#"{"key":"a/n"}"#);
+        upstream.script([
+            Reply::text("Meanwhile.")
+                .reasoning("Hm.")
+                .and_calls([count()])
+                .calls_first(),
+            Reply::calls([count()]).reasoning("Again."),
+            Reply::text("Two."),
+            Reply::text("Still two."),
+        ]);
+        let id = crate::support::client::new_id();
+        let body = json!({
+            "model": kind, "conversation": id, "input": "Count.", "tools": state_tools(),
+            "reasoning": {"effort": "low"},
+        });
+
+        let streamed = events(&program, &body).await;
+        let next = program.post("/responses", &body).ok().await.json();
+
+        let output = output(&streamed);
+        // chat completions have no order, but their streams have
+        let expected = [
+            "mcp_call",
+            "reasoning",
+            "message",
+            "reasoning",
+            "mcp_call",
+            "message",
+        ];
+        assert_eq!(kinds_of(&output), expected, "{kind}");
+        for kind in ["in_progress", "completed"] {
+            let kind = format!("response.mcp_call.{kind}");
+            position(&streamed, &kind, 0);
+            position(&streamed, &kind, 4);
+        }
+        assert_eq!(next["status"], "completed", "{kind}: {next}");
+        assert_eq!(upstream.faults(), [""; 0], "{kind}");
+    }
+}
+
+async fn a_message_keeps_its_phase_and_its_sources_in_both_directions(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let id = crate::support::client::new_id();
+    let ask = json!({"model": "openai-responses", "conversation": id, "input": [
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": "Wait.", "phase": "commentary"},
+        {"role": "user", "content": "Well?"},
+    ]});
+    let answer = || {
+        Reply::text("Here.")
+            .phase("final_answer")
+            .source("https://example.com/a")
+    };
+    upstream.script([answer(), answer()]);
+
+    let streamed = events(&program, &ask).await;
+    let again = json!({"model": "openai-responses", "conversation": id, "input": "And?"});
+    let whole = program.post("/responses", &again).ok().await.json();
+
+    let added = &streamed[position(&streamed, "response.output_item.added", 0)];
+    assert_eq!(added["item"]["phase"], "final_answer");
+    for output in [&output(&streamed), &whole["output"]] {
+        assert_eq!(output[0]["phase"], "final_answer");
+        let sources = &output[0]["content"][0]["annotations"];
+        assert_eq!(sources[0]["url"], "https://example.com/a");
+    }
+    let sent = upstream.requests().pop().unwrap().body;
+    let phases = sent["input"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["phase"].as_str());
+    let expected = [None, Some("commentary"), None, Some("final_answer"), None];
+    assert_eq!(phases.collect::<Vec<_>>(), expected, "{sent}");
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn an_item_that_a_limit_cuts_is_incomplete_and_the_last_one(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    for kind in KINDS {
+        let cut = || {
+            Reply::text("It never")
+                .reasoning("Long.")
+                .finish_reason("length")
+        };
+        upstream.script([cut(), cut()]);
+        let body = json!({"model": kind, "input": "Write.", "max_output_tokens": 16});
+
+        let whole = program.post("/responses", &body).ok().await.json();
+        let streamed = events(&program, &body).await;
+
+        let last = streamed.last().unwrap();
+        assert_eq!(last["type"], "response.incomplete");
+        for response in [&whole, &last["response"]] {
+            let statuses = response["output"].as_array().unwrap().iter();
+            let statuses: Vec<_> = statuses.map(|item| &item["status"]).collect();
+            assert_eq!(statuses, ["completed", "incomplete"], "{kind}");
+        }
+        let done = &streamed[position(&streamed, "response.output_item.done", 1)];
+        assert_eq!(done["item"], last["response"]["output"][1]);
+    }
+}
+
+over_both_stores! {
+    reasoning_is_streamed_at_its_own_position_over_each_kind,
+    calls_that_come_first_stay_first_over_each_kind,
+    a_message_keeps_its_phase_and_its_sources_in_both_directions,
+    an_item_that_a_limit_cuts_is_incomplete_and_the_last_one,
+}
