@@ -151,7 +151,7 @@ pub enum TextKind {
     Summary,
 }
 
-/// The kinds of calls, by who runs them.
+/// The kinds of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {

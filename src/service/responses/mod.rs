@@ -33,7 +33,7 @@ pub use dialogue::items_of_message;
 pub use error::TurnError;
 pub use event::{CallEvent, CallKind, TextKind, TurnEvent};
 pub use items::turn_item_id;
-pub(crate) use items::{item_id_of, turn_of_item};
+pub(crate) use items::{item_id_of, turn_of_item, upstream_id_of};
 pub use listening::{SoFar, StreamItem, TurnStream};
 pub use media::MediaAt;
 pub use message_window::MessageWindow;

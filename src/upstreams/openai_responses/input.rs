@@ -2,7 +2,7 @@
 
 use super::request::NAME_MAX_BYTES;
 use crate::domain::{PromptItem, members};
-use crate::service::responses::Question;
+use crate::service::responses::{Question, upstream_id_of};
 use crate::upstreams::json::{Object, find, inside, inside_member, quoted};
 use crate::upstreams::names::Names;
 
@@ -13,6 +13,7 @@ const ROLE: &str = r#""role""#;
 const STATUS: &str = r#""status""#;
 const CONTENT: &str = r#""content""#;
 const STEP: &str = r#""step""#;
+const UPSTREAM_ID: &str = r#""upstream_id""#;
 /// Bytes of the id of a call.
 const ID_MAX_BYTES: usize = 64;
 
@@ -30,9 +31,7 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
                 content,
                 item,
             } => message(role, content, item),
-            PromptItem::Reasoning(item) => {
-                is_encrypted(item).then(|| without(item, &[STATUS, STEP]))
-            }
+            PromptItem::Reasoning(item) => is_encrypted(item).then(|| returned(item, &[STATUS])),
             PromptItem::Call {
                 id,
                 name,
@@ -60,7 +59,7 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
             }
             PromptItem::Other(item) => {
                 let is_foreign = find(item, "anthropic_block").is_some();
-                (!is_foreign).then(|| without(item, &[STEP]))
+                (!is_foreign).then(|| returned(item, &[]))
             }
         })
         .collect()
@@ -76,9 +75,13 @@ fn message(role: &str, content: &str, item: &str) -> Option<String> {
     (content != "[]").then(|| object(own.into_iter().chain(further)))
 }
 
-/// An item without members of these names.
-fn without(item: &str, names: &[&str]) -> String {
-    object(members(item).filter(|(name, _)| !names.contains(name)))
+/// An item of this upstream as it came: under its id there, without what this server has added and without further members.
+fn returned(item: &str, without: &[&str]) -> String {
+    let id = upstream_id_of(item).map(|id| quoted(&id));
+    let id = id.as_deref().map(|id| (ID, id));
+    let its = members(item)
+        .filter(|(name, _)| ![ID, UPSTREAM_ID, STEP].contains(name) && !without.contains(name));
+    object(id.into_iter().chain(its))
 }
 
 fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
@@ -104,8 +107,8 @@ mod tests {
         let content =
             r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"u"}]"#;
         let reasoning =
-            r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x","new":1}"#;
-        let other = r#"{"type":"of_tomorrow","id":"x","new":1.0}"#;
+            r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"x","new":1}"#;
+        let other = r#"{"id":"x","type":"of_tomorrow","new":1.0}"#;
         let call = |id: &'static str, name: &'static str| PromptItem::Call {
             id: id.into(),
             name: name.into(),

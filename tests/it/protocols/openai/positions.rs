@@ -264,9 +264,71 @@ async fn an_item_that_a_limit_cuts_is_incomplete_and_the_last_one(server: &Serve
     }
 }
 
+fn reasoned(model: &str, input: Value) -> Value {
+    json!({"model": model, "input": input, "reasoning": {"effort": "low"}})
+}
+
+/// The reasoning in the last request of an upstream, without its text.
+fn sent_back(upstream: &Upstream) -> Vec<Value> {
+    let body = upstream.requests().pop().unwrap().body;
+    let items = body["input"].as_array().unwrap().iter();
+    let thoughts = items.filter(|item| item["type"] == "reasoning");
+    thoughts
+        .map(|item| json!([item["id"], item["encrypted_content"]]))
+        .collect()
+}
+
+async fn a_reference_to_an_item_of_the_upstream_is_that_item_under_its_id_there(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([
+        Reply::text("Ada.").reasoning("Hm."),
+        Reply::text("Ada, again."),
+    ]);
+    let first = reasoned("openai-responses", json!("Who am I?"));
+    let first = program.post("/responses", &first).ok().await.json();
+    let reference =
+        |index: usize| json!({"type": "item_reference", "id": first["output"][index]["id"]});
+
+    let input = json!([{"role": "user", "content": "Who am I?"}, reference(0), reference(1), {"role": "user", "content": "Sure?"}]);
+    let second = program
+        .post("/responses", &reasoned("openai-responses", input))
+        .ok()
+        .await
+        .json();
+
+    assert_eq!(second["status"], "completed");
+    assert_eq!(sent_back(&upstream), [json!(["rs_1", "encrypted-1"])]);
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn an_id_of_an_upstream_that_the_input_has_too_costs_no_response(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([Reply::text("Yes.").reasoning("Hm.")]);
+    // as a client that adds a member sends it back
+    let input = json!([
+        {"type": "reasoning", "id": "rs_1", "summary": [], "status": null},
+        {"role": "user", "content": "Well?"},
+    ]);
+    let mut body = reasoned("openai-responses", input);
+    body["conversation"] = json!(crate::support::client::new_id());
+
+    let answer = program.post("/responses", &body).ok().await.json();
+
+    assert_eq!(answer["status"], "completed", "{answer}");
+    let id = answer["output"][0]["id"].as_str().unwrap();
+    assert!(id.starts_with("rs_1_"), "{id}");
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
 over_both_stores! {
     reasoning_is_streamed_at_its_own_position_over_each_kind,
     calls_that_come_first_stay_first_over_each_kind,
     a_message_keeps_its_phase_and_its_sources_in_both_directions,
     an_item_that_a_limit_cuts_is_incomplete_and_the_last_one,
+    a_reference_to_an_item_of_the_upstream_is_that_item_under_its_id_there,
+    an_id_of_an_upstream_that_the_input_has_too_costs_no_response,
 }
