@@ -89,7 +89,7 @@ pub(super) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
 }
 
 /// An id with the digits of one of this server behind that of the upstream: no two items have the same, and it names its turn.
-/// None if no history could have it, or it could not be told from one of this server alone.
+/// None if the result is no id of an item, or reads as an id of this server alone.
 fn with_upstream_id(id: &str, upstream_id: &str) -> Option<String> {
     let (_, digits) = id.rsplit_once('_').filter(|_| upstream_id.contains('_'))?;
     let both = format!("{upstream_id}_{digits}");
