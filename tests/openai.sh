@@ -23,7 +23,7 @@ hello='{"text": "hello"}'
 weather='{"calls": [{"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}]}'
 silent='{"text": "hello", "delay_ms": 7000}'
 client="$count, $count, $count, $hello, $weather, $hello, $silent"
-echo "[$client, $client, $hello, $hello, $hello, $hello, $hello, $hello, $hello, $count, $count, $count]" >"$dir/script.json"
+echo "[$client, $hello, $client, $hello, $hello, $hello, $hello, $hello, $hello, $hello, $count, $count, $count]" >"$dir/script.json"
 target/debug/scripted-upstream "$dir/script.json" >"$dir/upstream.txt" &
 servers="$servers $!"
 until_it grep -q '^http' "$dir/upstream.txt"
@@ -105,7 +105,7 @@ cached "openai-agents-$agents-tests" fill_tests
 (
     cd "$entry"
     tests=$OLDPWD/tests/openai
-    THREADKEEP_URL="http://$address/openai/v1" PYTHONPATH="$tests" "$venv/bin/python" -m pytest -q -s \
+    THREADKEEP_URL="http://$address/v1" PYTHONPATH="$tests" "$venv/bin/python" -m pytest -q -s \
         -p published -p no:cacheprovider tests/memory/test_openai_conversations_session.py \
         -k 'not lost-ack'
 )

@@ -14,6 +14,7 @@ use actix_web::{Error, HttpMessage, web};
 use super::Api;
 use super::answer::memory::{AnswerMemory, NoRoom};
 use super::connection_state::ConnectionState;
+use super::openai_paths::is_of_openai;
 use super::request::body::{Body, is_endless};
 use super::request::context::{About, RequestContext, Streaming, Successor};
 use super::request::{early, head};
@@ -188,14 +189,6 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
 /// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.
 fn is_ours(path: &str) -> bool {
     (path == "/v1" || path.starts_with("/v1/")) && !is_of_openai(path)
-}
-
-/// Whether it is a path of `OpenAI`'s protocol, whose clients take `/v1` for their base URL.
-pub(crate) fn is_of_openai(path: &str) -> bool {
-    ["/v1/responses", "/v1/models"].iter().any(|root| {
-        let rest = path.strip_prefix(root);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
 }
 
 /// Whether it is the front page, the page that shows the API, or a file of it.

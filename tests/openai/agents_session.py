@@ -11,7 +11,7 @@ from agents.run_internal.session_persistence import rewind_session_items
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from openai import AsyncOpenAI, NotFoundError
 
-client = AsyncOpenAI(base_url=f"http://{sys.argv[1]}/openai/v1")
+client = AsyncOpenAI(base_url=f"http://{sys.argv[1]}/v1")
 # the library warns of ends of conversations that are not its own
 logging.getLogger("openai.agents").setLevel(logging.ERROR)
 CONFIG = RunConfig(tracing_disabled=True)

@@ -13,7 +13,7 @@ from openai import OpenAI
 
 KIND, PART, ADDRESS, *REST = sys.argv[1:]
 make_client = {"sync": OpenAI, "async": async_client}[KIND]
-BASE_URL = f"http://{ADDRESS}/openai/v1"
+BASE_URL = f"http://{ADDRESS}/v1"
 client = make_client(base_url=BASE_URL)
 conversations = client.conversations
 
@@ -160,6 +160,7 @@ def check_errors():
         (None, None, lambda: items.delete("i", conversation_id=conversation)),
         (None, "after", lambda: items.list(conversation, after="i")),
         ("unknown_url", None, lambda: client.files.list()),
+        ("unknown_url", None, lambda: client.embeddings.create(model="m", input="a")),
         ("model_not_found", "model", lambda: client.responses.create(model="m", input="hi")),
     ]:
         refused(openai.NotFoundError, code, param, call)
@@ -182,7 +183,7 @@ def check_errors():
 
 def check_unavailable(address):
     """Of a server without its store."""
-    away = make_client(base_url=f"http://{address}/openai/v1", max_retries=0).conversations
+    away = make_client(base_url=f"http://{address}/v1", max_retries=0).conversations
     for call in (lambda: away.create(), lambda: away.retrieve("conv_" + uuid.uuid4().hex)):
         try:
             call()
@@ -196,7 +197,7 @@ def check_unavailable(address):
 
 def check_limited(address):
     """Of a server that allows two writes an hour."""
-    limited = make_client(base_url=f"http://{address}/openai/v1", max_retries=0).conversations
+    limited = make_client(base_url=f"http://{address}/v1", max_retries=0).conversations
     conversation = limited.create().id
     try:
         for _ in range(3):
@@ -212,7 +213,7 @@ def check_limited(address):
 def check_broken_links():
     """The client sends a POST again by itself when the connection breaks before its answer."""
     proxy = CuttingProxy(ADDRESS)
-    link = make_client(base_url=f"http://{proxy.address}/openai/v1").conversations
+    link = make_client(base_url=f"http://{proxy.address}/v1").conversations
 
     proxy.cut_next()
     made = link.create(items=[message("yes")], extra_headers=once())

@@ -89,8 +89,8 @@ def check_streams(base_url):
     assert events[-1].response.output_text == "hello", events[-1]
 
 
-def check_conversation():
-    client = OpenAI(base_url=f"http://{ADDRESS}/openai/v1")
+def check_conversation(base_url):
+    client = OpenAI(base_url=base_url)
     conversation = client.conversations.create()
     client.responses.create(model="scripted", conversation=conversation.id, input="hello")
     items = client.conversations.items.list(conversation.id, order="asc").data
@@ -108,11 +108,9 @@ def check_forks():
     other = client.responses.create(model="scripted", input="hello", previous_response_id=first.id)
     assert second.conversation == first.conversation
     assert other.conversation != first.conversation
-    client.base_url = f"http://{ADDRESS}/openai/v1"
     items = client.conversations.items.list(other.conversation.id, order="asc").data
     assert [item.role for item in items] == ["user", "assistant"] * 2, items
     thread = first.conversation.id.replace("conv_", "thrd_")
-    client.base_url = f"http://{ADDRESS}/v1"
     messages = client.get(f"/threads/{thread}/state/messages", cast_to=list)
     assert [message["role"] for message in messages] == ["assistant", "user", "assistant"], messages
 
@@ -155,7 +153,7 @@ async def check_agent():
     kinds = [event.item.type async for event in streamed.stream_events() if event.type == "run_item_stream_event"]
     assert streamed.final_output == "counted", streamed.final_output
     assert kinds[-1] == "message_output_item", kinds
-    client = OpenAI(base_url=f"http://{ADDRESS}/openai/v1")
+    client = OpenAI(base_url=f"http://{ADDRESS}/v1")
     items = client.conversations.items.list(conversation.replace("thrd_", "conv_"), order="asc").data
     outputs = [item.output for item in items if item.type == "mcp_call"]
     assert outputs == [f'{{"ok":true,"value":{count}}}' for count in (1, 2, 3)], outputs
@@ -164,7 +162,7 @@ async def check_agent():
 for path in ["/v1", "/openai/v1"]:
     check_turns(f"http://{ADDRESS}{path}")
     check_streams(f"http://{ADDRESS}{path}")
-check_conversation()
+    check_conversation(f"http://{ADDRESS}{path}")
 check_forks()
 check_documents()
 asyncio.run(check_agent())

@@ -9,7 +9,7 @@ const require = createRequire(`${packages}/node_modules/`);
 const { default: OpenAI, NotFoundError, BadRequestError, AuthenticationError } = require("openai");
 const { OpenAIConversationsSession } = require("@openai/agents-openai");
 
-const baseURL = `http://${address}/openai/v1`;
+const baseURL = `http://${address}/v1`;
 const client = new OpenAI({ baseURL });
 const { conversations } = client;
 const message = (text) => ({ type: "message", role: "user", content: text });
@@ -65,6 +65,8 @@ async function checkErrors() {
   await refused(after, NotFoundError, null, "after");
   const stranger = new OpenAI({ baseURL, apiKey: "wrong" });
   await refused(stranger.conversations.create(), AuthenticationError, "invalid_api_key", null);
+  const chat = client.chat.completions.create({ model: "m", messages: [] });
+  await refused(chat, NotFoundError, "unknown_url", null);
 }
 
 async function checkSession() {

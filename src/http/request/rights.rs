@@ -10,8 +10,8 @@ use crate::identity::{ApiKey, Right};
 /// A path with everything below it, the right to read there, and the right to write.
 type Row = (&'static str, Right, Right);
 
-/// Calls that are not listed need no right. The last twelve rows are other protocols.
-static TABLE: [Row; 26] = [
+/// Calls that are not listed need no right. The last thirteen rows are other protocols.
+static TABLE: [Row; 27] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),
     ("/v1/archives", Right::ThreadsRead, Right::Threads),
@@ -26,6 +26,7 @@ static TABLE: [Row; 26] = [
     ("/v1/settings", Right::Admin, Right::Admin),
     ("/v1/stats", Right::Admin, Right::Admin),
     ("/v1/responses", Right::ThreadsRead, Right::Threads),
+    ("/v1/conversations", Right::ThreadsRead, Right::Threads),
     ("/v1/models", Right::ThreadsRead, Right::Threads),
     ("/mcp", Right::Scopes, Right::Scopes),
     ("/openai/v1", Right::ThreadsRead, Right::Threads),

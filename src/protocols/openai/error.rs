@@ -57,8 +57,11 @@ pub enum OpenAiError {
         is_replay: bool,
     },
     /// An unknown path.
-    #[error("Unknown request URL. Check the path and the method.")]
-    UnknownUrl,
+    #[error("Unknown request URL. This server has {}.", served(*.has_models))]
+    UnknownUrl {
+        /// Whether models are configured, so that their paths exist.
+        has_models: bool,
+    },
 }
 
 /// A request that the client can mend.
@@ -210,7 +213,17 @@ impl OpenAiError {
             },
             Self::Turn(error) => row_of_turn(error, row),
             Self::Failed { failure, .. } => row_of_failure(failure, row),
-            Self::UnknownUrl => row(StatusCode::NOT_FOUND, Some("unknown_url")),
+            Self::UnknownUrl { .. } => row(StatusCode::NOT_FOUND, Some("unknown_url")),
+        }
+    }
+}
+
+/// The paths below a base URL, for people.
+fn served(has_models: bool) -> &'static str {
+    match has_models {
+        true => "/conversations, /responses and /models here",
+        false => {
+            "/conversations here; /responses and /models need the settings models and upstreams"
         }
     }
 }

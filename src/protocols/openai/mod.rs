@@ -1,4 +1,4 @@
-//! The protocol of `OpenAI`'s clients to their conversations, at `/openai/v1`.
+//! The protocol of `OpenAI`'s clients to their conversations and models, at `/v1` and `/openai/v1`.
 //!
 //! A conversation `conv_<x>` is the thread `thrd_<x>`, its metadata are the thread's, and its items are the thread's
 //! history. Its responses, which exist if models are configured, are turns of the model loop. Items are edited as text, so that numbers, unknown members and their order survive.

@@ -1,5 +1,6 @@
 //! A request of an admitted caller.
 
+use std::borrow::Cow;
 use std::future::{Ready, ready};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +21,10 @@ use crate::service::WriteOptions;
 use crate::service::responses::ModelTurns;
 use crate::web::ApiError;
 
-/// The parts of `/openai/v1/conversations/{conversation}/items/{item}` that name something.
-const CONVERSATION_PLACE: usize = 4;
-const ITEM_PLACE: usize = 6;
-/// The base URL of the protocol, below which paths have one part more than below `/v1`.
+/// The parts of `/v1/conversations/{conversation}/items/{item}` that name something.
+const NAME_PLACE: usize = 3;
+const ITEM_PLACE: usize = 5;
+/// The base URL of the protocol below which paths have one part more than below `/v1`.
 const BASE: &str = "/openai/";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -61,8 +62,8 @@ impl OpenAiRequest {
     /// # Errors
     /// [`OpenAiError::NoSuchConversation`].
     pub(super) fn conversation(&self) -> Result<ThreadId, OpenAiError> {
-        let name = path_part(&self.request, CONVERSATION_PLACE);
-        let id = name.and_then(|name| thread_of(&name));
+        let id = self.part(NAME_PLACE);
+        let id = id.and_then(|name| thread_of(&name));
         let id = id.ok_or(OpenAiError::NoSuchConversation)?;
         self.request.extensions_mut().insert(About(id));
         Ok(id)
@@ -70,13 +71,18 @@ impl OpenAiRequest {
 
     /// The item in the path, unless it can be no item's id.
     pub(super) fn item(&self) -> Option<ItemId> {
-        path_part(&self.request, ITEM_PLACE)?.parse().ok()
+        self.part(ITEM_PLACE)?.parse().ok()
     }
 
     /// The name in `/responses/{response}` or `/models/{model}`, below either base URL.
     pub(super) fn named(&self) -> Option<String> {
-        let place = 3 + usize::from(self.request.path().starts_with(BASE));
-        path_part(&self.request, place).map(|name| name.into_owned())
+        self.part(NAME_PLACE).map(Cow::into_owned)
+    }
+
+    /// The part of the path with that index below `/v1`, below either base URL.
+    fn part(&self, index: usize) -> Option<Cow<'_, str>> {
+        let is_below_base = self.request.match_info().as_str().starts_with(BASE);
+        path_part(&self.request, index + usize::from(is_below_base))
     }
 
     /// The turns of models.
@@ -84,7 +90,8 @@ impl OpenAiRequest {
     /// # Errors
     /// [`OpenAiError::UnknownUrl`] without models.
     pub(super) fn turns(&self) -> Result<&ModelTurns, OpenAiError> {
-        self.protocol.turns.as_ref().ok_or(OpenAiError::UnknownUrl)
+        let turns = self.protocol.turns.as_ref();
+        turns.ok_or(OpenAiError::UnknownUrl { has_models: false })
     }
 
     /// A keyed hash of the caller and its idempotency key, if it has sent one: the same for a repeat.

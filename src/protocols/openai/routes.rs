@@ -2,10 +2,11 @@
 
 use std::future::ready;
 
+use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{Route, guard};
+use actix_web::{Route, Scope, guard};
 
 use super::envelope::envelope;
 use super::{OpenAi, OpenAiError, conversations, items, responses};
@@ -15,59 +16,62 @@ use crate::web::ApiError;
 impl OpenAi {
     /// Adds the protocol to an app, which has the envelope of the API around it.
     pub fn configure(&self, config: &mut ServiceConfig) {
-        config.app_data(web::Data::new(self.clone())).service(
-            web::scope("/openai/v1")
-                .wrap(from_fn(envelope))
-                .service(
-                    web::resource("/conversations")
-                        .route(web::post().to(conversations::create_conversation))
-                        .default_service(not_allowed("POST")),
-                )
-                .service(
-                    web::resource("/conversations/{conversation:[^/]*}")
-                        .route(web::get().to(conversations::get_conversation))
-                        .route(web::head().to(conversations::get_conversation))
-                        .route(web::post().to(conversations::update_conversation))
-                        .route(web::delete().to(conversations::delete_conversation))
-                        .default_service(not_allowed("GET, HEAD, POST, DELETE")),
-                )
-                .service(
-                    web::resource("/conversations/{conversation:[^/]*}/items")
-                        .route(web::get().to(items::list_items))
-                        .route(web::head().to(items::list_items))
-                        .route(web::post().to(items::add_items))
-                        .default_service(not_allowed("GET, HEAD, POST")),
-                )
-                .service(
-                    web::resource("/conversations/{conversation:[^/]*}/items/{item:[^/]*}")
-                        .route(web::get().to(items::get_item))
-                        .route(web::head().to(items::get_item))
-                        .route(web::delete().to(items::delete_item))
-                        .default_service(not_allowed("GET, HEAD, DELETE")),
-                )
-                .configure(|config| {
-                    if self.turns.is_some() {
-                        turn_routes(config);
-                    }
-                })
-                .default_service(web::to(|| ready(Err::<&str, _>(OpenAiError::UnknownUrl)))),
-        );
-        if self.turns.is_some() {
-            // clients whose base URL is that of the API
-            config.service(
-                web::scope("/v1")
-                    .guard(guard::fn_guard(|context| {
-                        is_of_openai(context.head().uri.path())
-                    }))
-                    .wrap(from_fn(envelope))
-                    .configure(turn_routes)
-                    .default_service(web::to(|| ready(Err::<&str, _>(OpenAiError::UnknownUrl)))),
+        config
+            .app_data(web::Data::new(self.clone()))
+            .service(self.routes(web::scope("/openai/v1")))
+            .service(
+                self.routes(web::scope("/v1").guard(guard::fn_guard(|context| {
+                    is_of_openai(context.head().uri.path())
+                }))),
             );
-        }
+    }
+
+    /// The paths below a base URL.
+    fn routes(&self, base: Scope) -> impl HttpServiceFactory + use<> {
+        let has_models = self.turns.is_some();
+        let unknown = move || ready(Err::<&str, _>(OpenAiError::UnknownUrl { has_models }));
+        base.wrap(from_fn(envelope))
+            .configure(conversation_routes)
+            .configure(|config| {
+                if has_models {
+                    turn_routes(config);
+                }
+            })
+            .default_service(web::to(unknown))
     }
 }
 
-/// Responses and models, below either base URL.
+fn conversation_routes(config: &mut ServiceConfig) {
+    config
+        .service(
+            web::resource("/conversations")
+                .route(web::post().to(conversations::create_conversation))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource("/conversations/{conversation:[^/]*}")
+                .route(web::get().to(conversations::get_conversation))
+                .route(web::head().to(conversations::get_conversation))
+                .route(web::post().to(conversations::update_conversation))
+                .route(web::delete().to(conversations::delete_conversation))
+                .default_service(not_allowed("GET, HEAD, POST, DELETE")),
+        )
+        .service(
+            web::resource("/conversations/{conversation:[^/]*}/items")
+                .route(web::get().to(items::list_items))
+                .route(web::head().to(items::list_items))
+                .route(web::post().to(items::add_items))
+                .default_service(not_allowed("GET, HEAD, POST")),
+        )
+        .service(
+            web::resource("/conversations/{conversation:[^/]*}/items/{item:[^/]*}")
+                .route(web::get().to(items::get_item))
+                .route(web::head().to(items::get_item))
+                .route(web::delete().to(items::delete_item))
+                .default_service(not_allowed("GET, HEAD, DELETE")),
+        );
+}
+
 fn turn_routes(config: &mut ServiceConfig) {
     config
         .service(

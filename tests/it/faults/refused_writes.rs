@@ -82,10 +82,7 @@ fn reads(server: &Server, thread: &OwnThread) -> Vec<Request> {
     ] {
         reads.push(client.get(path).bearer(API_SECRET));
     }
-    let conversation = format!(
-        "/openai/v1/conversations/{}",
-        thread.id.replace("thrd_", "conv_")
-    );
+    let conversation = format!("/v1/conversations/{}", thread.id.replace("thrd_", "conv_"));
     for path in ["", "/items"] {
         reads.push(
             client

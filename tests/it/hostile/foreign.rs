@@ -67,14 +67,14 @@ pub(super) const NAMES: [&str; 66] = [
     "DELETE /api/threads/{chat}",
     "POST /api/chat",
     "POST /api/realtime/token",
-    "POST /openai/v1/conversations",
-    "GET /openai/v1/conversations/{conversation}",
-    "POST /openai/v1/conversations/{conversation}",
-    "DELETE /openai/v1/conversations/{conversation}",
-    "GET /openai/v1/conversations/{conversation}/items",
-    "POST /openai/v1/conversations/{conversation}/items",
-    "GET /openai/v1/conversations/{conversation}/items/{item}",
-    "DELETE /openai/v1/conversations/{conversation}/items/{item}",
+    "POST /v1/conversations",
+    "GET /v1/conversations/{conversation}",
+    "POST /v1/conversations/{conversation}",
+    "DELETE /v1/conversations/{conversation}",
+    "GET /v1/conversations/{conversation}/items",
+    "POST /v1/conversations/{conversation}/items",
+    "GET /v1/conversations/{conversation}/items/{item}",
+    "DELETE /v1/conversations/{conversation}/items/{item}",
 ];
 
 /// The operations that never answer with 2xx, and why.
@@ -104,7 +104,10 @@ pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Reques
         Some(below) if dice.one_in(3) => below,
         _ => path,
     };
-    let filled = fill(path, world, dice);
+    let mut filled = fill(path, world, dice);
+    if path.starts_with("/v1/conversations") && dice.one_in(3) {
+        filled.insert_str(0, "/openai");
+    }
     let mut request = Request::new(method, filled.clone());
     request = match of_relay {
         Some(_) if dice.one_in(2) => request.header("x-modelrelay-api-key", relay_key()),
@@ -142,7 +145,7 @@ pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Reques
         "GET /api/threads/{chat}" if dice.one_in(2) => request
             .parameter("limit", "5")
             .parameter("before", "2999-01-01T00:00:00Z"),
-        "GET /openai/v1/conversations/{conversation}/items" if dice.one_in(2) => request
+        "GET /v1/conversations/{conversation}/items" if dice.one_in(2) => request
             .parameter("limit", "5")
             .parameter("order", dice.word(&["asc", "desc"]))
             .parameter("include[]", "reasoning.encrypted_content")
@@ -177,9 +180,9 @@ fn body(name: &str, world: World<'_>, dice: &mut Dice) -> Option<Value> {
             "id": dice.word(&["chat-1", "chat 2", "chat-3"]), "userId": "ann", "title": "T", "metadata": {"a": 1}
         }),
         "PATCH /api/threads/{chat}" => json!({"title": "T", "metadata": {"b": null}}),
-        "POST /openai/v1/conversations"
-        | "POST /openai/v1/conversations/{conversation}"
-        | "POST /openai/v1/conversations/{conversation}/items" => json!({
+        "POST /v1/conversations"
+        | "POST /v1/conversations/{conversation}"
+        | "POST /v1/conversations/{conversation}/items" => json!({
             "metadata": {"topic": "demo"},
             "items": [
                 {"id": dice.word(&["i-1", "i-2", "i-3"]), "role": "user", "content": "hi"},

@@ -63,7 +63,7 @@ fn keys() -> [String; 5] {
 
 fn openai(thread: &OwnThread, method: Method, path: &str) -> Request {
     let conversation = thread.id.replace("thrd_", "conv_");
-    let path = format!("/openai/v1/conversations/{conversation}/{path}");
+    let path = format!("/v1/conversations/{conversation}/{path}");
     thread.client().request(method, &path).bearer(API_SECRET)
 }
 

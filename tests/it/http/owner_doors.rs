@@ -329,7 +329,7 @@ fn use_agent_doors(id: &str, setting: Setting, case: &Case) -> Vec<(Door, u16)> 
 
 /// Requests of the protocol of `OpenAI`'s conversations, which serves only callers with an API key.
 fn openai_doors(id: &str) -> Vec<(Door, u16)> {
-    let conversation = format!("/openai/v1/conversations/conv_{}", &id["thrd_".len()..]);
+    let conversation = format!("/v1/conversations/conv_{}", &id["thrd_".len()..]);
     let item = json!({"items": [{"role": "user", "content": "hi"}]});
     let requests = [
         (Method::GET, "", None),

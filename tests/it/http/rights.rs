@@ -159,7 +159,7 @@ async fn the_other_protocols_ask_for_the_same_rights(backend: Backend) {
         let request = client.post("/mcp").json(&ping);
         request.header("accept", "application/json, text/event-stream")
     };
-    let calls: [(&str, &dyn Fn() -> Request); 7] = [
+    let calls: [(&str, &dyn Fn() -> Request); 8] = [
         ("scopes", &mcp),
         ("scopes", &|| client.get("/api/v1/sessions")),
         ("scopes", &|| client.get("/state-handles")),
@@ -169,6 +169,7 @@ async fn the_other_protocols_ask_for_the_same_rights(backend: Backend) {
             let body = json!({"id": "a chat", "userId": "ann"}).to_string();
             client.post("/api/threads").json(&body)
         }),
+        ("threads", &|| client.post("/v1/conversations").json("{}")),
         ("threads", &|| {
             client.post("/openai/v1/conversations").json("{}")
         }),

@@ -140,10 +140,10 @@ async fn requests_and_calls_are_counted_with_their_times(backend: Backend) {
 async fn calls_of_other_protocols_count_for_their_threads(backend: Backend) {
     let server = Server::start(backend);
     let client = server.client();
-    let made = client.post("/openai/v1/conversations").bearer(API_SECRET);
+    let made = client.post("/v1/conversations").bearer(API_SECRET);
     let made = made.json(r#"{"items":[{"role":"user","content":"Hello"}]}"#);
     let id = made.ok().await.json()["id"].clone();
-    let items = format!("/openai/v1/conversations/{}/items", id.as_str().unwrap());
+    let items = format!("/v1/conversations/{}/items", id.as_str().unwrap());
     for _ in 0..2 {
         client.get(&items).bearer(API_SECRET).ok().await;
     }

@@ -1,5 +1,6 @@
 //! The wire of `OpenAI`'s conversations and responses, by hand: the published packages speak it in a test of their own.
 
+mod base_urls;
 mod conversations;
 mod items;
 mod kinds;
@@ -34,7 +35,7 @@ impl Program {
     }
 
     fn ask(&self, method: Method, path: &str) -> Request {
-        let path = format!("/openai/v1{path}");
+        let path = format!("/v1{path}");
         self.0.request(method, &path).bearer(API_SECRET)
     }
 

@@ -42,7 +42,7 @@ async fn a_store_that_hangs_says_whether_to_retry() {
 async fn add_unheard(server: &Server, id: &str, items: &Value, header: &str) -> TcpStream {
     let body = json!({"items": items}).to_string();
     let request = format!(
-        "POST /openai/v1/conversations/{id}/items HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {API_SECRET}\r\n\
+        "POST /v1/conversations/{id}/items HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {API_SECRET}\r\n\
          {header}content-length: {}\r\n\r\n{body}",
         body.len()
     );

@@ -435,11 +435,9 @@ async fn without_models_there_are_no_such_paths(server: &Server) {
     let body = json!({"model": "m", "input": "hi"});
 
     refused(run(&program, &body), 404, Some("unknown_url"), None).await;
-    let other = server.client().post("/v1/responses").bearer(API_SECRET);
-    other
-        .json(&body.to_string())
-        .refused(404, "not_found")
-        .await;
+    let other = server.client().post("/openai/v1/responses");
+    let other = other.bearer(API_SECRET).json(&body.to_string());
+    refused(other, 404, Some("unknown_url"), None).await;
 }
 
 over_both_stores! {
