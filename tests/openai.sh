@@ -21,14 +21,15 @@ agents=0.24.0
 count='{"calls": [{"name": "kv_increment", "arguments": "{\"key\":\"a/n\"}"}]}, {"text": "counted"}'
 hello='{"text": "hello"}'
 weather='{"calls": [{"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}]}'
+tea='{"text": "Likes tea."}'
 silent='{"text": "hello", "delay_ms": 7000}'
 client="$count, $count, $count, $hello, $weather, $hello, $silent"
-echo "[$client, $hello, $client, $hello, $hello, $hello, $hello, $hello, $hello, $hello, $count, $count, $count]" >"$dir/script.json"
+echo "[$client, $hello, $client, $hello, $hello, $hello, $hello, $hello, $hello, $hello, $count, $count, $count, $tea, $hello, $tea, $tea, $hello]" >"$dir/script.json"
 target/debug/scripted-upstream "$dir/script.json" >"$dir/upstream.txt" &
 servers="$servers $!"
 until_it grep -q '^http' "$dir/upstream.txt"
 upstream=$(head -n 1 "$dir/upstream.txt")
-start_server "$store" THREADKEEP_MODELS="scripted main" THREADKEEP_UPSTREAMS="main openai-chat $upstream" \
+start_server "$store" THREADKEEP_MODELS="scripted main, gpt-4.1 main" THREADKEEP_UPSTREAMS="main openai-chat $upstream" \
     THREADKEEP_UPSTREAM_KEYS="main:$(tail -n 1 "$dir/upstream.txt")"
 if [ "$store" = redis ]; then
     start_replica

@@ -13,6 +13,7 @@ mod anthropic;
 mod client;
 mod codec;
 mod content;
+mod count;
 mod draft;
 mod json;
 mod names;

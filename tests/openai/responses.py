@@ -11,7 +11,16 @@ import uuid
 from pathlib import Path
 
 import openai
-from agents import Agent, HostedMCPTool, ModelSettings, OpenAIResponsesModel, Runner, set_tracing_disabled
+from agents import (
+    Agent,
+    HostedMCPTool,
+    ModelSettings,
+    OpenAIResponsesCompactionSession,
+    OpenAIResponsesModel,
+    Runner,
+    SQLiteSession,
+    set_tracing_disabled,
+)
 from openai import AsyncOpenAI, OpenAI
 
 ADDRESS = sys.argv[1]
@@ -115,6 +124,42 @@ def check_forks():
     assert [message["role"] for message in messages] == ["assistant", "user", "assistant"], messages
 
 
+def check_compaction():
+    client = OpenAI(base_url=f"http://{ADDRESS}/v1")
+    spoken = [{"role": "user", "content": "I like tea."}, {"role": "assistant", "content": "Noted."}]
+    compacted = client.responses.compact(model="scripted", input=spoken, instructions="Be brief.")
+    assert compacted.object == "response.compaction" and compacted.usage.total_tokens > 0, compacted
+    assert [item.type for item in compacted.output] == ["message", "compaction"], compacted
+    assert compacted.output[0].content[0].text == "I like tea.", compacted
+    items = [item.model_dump(exclude_none=True, warnings=False) for item in compacted.output]
+    answer = client.responses.create(model="scripted", input=[*items, {"role": "user", "content": "hello"}])
+    assert answer.output_text == "hello", answer
+    again = client.responses.compact(model="scripted", previous_response_id=answer.id)
+    assert [item.type for item in again.output] == ["message", "message", "compaction"], again
+    for call, param in [
+        (lambda: client.responses.compact(model=None, input="a"), "model"),
+        (lambda: client.responses.input_tokens.count(model="scripted", input="a"), "model"),
+    ]:
+        try:
+            call()
+            raise AssertionError(param)
+        except openai.BadRequestError as error:
+            assert error.param == param, error
+
+
+async def check_compaction_session():
+    """Compacts the session of an agent, as openai-agents does by itself when a session is long."""
+    client = AsyncOpenAI(base_url=f"http://{ADDRESS}/v1")
+    session = OpenAIResponsesCompactionSession("s", SQLiteSession("s"), client=client, compaction_mode="input")
+    await session.add_items([{"role": "user", "content": "I like tea."}, {"role": "assistant", "content": "Noted."}])
+    await session.run_compaction({"force": True})
+    items = await session.get_items()
+    assert [item.get("type", "message") for item in items] == ["message", "compaction"], items
+    agent = Agent(name="a", model=OpenAIResponsesModel(model="scripted", openai_client=client))
+    result = await Runner.run(agent, "hello", session=session)
+    assert result.final_output == "hello", result.final_output
+
+
 def check_documents():
     """The programs that the documents show run as they are, except for the address, the key and the model."""
     ran = 0
@@ -166,4 +211,6 @@ for path in ["/v1", "/openai/v1"]:
 check_forks()
 check_documents()
 asyncio.run(check_agent())
-print(f"turns of models: 8 checks by openai {openai.__version__}")
+check_compaction()
+asyncio.run(check_compaction_session())
+print(f"turns of models: 10 checks by openai {openai.__version__}")

@@ -1,5 +1,6 @@
 //! Responses: turns of a model in a conversation.
 
+mod compaction;
 mod id;
 mod limits;
 mod outcome;
@@ -7,9 +8,10 @@ mod prompt;
 mod usage;
 mod window;
 
+pub use compaction::{compaction_item, is_foreign_compaction, readable_item};
 pub use id::{ResponseId, ResponseIdError};
 pub use limits::TurnLimits;
 pub use outcome::{Failure, FailureCode, Incomplete, Outcome, Status};
 pub use prompt::{PromptItem, output_without_call, prompt_of};
 pub use usage::Usage;
-pub use window::Window;
+pub use window::{Window, is_user_message};

@@ -55,7 +55,9 @@ impl Window {
     }
 }
 
-fn is_user_message(item: &str) -> bool {
+/// Whether an item is a message of the user.
+#[must_use]
+pub fn is_user_message(item: &str) -> bool {
     item.starts_with('{')
         && member(item, "role") == Some(r#""user""#)
         && matches!(member(item, "type"), None | Some(r#""message""#))

@@ -79,6 +79,17 @@ fn turn_routes(config: &mut ServiceConfig) {
                 .route(web::post().to(responses::create_response))
                 .default_service(not_allowed("POST")),
         )
+        // before the responses, whose ids are other words
+        .service(
+            web::resource("/responses/compact")
+                .route(web::post().to(responses::compact_response))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource("/responses/input_tokens")
+                .route(web::post().to(responses::count_input_tokens))
+                .default_service(not_allowed("POST")),
+        )
         .service(
             web::resource("/responses/{response:[^/]*}")
                 .route(web::get().to(responses::get_response))

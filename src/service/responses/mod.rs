@@ -3,12 +3,16 @@
 //! A turn runs in a task of its own, the driver. Each answer of the model and each call is an entry of the turn's journal, and
 //! the effect of a call and its entry are one step of the store, so another driver can go on with it at any moment.
 
+mod apart;
 mod broadcast;
 mod catalog;
 mod closing;
+mod compaction;
+mod counting;
 mod course;
 mod dialogue;
 mod driver;
+mod earlier;
 mod entry;
 mod error;
 mod event;
@@ -29,6 +33,7 @@ mod telling;
 mod turns;
 
 pub use catalog::{Catalog, CatalogEntry};
+pub use compaction::Compaction;
 pub use dialogue::items_of_message;
 pub use error::TurnError;
 pub use event::{CallEvent, CallKind, TextKind, TurnEvent};
@@ -38,8 +43,8 @@ pub use listening::{SoFar, StreamItem, TurnStream};
 pub use media::MediaAt;
 pub use message_window::MessageWindow;
 pub use model::{
-    AnswerPart, Finish, Function, MediaPlace, Model, ModelAnswer, Parameters, Piece, Question,
-    ToolChoice, UpstreamError,
+    AnswerPart, CompactedPrompt, Finish, Function, MediaPlace, Model, ModelAnswer, Parameters,
+    Piece, Question, ToolChoice, UpstreamError,
 };
 pub use observer::{TurnObserver, TurnRefusal, UpstreamOutcome};
 pub use request::{Door, FollowedTurn, InputItem, StateTools, TurnContext, TurnRequest};

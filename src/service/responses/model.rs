@@ -27,6 +27,36 @@ pub trait Model: fmt::Debug + Send + Sync {
 
     /// Whether it takes an image or a file in that form there: a part of type `input_image` or `input_file`.
     fn takes(&self, place: MediaPlace, part: &str) -> bool;
+
+    /// Whether its prompts may have compaction items of other servers.
+    fn reads_compactions(&self) -> bool {
+        false
+    }
+
+    /// Compacts a prompt by an operation of the upstream. None: it has no such operation.
+    ///
+    /// # Errors
+    /// [`UpstreamError`], after the last attempt.
+    async fn compact(&self, _: &Question<'_>) -> Result<Option<CompactedPrompt>, UpstreamError> {
+        Ok(None)
+    }
+
+    /// The exact number of tokens that a question has. None: the upstream does not count.
+    ///
+    /// # Errors
+    /// [`UpstreamError`], after the last attempt.
+    async fn count_tokens(&self, _: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
+        Ok(None)
+    }
+}
+
+/// The items that stand for a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactedPrompt {
+    /// The items: messages of the user, and a compaction.
+    pub output: Vec<Json>,
+    /// The tokens that it took.
+    pub usage: Usage,
 }
 
 /// The place of an image or a file in a prompt.

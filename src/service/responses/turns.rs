@@ -35,7 +35,7 @@ const SWEPT: usize = 64;
 
 /// The turns of models. Clones share them.
 #[derive(Debug, Clone)]
-pub struct ModelTurns(Arc<Shared>);
+pub struct ModelTurns(pub(super) Arc<Shared>);
 
 /// The parts that drivers share.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) observer: Arc<dyn TurnObserver>,
     pub(super) running: Arc<Running>,
-    runtime: Handle,
+    pub(super) runtime: Handle,
     buckets: u16,
 }
 

@@ -14,6 +14,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::client::{Endpoint, Failure, HttpClient};
 use super::codec::Codec;
+use super::count::read_count;
 use super::names::Names;
 use super::settings::UpstreamSettings;
 use crate::service::responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
@@ -29,6 +30,7 @@ const VERSION: (HeaderName, HeaderValue) = (
 #[derive(Debug)]
 pub struct AnthropicMessages {
     endpoint: Endpoint,
+    counts: Endpoint,
     max_output_tokens: u64,
 }
 
@@ -40,8 +42,10 @@ impl AnthropicMessages {
         let key = settings.key.as_ref();
         let key = key.map(|key| (AUTHORIZATION, key.bearer()));
         let headers: HeaderMap = key.into_iter().chain([VERSION]).collect();
+        let endpoint = |path: &[&str]| Endpoint::new(http, settings, path, headers.clone());
         Self {
-            endpoint: Endpoint::new(http, settings, &["v1", "messages"], headers),
+            endpoint: endpoint(&["v1", "messages"]),
+            counts: endpoint(&["v1", "messages", "count_tokens"]),
             max_output_tokens,
         }
     }
@@ -69,6 +73,12 @@ impl Model for AnthropicMessages {
 
     fn takes(&self, place: MediaPlace, part: &str) -> bool {
         matches!(place, MediaPlace::User | MediaPlace::Result) && messages::takes(part)
+    }
+
+    async fn count_tokens(&self, question: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
+        let body = request::write_counted(question).into();
+        let asked = self.counts.ask_if_served(body, question.left, read_count);
+        asked.await
     }
 }
 

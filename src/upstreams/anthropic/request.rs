@@ -52,6 +52,30 @@ pub(super) fn write(
     body.optional("service_tier", tier.filter(has_tier)).close()
 }
 
+/// Writes the body of a request that counts the tokens of the question, which takes fewer fields.
+pub(super) fn write_counted(question: &Question<'_>) -> String {
+    let names = &mut Names::default();
+    let thinking = Thinking::of(question.parameters);
+    let tools = tools(question, &thinking, names);
+    let Conversation { system, messages } = conversation(question, names);
+    let (tools, choice) = tools.unzip();
+    Object::new()
+        .text("model", question.model)
+        .optional(
+            "system",
+            (!system.is_empty()).then(|| array(&system)).as_deref(),
+        )
+        .json("messages", &array(&messages))
+        .optional("tools", tools.as_deref())
+        .optional("tool_choice", choice.flatten().as_deref())
+        .optional("thinking", thinking.config().as_deref())
+        .optional(
+            "output_config",
+            output_config(question.parameters, &thinking).as_deref(),
+        )
+        .close()
+}
+
 /// The request's wish about reasoning.
 enum Thinking {
     /// Nothing: the model decides.

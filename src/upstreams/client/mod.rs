@@ -30,6 +30,8 @@ pub(super) use failure::Failure;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The wait before the first repetition, when the upstream asks for none.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The statuses of servers that do not have an operation.
+const NOT_SERVED: [u16; 3] = [404, 405, 501];
 
 /// The connections to all upstreams: follows no redirect, uses no proxy. Clones share them.
 #[derive(Debug, Clone)]
@@ -121,7 +123,8 @@ impl Endpoint {
             };
             outlet.void().await;
             let left = left.saturating_sub(start.elapsed());
-            self.before_next(failure, attempt, left).await?;
+            let next = self.before_next(failure, attempt, left).await;
+            next.map_err(|failure| failure.error)?;
             attempt += 1;
         }
     }
@@ -136,6 +139,39 @@ impl Endpoint {
         left: Duration,
         read: impl Fn(&[u8]) -> Option<A>,
     ) -> Result<A, UpstreamError> {
+        let answer = self.attempt_whole(body, left, read).await;
+        answer.map_err(|failure| failure.error)
+    }
+
+    /// As [`ask_whole`](Self::ask_whole), for an operation that an upstream need not have. None: it has not.
+    ///
+    /// # Errors
+    /// The failure of the last attempt.
+    pub(super) async fn ask_if_served<A>(
+        &self,
+        body: Bytes,
+        left: Duration,
+        read: impl Fn(&[u8]) -> Option<A>,
+    ) -> Result<Option<A>, UpstreamError> {
+        match self.attempt_whole(body, left, read).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(failure)
+                if failure
+                    .status
+                    .is_some_and(|status| NOT_SERVED.contains(&status)) =>
+            {
+                Ok(None)
+            }
+            Err(failure) => Err(failure.error),
+        }
+    }
+
+    async fn attempt_whole<A>(
+        &self,
+        body: Bytes,
+        left: Duration,
+        read: impl Fn(&[u8]) -> Option<A>,
+    ) -> Result<A, Failure> {
         let start = Instant::now();
         let mut attempt = 0;
         loop {
@@ -167,7 +203,7 @@ impl Endpoint {
         failure: Failure,
         attempt: u32,
         left: Duration,
-    ) -> Result<(), UpstreamError> {
+    ) -> Result<(), Failure> {
         let wait = wait(self.http.first_wait, attempt, failure.requested_wait);
         // the turn would be over
         let is_last = !failure.is_temporary || attempt >= self.retries || wait >= left;
@@ -180,7 +216,7 @@ impl Endpoint {
             if is_last { "giving up" } else { "retrying" }
         );
         if is_last {
-            return Err(failure.error);
+            return Err(failure);
         }
         sleep(wait).await;
         Ok(())

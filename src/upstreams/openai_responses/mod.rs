@@ -1,6 +1,7 @@
 //! OpenAI's Responses API, without its storage.
 
 mod answer;
+mod compact;
 mod input;
 mod output;
 mod request;
@@ -12,15 +13,20 @@ use tokio::sync::mpsc::Sender;
 
 use super::client::{Endpoint, Failure, HttpClient};
 use super::codec::Codec;
+use super::count::read_count;
 use super::names::Names;
 use super::settings::UpstreamSettings;
-use crate::service::responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
+use crate::service::responses::{
+    CompactedPrompt, MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError,
+};
 use stream::ResponseStream;
 
 /// The models of an upstream that speaks OpenAI's Responses API: `POST {url}/responses`, each time with all items.
 #[derive(Debug)]
 pub struct OpenAiResponses {
     endpoint: Endpoint,
+    compactions: Endpoint,
+    counts: Endpoint,
 }
 
 impl OpenAiResponses {
@@ -32,8 +38,11 @@ impl OpenAiResponses {
             .map(|key| (AUTHORIZATION, key.bearer()))
             .into_iter()
             .collect();
+        let endpoint = |path: &[&str]| Endpoint::new(http, settings, path, headers.clone());
         Self {
-            endpoint: Endpoint::new(http, settings, &["responses"], headers),
+            endpoint: endpoint(&["responses"]),
+            compactions: endpoint(&["responses", "compact"]),
+            counts: endpoint(&["responses", "input_tokens"]),
         }
     }
 }
@@ -56,6 +65,27 @@ impl Model for OpenAiResponses {
     /// In each form, as parts go there unchanged.
     fn takes(&self, _: MediaPlace, _: &str) -> bool {
         true
+    }
+
+    fn reads_compactions(&self) -> bool {
+        true
+    }
+
+    async fn compact(
+        &self,
+        question: &Question<'_>,
+    ) -> Result<Option<CompactedPrompt>, UpstreamError> {
+        let body = compact::write(question).into();
+        let asked = self
+            .compactions
+            .ask_if_served(body, question.left, compact::read);
+        asked.await
+    }
+
+    async fn count_tokens(&self, question: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
+        let body = request::write_counted(question).into();
+        let asked = self.counts.ask_if_served(body, question.left, read_count);
+        asked.await
     }
 }
 

@@ -213,7 +213,7 @@ fn finish(response: &str) -> Result<Finish, Failure> {
 }
 
 /// The tokens; numbers that are missing or of another type are 0.
-fn usage(response: &str) -> Usage {
+pub(super) fn usage(response: &str) -> Usage {
     let usage = find(response, "usage").unwrap_or_default();
     let count = |path: &[&str]| {
         let value = path.iter().try_fold(usage, |value, name| find(value, name));

@@ -13,30 +13,56 @@ const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 /// Writes the body, which may ask for a stream. The fields of a question are those of this API, except `stop`, which it has
 /// not. `names` gets the names of all functions.
 pub(super) fn write(question: &Question<'_>, is_streamed: bool, names: &mut Names) -> String {
-    let tools: Vec<_> = question
-        .functions
-        .iter()
-        .map(|function| tool(function, names))
-        .collect();
-    let choice = choice(question.choice, names);
-    let body = Object::new()
+    let tools = tools(question, names);
+    let body = prompt(question, names)
+        .json("store", "false")
+        .optional("stream", is_streamed.then_some("true"));
+    let body = with_tools(body, question, &tools, names);
+    with_parameters(body, question.parameters).close()
+}
+
+/// Writes the body of a request that counts the tokens of the question, which takes fewer fields.
+pub(super) fn write_counted(question: &Question<'_>) -> String {
+    let names = &mut Names::default();
+    let tools = tools(question, names);
+    let body = with_tools(prompt(question, names), question, &tools, names);
+    let Parameters {
+        text, reasoning, ..
+    } = question.parameters;
+    body.optional("text", text.as_ref().map(Json::as_str))
+        .optional("reasoning", reasoning.as_ref().map(Json::as_str))
+        .close()
+}
+
+fn prompt(question: &Question<'_>, names: &mut Names) -> Object {
+    Object::new()
         .text("model", question.model)
         .optional("instructions", question.instructions.map(quoted).as_deref())
         .json("input", &array(&input(question, names)))
-        .json("store", "false")
-        .optional("stream", is_streamed.then_some("true"));
-    let body = match tools.is_empty() {
+}
+
+fn tools(question: &Question<'_>, names: &mut Names) -> Vec<String> {
+    let functions = question.functions.iter();
+    functions.map(|function| tool(function, names)).collect()
+}
+
+fn with_tools(
+    body: Object,
+    question: &Question<'_>,
+    tools: &[String],
+    names: &mut Names,
+) -> Object {
+    match tools.is_empty() {
         true => body,
         // without tools, servers reject the fields that concern them
         false => body
-            .json("tools", &array(&tools))
-            .optional("tool_choice", choice.as_deref())
+            .json("tools", &array(tools))
+            .optional("tool_choice", choice(question.choice, names).as_deref())
             .optional(
                 "parallel_tool_calls",
                 question.parameters.parallel_tool_calls.map(boolean),
             ),
-    };
-    with_parameters(body, question.parameters).close()
+    }
 }
 
 /// The API takes tools as strict unless they say otherwise.

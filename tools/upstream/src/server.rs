@@ -1,6 +1,6 @@
 //! The server.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -40,7 +40,21 @@ struct Shared {
     allows_any_header: bool,
     script: Mutex<Script>,
     hold: Mutex<Option<Lock>>,
+    operations: Mutex<Operations>,
     log: Log,
+}
+
+/// Operations of providers besides answers of models. One that a test has not set is not served.
+const OPERATIONS: [&str; 3] = [
+    "/v1/responses/compact",
+    "/v1/responses/input_tokens",
+    "/v1/messages/count_tokens",
+];
+
+#[derive(Debug, Default)]
+struct Operations {
+    answers: HashMap<String, Value>,
+    bodies: Vec<(String, Value)>,
 }
 
 type Function = Box<dyn FnMut(&ModelRequest) -> Reply + Send>;
@@ -112,6 +126,18 @@ impl Upstream {
     /// Has a function reply to requests that come after the end of the script.
     pub fn answer_with(&self, function: impl FnMut(&ModelRequest) -> Reply + Send + 'static) {
         lock(&self.shared.script).function = Some(Box::new(function));
+    }
+
+    /// Has an operation besides answers of models, such as `/v1/responses/compact`, answer that from now on.
+    pub fn serve(&self, path: &str, answer: Value) {
+        let mut operations = lock(&self.shared.operations);
+        operations.answers.insert(path.into(), answer);
+    }
+
+    /// The bodies of the requests for operations besides answers of models, with their paths, in the order of arrival.
+    #[must_use]
+    pub fn operations(&self) -> Vec<(String, Value)> {
+        lock(&self.shared.operations).bodies.clone()
     }
 
     /// Holds the replies to all later requests until the gate is opened or dropped. Errors for wrong requests pass.
@@ -278,11 +304,25 @@ impl Shared {
         all
     }
 
+    /// Answers a request for an operation besides answers of models.
+    fn operate(&self, request: &HttpRequest) -> (u16, Value) {
+        let body = serde_json::from_slice(&request.body).unwrap_or_default();
+        let mut operations = lock(&self.operations);
+        operations.bodies.push((request.path.clone(), body));
+        match operations.answers.get(&request.path) {
+            Some(answer) => (200, answer.clone()),
+            None => (404, json!({"error": {"message": "not served"}})),
+        }
+    }
+
     /// Answers requests that are not for a model: `GET /faults` lists the mistakes, all others are mistakes.
     fn other(&self, request: &HttpRequest) -> (u16, Value) {
         let HttpRequest { method, path, .. } = request;
         if (method.as_str(), path.as_str()) == ("GET", "/faults") {
             return (200, self.log.read(|entries| json!(entries.faults)));
+        }
+        if method == "POST" && OPERATIONS.contains(&path.as_str()) {
+            return self.operate(request);
         }
         let fault = format!("unknown route {method} {path}");
         self.log.add_fault(fault.clone());

@@ -13,7 +13,7 @@ use crate::service::responses::{InputItem, turn_item_id, without_image};
 pub(super) const INPUT_MAX: usize = 400;
 
 /// The kinds of items that an input may have.
-static KINDS: [&str; 8] = [
+static KINDS: [&str; 9] = [
     "message",
     "function_call",
     "function_call_output",
@@ -22,6 +22,7 @@ static KINDS: [&str; 8] = [
     "mcp_list_tools",
     "web_search_call",
     "image_generation_call",
+    "compaction",
 ];
 static ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 static PARTS: [&str; 5] = [
@@ -123,6 +124,9 @@ fn read_item(
                 Some(_) => return Err(Fault::wrong_type(place("output"), "a string or an array")),
                 None => return Err(Fault::missing(place("output"))),
             }
+        }
+        "compaction" => {
+            required(text, "encrypted_content", at)?;
         }
         _ => {}
     }

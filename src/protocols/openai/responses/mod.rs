@@ -1,9 +1,12 @@
 //! Responses of models, and the models.
 
+mod asked;
 mod body;
+mod compact;
 mod delivery;
 mod echo;
 mod input;
+mod input_tokens;
 mod object;
 mod place;
 mod references;
@@ -32,7 +35,9 @@ use crate::service::responses::{Door, MediaAt, MessageWindow, ModelTurns, NewTur
 use crate::service::{ServiceError, ThreadService};
 use crate::store::Clock;
 use body::{Context, read_request};
+pub(super) use compact::compact_response;
 use delivery::Delivery;
+pub(super) use input_tokens::count_input_tokens;
 use place::Placed;
 use stream_query::StreamQuery;
 
@@ -58,6 +63,9 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
         }
         if let Some(media) = catalog.refused_media(&turn.model, &turn.input) {
             return Err(refused_media(media).into());
+        }
+        if let Some(index) = catalog.refused_compaction(&turn.model, &turn.input) {
+            return Err(refused_compaction(index).into());
         }
         Ok(turn)
     };
@@ -147,6 +155,12 @@ fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
 fn refused_media(MediaAt { item, member, part }: MediaAt) -> Fault {
     let at = format!("input[{item}].{member}[{part}]");
     let wanted = "an image or a file in a place and a form that the server of this model takes";
+    Fault::unsupported("unsupported_value", at, wanted)
+}
+
+fn refused_compaction(index: usize) -> Fault {
+    let at = format!("input[{index}].encrypted_content");
+    let wanted = "a compaction of this server, as the server of this model reads no others";
     Fault::unsupported("unsupported_value", at, wanted)
 }
 

@@ -124,7 +124,8 @@ fn of_reason(reason: Incomplete) -> Value {
     json!({"reason": reason.as_str()})
 }
 
-fn of_usage(usage: &Usage) -> Value {
+/// Tokens as the wire has them.
+pub(super) fn of_usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {"cached_tokens": usage.cached_tokens},

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Driver, Stop};
 use crate::domain::scope::ItemId;
-use crate::domain::{Json, Refusal, Window, member, member_text, output_without_call};
+use crate::domain::{Json, Refusal, member, member_text, output_without_call};
 use crate::service::ServiceError;
 use crate::service::responses::dialogue::items_of_message;
 use crate::service::responses::error::TurnError;
@@ -14,11 +14,6 @@ use crate::service::responses::items::turn_of_item;
 use crate::service::responses::request::{TurnContext, TurnRequest};
 use crate::service::responses::run::Run;
 use crate::store::HistoryFrom;
-
-/// Bytes of a conversation's earlier items that go upstream at most.
-const WINDOW_MAX_BYTES: usize = 8 * 1_048_576;
-/// Items of a conversation that are read at once.
-const PAGE: usize = 500;
 
 impl Driver<'_> {
     /// The earlier items of the conversation that the model reads, the oldest first, for a turn that may go on.
@@ -69,31 +64,9 @@ impl Driver<'_> {
         if !request.context.has_history() {
             return Ok((Vec::new(), true));
         }
-        let limit = self.shared.limits.window as usize;
-        let turns = match request.window_turns {
-            Some(wanted) if limit == 0 || (wanted as usize) < limit => wanted as usize,
-            _ => limit,
-        };
-        let mut window = Window::new(turns, WINDOW_MAX_BYTES);
-        let (mut items, mut before) = (Vec::new(), u64::MAX);
-        let mut is_whole = true;
-        'pages: loop {
-            let from = HistoryFrom::Before(before);
-            let page = self.shared.scopes.history(self.scope, from, PAGE).await?;
-            let Some(last) = page.items.last() else {
-                break;
-            };
-            before = last.seq;
-            for kept in page.items {
-                if !window.admit(kept.value.as_str()) {
-                    is_whole = false;
-                    break 'pages;
-                }
-                items.push(kept.value);
-            }
-        }
-        items.truncate(window.items());
-        items.reverse();
+        let turns = self.shared.window_turns(request);
+        let earlier = self.shared.earlier(self.scope, u64::MAX, turns);
+        let (items, is_whole) = earlier.await?;
         let items = match request.context {
             TurnContext::Session => {
                 let messages = items.iter();

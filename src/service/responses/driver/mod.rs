@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use self::begin::Opened;
 use self::lease::LastStep;
+pub(super) use self::question::functions;
 use super::broadcast::Progress;
 use super::closing::{Closing, ends_context};
 use super::error::TurnError;

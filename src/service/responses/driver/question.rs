@@ -4,7 +4,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Driver, Stop};
-use crate::domain::{Json, prompt_of};
+use crate::domain::{Json, prompt_of, readable_item};
 use crate::service::responses::catalog::FoundModel;
 use crate::service::responses::model::{
     Function, ModelAnswer, Question, ToolChoice, UpstreamError,
@@ -43,7 +43,9 @@ impl Driver<'_> {
         let input = request.input.iter().map(|item| item.value.as_str());
         let output = course.output.iter().map(Json::as_str);
         let earlier = asked.history.iter().map(Json::as_str);
-        let prompt = prompt_of(earlier.chain(input).chain(output));
+        let items = earlier.chain(input).chain(output).map(readable_item);
+        let items: Vec<_> = items.collect();
+        let prompt = prompt_of(items.iter().map(|item| &**item));
         let may_call = asked.may_call;
         let question = Question {
             model: &asked.model.name,
@@ -101,7 +103,7 @@ impl Driver<'_> {
 }
 
 /// The functions that the model may call.
-pub(super) fn functions(request: &TurnRequest) -> Vec<Function> {
+pub(in crate::service::responses) fn functions(request: &TurnRequest) -> Vec<Function> {
     let tools = request.state_tools.iter().flat_map(|tools| tools.tools());
     let own = tools.map(|tool| {
         let schema = tool.schema().to_string();

@@ -34,7 +34,7 @@ fn state_tools() -> Value {
     json!([{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:state"}])
 }
 
-fn kinds_of(items: &Value) -> Vec<&str> {
+pub(super) fn kinds_of(items: &Value) -> Vec<&str> {
     let items = items.as_array().unwrap().iter();
     items.map(|item| item["type"].as_str().unwrap()).collect()
 }

@@ -1,7 +1,9 @@
 //! The wire of `OpenAI`'s conversations and responses, by hand: the published packages speak it in a test of their own.
 
 mod base_urls;
+mod compactions;
 mod conversations;
+mod input_tokens;
 mod items;
 mod kinds;
 #[cfg(feature = "redis")]

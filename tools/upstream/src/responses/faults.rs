@@ -28,7 +28,7 @@ const MEMBERS: [&str; 20] = [
     "user",
 ];
 /// The members of items of each type.
-const ITEMS: [(&str, &[&str]); 4] = [
+const ITEMS: [(&str, &[&str]); 5] = [
     ("message", &["role", "content", "id", "status", "phase"]),
     (
         "reasoning",
@@ -42,6 +42,7 @@ const ITEMS: [(&str, &[&str]); 4] = [
         "function_call_output",
         &["call_id", "output", "id", "status"],
     ),
+    ("compaction", &["encrypted_content", "id"]),
 ];
 const MAX_CHARS: usize = 64;
 

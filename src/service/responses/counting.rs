@@ -1,0 +1,70 @@
+//! The number of tokens that a question has.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::driver::functions;
+use super::error::TurnError;
+use super::model::Question;
+use super::request::TurnRequest;
+use super::turns::{ModelTurns, Shared};
+use crate::domain::scope::ScopeId;
+use crate::domain::{Json, prompt_of, readable_item};
+
+impl ModelTurns {
+    /// Counts the tokens of the first question that a turn would ask, in a conversation before a place if it goes on from one.
+    /// None: the model's upstream does not count. Changes nothing.
+    ///
+    /// # Errors
+    /// [`TurnError`].
+    pub async fn count_tokens(
+        &self,
+        request: TurnRequest,
+        conversation: Option<(ScopeId, u64)>,
+    ) -> Result<Option<u64>, TurnError> {
+        let items = match conversation {
+            Some((scope, before)) => {
+                let turns = self.0.window_turns(&request);
+                self.0.earlier(&scope, before, turns).await?.0
+            }
+            None => Vec::new(),
+        };
+        let input = request.input.iter().map(|item| item.value.clone());
+        let items: Vec<_> = items.into_iter().chain(input).collect();
+        let bytes = items.iter().map(|item| item.as_str().len()).sum();
+        let shared = Arc::clone(&self.0);
+        let counting = async move { shared.count_tokens(&request, &items).await };
+        self.0.run_apart(bytes, counting).await
+    }
+}
+
+impl Shared {
+    async fn count_tokens(
+        &self,
+        request: &TurnRequest,
+        items: &[Json],
+    ) -> Result<Option<u64>, TurnError> {
+        let model = self.catalog.find(&request.model);
+        let model = model.ok_or(TurnError::NoModel)?;
+        let items: Vec<_> = items
+            .iter()
+            .map(|item| readable_item(item.as_str()))
+            .collect();
+        let prompt = prompt_of(items.iter().map(|item| &**item));
+        let functions = functions(request);
+        let question = Question {
+            model: &model.name,
+            instructions: request.instructions.as_deref(),
+            prompt: &prompt,
+            functions: &functions,
+            choice: &request.choice,
+            parameters: &request.parameters,
+            left: self.limits.max_time,
+        };
+        let start = Instant::now();
+        match model.upstream.count_tokens(&question).await.transpose() {
+            Some(count) => self.observed(&model, start, count).map(Some),
+            None => Ok(None),
+        }
+    }
+}

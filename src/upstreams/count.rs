@@ -1,0 +1,33 @@
+//! Answers of operations that count the tokens of a request.
+
+use super::json::find;
+use crate::domain::Json;
+
+/// The number in an answer `{"input_tokens"}`, which OpenAI's API and Anthropic's have in common.
+pub(super) fn read_count(body: &[u8]) -> Option<u64> {
+    let body = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
+    find(body.as_str(), "input_tokens")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_a_whole_number() {
+        for (body, count) in [
+            (
+                r#"{"object":"response.input_tokens","input_tokens": 11}"#,
+                Some(11),
+            ),
+            (r#"{"input_tokens":0}"#, Some(0)),
+            (r#"{"input_tokens":"1"}"#, None),
+            (r#"{"input_tokens":-1}"#, None),
+            ("{}", None),
+            ("[]", None),
+            ("<html>", None),
+        ] {
+            assert_eq!(read_count(body.as_bytes()), count, "{body}");
+        }
+    }
+}

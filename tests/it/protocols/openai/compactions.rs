@@ -1,0 +1,304 @@
+//! `POST /responses/compact`, and compactions in inputs.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::kinds::{KINDS, kinds_of, with_kinds};
+use super::{Program, refused};
+use crate::http::over_both_stores;
+use crate::support::client::new_id;
+use crate::support::server::Server;
+use crate::support::upstream::{Reply, Upstream};
+
+const OPERATION: &str = "/v1/responses/compact";
+/// A compaction that another server made.
+const FOREIGN: &str = "gAAAAABpM0Yj";
+
+fn message(role: &str, text: &str) -> Value {
+    let kind = if role == "assistant" {
+        "output_text"
+    } else {
+        "input_text"
+    };
+    json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+}
+
+/// The last prompt of the model.
+fn asked(upstream: &Upstream) -> String {
+    let request = upstream.requests().pop().unwrap();
+    json!(request.messages()).to_string()
+}
+
+async fn compact(program: &Program, body: &Value) -> Value {
+    let compacted = program.post("/responses/compact", body).ok().await;
+    compacted.json()
+}
+
+async fn a_summary_of_the_model_stands_for_a_conversation(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let input = json!([
+        message("developer", "Be kind."),
+        message("user", "I am Ada."),
+        message("assistant", "Hello."),
+        {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "tea"},
+        message("user", "What do I like?"),
+    ]);
+    for kind in KINDS {
+        upstream.script([Reply::text("Ada likes \"tea\"."), Reply::text("Tea.")]);
+
+        let body = json!({"model": kind, "input": input, "instructions": "Be brief."});
+        let compacted = compact(&program, &body).await;
+
+        assert_eq!(compacted["object"], "response.compaction", "{compacted}");
+        assert!(compacted["id"].as_str().unwrap().starts_with("resp_"));
+        assert!(compacted["created_at"].as_u64() > Some(1_700_000_000));
+        assert!(compacted["usage"]["total_tokens"].as_u64() > Some(0));
+        let output = compacted["output"].as_array().unwrap();
+        assert_eq!(
+            kinds_of(&compacted["output"]),
+            ["message", "message", "compaction"]
+        );
+        for (item, text) in output.iter().zip(["I am Ada.", "What do I like?"]) {
+            assert_eq!(item["content"], message("user", text)["content"], "{item}");
+            assert!(item["id"].is_string());
+        }
+        assert!(output[2]["id"].as_str().unwrap().starts_with("cmp_"));
+        assert!(output[2]["encrypted_content"].is_string());
+        let (last, said) = (upstream.requests().pop().unwrap(), asked(&upstream));
+        assert!(last.user_text().contains("Summarize"), "{said}");
+        assert!(said.contains("tea") && !last.is_stream(), "{said}");
+        assert!(last.body.to_string().contains("Be brief."));
+
+        let mut next = output.clone();
+        next.push(message("user", "So?"));
+        let answer = program.post("/responses", &json!({"model": kind, "input": next}));
+        let answer = answer.ok().await.json();
+        assert_eq!(answer["output"][0]["content"][0]["text"], "Tea.");
+        let said = asked(&upstream);
+        assert!(said.contains(r#"Ada likes \"tea\"."#), "{said}");
+        assert!(
+            said.contains("I am Ada.") && !said.contains("Hello."),
+            "{said}"
+        );
+        let path = format!(
+            "/responses/{}/input_items?order=asc",
+            answer["id"].as_str().unwrap()
+        );
+        let stored = program.ask(Method::GET, &path).ok().await.json();
+        assert_eq!(stored["data"][2], output[2], "{stored}");
+    }
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn a_conversation_is_compacted_up_to_a_response_and_stays_as_it_was(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let id = new_id();
+    upstream.script(["One.", "Two.", "Up to one.", "Both."].map(Reply::text));
+    let turn = |input: &str| {
+        let body = json!({"model": "openai-chat", "conversation": id, "input": input});
+        program.post("/responses", &body)
+    };
+    let first = turn("first").ok().await.json();
+    let second = turn("second").ok().await.json();
+    let conversation = program.conversation(first["conversation"]["id"].as_str().unwrap());
+    let before = conversation.list("order=asc").await;
+
+    let body =
+        |response: &Value| json!({"model": "openai-chat", "previous_response_id": response["id"]});
+    let earlier = compact(&program, &body(&first)).await;
+    let said = asked(&upstream);
+    assert!(said.contains("One.") && !said.contains("second"), "{said}");
+    let mut with_input = body(&second);
+    with_input["input"] = json!("third");
+    let later = compact(&program, &with_input).await;
+
+    assert_eq!(kinds_of(&earlier["output"]), ["message", "compaction"]);
+    assert_eq!(earlier["output"][0], before["data"][0]);
+    let all = ["message", "message", "message", "compaction"];
+    assert_eq!(kinds_of(&later["output"]), all);
+    assert_eq!(later["output"][2]["content"][0]["text"], "third");
+    assert_eq!(conversation.list("order=asc").await, before);
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn a_conversation_reads_a_compaction_in_later_turns(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let conversation = program.create(&json!({})).await;
+    upstream.script(["Ada likes tea.", "Yes.", "Still."].map(Reply::text));
+    let body = json!({"model": "anthropic", "input": "I like tea."});
+    let compacted = compact(&program, &body).await;
+    conversation.add(&compacted["output"]).ok().await;
+
+    for _ in 0..2 {
+        let body =
+            json!({"model": "openai-chat", "conversation": conversation.id, "input": "Tea?"});
+        program.post("/responses", &body).ok().await;
+
+        let said = asked(&upstream);
+        assert!(said.contains("Ada likes tea."), "{said}");
+    }
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn an_upstream_that_compacts_makes_the_items_and_reads_them(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let compaction = json!({"id": "cmp_1", "type": "compaction", "encrypted_content": FOREIGN});
+    let output = json!([message("user", "I am Ada."), compaction]);
+    upstream.serve(
+        OPERATION,
+        json!({
+            "id": "resp_1", "object": "response.compaction", "created_at": 7, "output": output,
+            "usage": {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13},
+        }),
+    );
+
+    let body =
+        json!({"model": "openai-responses", "input": "I am Ada.", "instructions": "Be brief."});
+    let compacted = compact(&program, &body).await;
+
+    assert_eq!(compacted["output"], output);
+    assert_eq!(compacted["usage"]["total_tokens"], 13);
+    let (path, sent) = upstream.operations().pop().unwrap();
+    assert_eq!(
+        (path.as_str(), &sent["instructions"]),
+        (OPERATION, &json!("Be brief."))
+    );
+    assert_eq!(
+        sent["input"][0]["content"],
+        message("user", "I am Ada.")["content"]
+    );
+    assert_eq!(sent.as_object().unwrap().len(), 3, "{sent}");
+    assert_eq!(upstream.count(), 0);
+
+    upstream.script([Reply::text("Ada.")]);
+    let mut input = output.as_array().unwrap().clone();
+    input.push(message("user", "Who am I?"));
+    let ask = |kind: &str| program.post("/responses", &json!({"model": kind, "input": input}));
+    ask("openai-responses").ok().await;
+    let sent = upstream.requests().pop().unwrap();
+    assert_eq!(sent.messages()[1], compaction);
+    for kind in ["openai-chat", "anthropic"] {
+        let param = Some("input[1].encrypted_content");
+        refused(ask(kind), 400, Some("unsupported_value"), param).await;
+    }
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let lost = "resp_00000000000000000000000000000000";
+    for (body, status, code, param) in [
+        (
+            json!({"input": "a"}),
+            400,
+            "missing_required_parameter",
+            "model",
+        ),
+        (
+            json!({"model": null, "input": "a"}),
+            400,
+            "missing_required_parameter",
+            "model",
+        ),
+        (
+            json!({"model": 7, "input": "a"}),
+            400,
+            "invalid_type",
+            "model",
+        ),
+        (
+            json!({"model": "anthropic"}),
+            400,
+            "missing_required_parameter",
+            "input",
+        ),
+        (
+            json!({"model": "anthropic", "input": 7}),
+            400,
+            "invalid_type",
+            "input",
+        ),
+        (
+            json!({"model": "other", "input": "a"}),
+            404,
+            "model_not_found",
+            "model",
+        ),
+        (
+            json!({"model": "anthropic", "previous_response_id": lost}),
+            404,
+            "response_not_found",
+            "",
+        ),
+        (
+            json!({"model": "anthropic", "conversation": new_id()}),
+            400,
+            "unsupported_parameter",
+            "conversation",
+        ),
+        (
+            json!({"model": "anthropic", "input": [{"type": "compaction"}]}),
+            400,
+            "missing_required_parameter",
+            "input[0].encrypted_content",
+        ),
+        (
+            json!({"model": "anthropic", "input": [{"type": "function_call_output", "call_id": "c", "output": ""}]}),
+            400,
+            "invalid_value",
+            "input[0].call_id",
+        ),
+    ] {
+        let param = Some(param).filter(|param| !param.is_empty());
+        let request = program.post("/responses/compact", &body);
+        refused(request, status, Some(code), param).await;
+    }
+    for path in ["/responses/compact", "/responses/input_tokens"] {
+        for method in [Method::GET, Method::DELETE] {
+            let answer = program.ask(method, path).send().await;
+            super::refusal(&answer, 405, Some("method_not_allowed"), None);
+            assert_eq!(answer.header("allow"), Some("POST"));
+        }
+    }
+    assert_eq!((upstream.count(), upstream.operations().len()), (0, 0));
+}
+
+async fn a_summary_that_is_cut_off_or_empty_is_a_failure(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    for (reply, status, code) in [
+        (Reply::finish("length"), 502, "upstream_malformed"),
+        (Reply::text(" "), 502, "upstream_malformed"),
+        (Reply::calls([("look", "{}")]), 502, "upstream_malformed"),
+        (Reply::status(400), 400, "upstream_refused"),
+        (Reply::status(429), 429, "rate_limit_exceeded"),
+        (Reply::status(500), 502, "upstream_error"),
+    ] {
+        upstream.script([reply]);
+        let body = json!({"model": "openai-chat", "input": "a"});
+        let request = program.post("/responses/compact", &body);
+        refused(request, status, Some(code), None).await;
+    }
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+over_both_stores! {
+    a_summary_of_the_model_stands_for_a_conversation,
+    a_conversation_is_compacted_up_to_a_response_and_stays_as_it_was,
+    a_conversation_reads_a_compaction_in_later_turns,
+    an_upstream_that_compacts_makes_the_items_and_reads_them,
+    wrong_requests_are_refused_before_the_upstream_is_asked,
+    a_summary_that_is_cut_off_or_empty_is_a_failure,
+}
