@@ -109,6 +109,7 @@ impl Shared {
         prompt.push(PromptItem::Message {
             role: "user",
             content: REQUEST,
+            item: "{}",
         });
         let summarizing = Question {
             prompt: &prompt,
