@@ -77,6 +77,8 @@ async function useEveryTool(client) {
   const hints = Object.fromEntries(tools.map((tool) => [tool.name, tool.annotations]));
   assert.equal(hints.kv_read.readOnlyHint, true);
   assert.equal(hints.kv_increment.idempotentHint, false);
+  // by which the client validates the results of the calls below
+  assert.ok(tools.every((tool) => tool.title && tool.outputSchema));
 
   assert.deepEqual(await call(client, "kv_write", { key: "a/b", value: "é" }), { ok: true });
   assert.deepEqual(await call(client, "kv_read", { key: "a/b" }), { found: true, value: "é" });

@@ -83,6 +83,8 @@ async def refused(awaitable, *codes):
 async def use_every_tool(client):
     listed = await client.list_tools()
     assert [tool.name for tool in listed.tools] == TOOLS, listed
+    # by which the client validates the results of the calls below
+    assert all(tool.title and tool.output_schema for tool in listed.tools), listed
 
     assert await call(client, "kv_write", key="user/name", value="Ada") == {"ok": True}
     assert await call(client, "kv_read", key="user/name") == {"found": True, "value": "Ada"}

@@ -74,6 +74,17 @@ def hold_definitions():
     return schemas
 
 
+def hold_results():
+    """Each tool's results match the output schema that MCP clients get."""
+    tools = {tool["name"]: tool for tool in get("/v1/tools?format=mcp")["tools"]}
+    assert list(tools) == [name for name, _ in CALLS]
+    for name, arguments in CALLS:
+        schema = tools[name]["outputSchema"]
+        Draft202012Validator.check_schema(schema)
+        answer = post(f"/v1/tools/{name}", {"scope": f"{SCOPE}-results", "arguments": arguments})
+        Draft202012Validator(schema).validate(answer["result"])
+
+
 def hold_schemas(schemas):
     """A schema accepts and rejects the same arguments as its tool."""
     for calls, is_right in [(CALLS, True), (WRONG, False)]:
@@ -117,5 +128,6 @@ def hold_messages():
 
 
 hold_schemas(hold_definitions())
+hold_results()
 hold_messages()
 print("definitions and messages are of the types of openai and anthropic")

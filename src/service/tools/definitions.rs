@@ -71,8 +71,10 @@ pub fn definition(tool: Tool, format: Format) -> Value {
         }
         Format::Mcp => json!({
             "name": name,
+            "title": tool.title(),
             "description": description,
             "inputSchema": schema,
+            "outputSchema": tool.output_schema(),
             "annotations": hints(tool),
         }),
     }

@@ -3,6 +3,7 @@
 mod arguments;
 mod definitions;
 mod mistake;
+mod output;
 mod request;
 mod schema;
 mod scratch;

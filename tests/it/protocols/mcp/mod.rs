@@ -6,6 +6,7 @@ mod hosts;
 mod logs;
 #[cfg(feature = "redis")]
 mod outage;
+mod output;
 mod protocol;
 mod providers;
 mod rates;
