@@ -5,5 +5,7 @@ mod etag;
 mod session;
 
 pub use error::{ApiError, with_problem};
+#[cfg(feature = "server")]
+pub(crate) use error::{BEARER, WRONG_BEARER};
 pub(crate) use etag::{THREAD_VERSION, tag};
 pub use session::{SESSION_ID, SessionId};

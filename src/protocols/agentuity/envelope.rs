@@ -9,7 +9,7 @@ use actix_web::{Error, HttpMessage, web};
 
 use super::{Agentuity, AgentuityError};
 use crate::http::Body;
-use crate::identity::ApiKey;
+use crate::identity::{ApiKey, bearer};
 
 /// Put into a request's extensions for the handlers.
 pub(super) struct RequestContext {
@@ -36,9 +36,13 @@ pub(super) async fn envelope<B: MessageBody + 'static>(
                 .insert(RequestContext { body, key });
             next.call(request).await?.map_into_left_body()
         }
-        None => request
-            .error_response(AgentuityError::Unauthorized)
-            .map_into_right_body(),
+        None => {
+            let refusal = match bearer(request.headers()) {
+                Some(_) => AgentuityError::WrongKey,
+                None => AgentuityError::Unauthorized,
+            };
+            request.error_response(refusal).map_into_right_body()
+        }
     };
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));

@@ -13,13 +13,17 @@ use crate::domain::{ContentError, EntryKeyError, NamespaceError};
 use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::store::StoreError;
+use crate::web::{BEARER, WRONG_BEARER};
 
 /// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentuityError {
-    /// No API key, or an unknown one.
+    /// No API key.
     #[error("an api key is needed")]
     Unauthorized,
+    /// A bearer credential that is no API key.
+    #[error("an api key is needed")]
+    WrongKey,
     /// The API key may not make this call.
     #[error("the api key lacks the right {0}")]
     Forbidden(Right),
@@ -64,7 +68,7 @@ pub enum AgentuityError {
 impl AgentuityError {
     fn status(&self) -> StatusCode {
         match self {
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized | Self::WrongKey => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } | Self::NotASocket(HandshakeError::GetMethodRequired) => {
@@ -104,8 +108,9 @@ impl ResponseError for AgentuityError {
         }
         match status {
             StatusCode::UNAUTHORIZED => {
-                // which every 401 has to have (RFC 9110, section 15.5.2)
-                response.insert_header((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
+                let is_wrong = matches!(self, Self::WrongKey);
+                let challenge = if is_wrong { WRONG_BEARER } else { BEARER };
+                response.insert_header((WWW_AUTHENTICATE, challenge));
             }
             StatusCode::UPGRADE_REQUIRED => {
                 // RFC 9110, section 15.5.22, and RFC 6455, section 4.4

@@ -10,6 +10,7 @@ use actix_web::{Error, HttpMessage, HttpRequest, web};
 
 use super::{ModelRelay, RelayError};
 use crate::http::{Body, missing, session_of};
+use crate::identity::bearer;
 use crate::service::rates::RateSubject;
 use crate::web::SessionId;
 
@@ -66,7 +67,10 @@ fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, Relay
     let key = headers.get(API_KEY);
     let key = key.and_then(|key| relay.api_keys.find(key.as_bytes()));
     let key = key.or_else(|| relay.api_keys.verify(headers));
-    let key = key.ok_or(RelayError::Unauthorized)?;
+    let key = key.ok_or_else(|| match bearer(headers) {
+        Some(_) => RelayError::WrongKey,
+        None => RelayError::Unauthorized,
+    })?;
     match missing(key, request.method(), request.match_info().as_str()) {
         Some(right) => Err(RelayError::Forbidden(right)),
         None => Ok(Arc::clone(&key.name)),

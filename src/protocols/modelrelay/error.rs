@@ -12,13 +12,17 @@ use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::service::responses::TurnError;
 use crate::store::StoreError;
+use crate::web::{BEARER, WRONG_BEARER};
 
 /// Errors of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// No API key, or an unknown one.
+    /// No API key, or an unknown one that is no bearer credential.
     #[error("an api key is needed")]
     Unauthorized,
+    /// A bearer credential that is no API key.
+    #[error("an api key is needed")]
+    WrongKey,
     /// The API key may not make this call.
     #[error("the api key lacks the right {0}")]
     Forbidden(Right),
@@ -85,7 +89,7 @@ const INTERNAL: Row = (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR");
 impl RelayError {
     fn row(&self) -> Row {
         match self {
-            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::Unauthorized | Self::WrongKey => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
             Self::NotFound(_) => NOT_FOUND,
             Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
@@ -189,9 +193,10 @@ impl ResponseError for RelayError {
         let mut response = HttpResponse::build(status);
         match self {
             Self::Unauthorized => {
-                // which every 401 has to have (RFC 9110, section 15.5.2)
-                let bearer = HeaderValue::from_static("Bearer");
-                response.insert_header((WWW_AUTHENTICATE, bearer));
+                response.insert_header((WWW_AUTHENTICATE, BEARER));
+            }
+            Self::WrongKey => {
+                response.insert_header((WWW_AUTHENTICATE, WRONG_BEARER));
             }
             Self::MethodNotAllowed { allow } => {
                 response.insert_header((ALLOW, HeaderValue::from_static(allow)));

@@ -9,6 +9,9 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 
+#[cfg(feature = "server")]
+pub(crate) use problem::{BEARER, WRONG_BEARER};
+
 use super::session::SessionId;
 use crate::domain::scope::ScopeError;
 use crate::domain::{

@@ -9,6 +9,10 @@ use super::super::etag::{THREAD_VERSION, etag};
 use super::super::session::SessionId;
 use crate::domain::Stamp;
 
+/// The challenge of every 401 (RFC 9110, section 15.5.2), and that to a credential that is wrong (RFC 6750, section 3.1).
+pub(crate) const BEARER: &str = "Bearer";
+pub(crate) const WRONG_BEARER: &str = r#"Bearer error="invalid_token""#;
+
 /// A row of the table of errors.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -25,6 +29,8 @@ pub(crate) struct Problem {
     pub(crate) stamp: Option<Stamp>,
     /// The methods that the path takes.
     allow: Option<&'static str>,
+    /// The challenge of a 401.
+    challenge: &'static str,
     /// The limit that rejected this, and the number of rejected bytes.
     pub(crate) refused_bytes: Option<(&'static str, u64)>,
 }
@@ -40,6 +46,7 @@ impl Problem {
             retry_after_seconds: (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
             stamp: None,
             allow: None,
+            challenge: BEARER,
             refused_bytes: None,
         }
     }
@@ -77,6 +84,14 @@ impl Problem {
         }
     }
 
+    /// That the bearer credential of the request is wrong.
+    pub(super) fn wrong_bearer(self) -> Self {
+        Self {
+            challenge: WRONG_BEARER,
+            ..self
+        }
+    }
+
     pub(super) fn refused_bytes(self, limit: &'static str, bytes: u64) -> Self {
         Self {
             refused_bytes: Some((limit, bytes)),
@@ -99,8 +114,7 @@ impl Problem {
         let mut response = HttpResponse::new(self.status);
         let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED {
-            // which every 401 has to have (RFC 9110, section 15.5.2)
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(self.challenge));
         }
         if let Some(methods) = self.allow {
             headers.insert(ALLOW, HeaderValue::from_static(methods));

@@ -34,7 +34,7 @@ impl ApiError {
             Self::InvalidEventType(_) => row(StatusCode::BAD_REQUEST, "invalid_event_type"),
             Self::ScopePart { error, index } => part_problem(error, *index, self),
             Self::ApiKeyRequired => row(StatusCode::UNAUTHORIZED, "api_key_required"),
-            Self::InvalidApiKey => row(StatusCode::UNAUTHORIZED, "invalid_api_key"),
+            Self::InvalidApiKey => row(StatusCode::UNAUTHORIZED, "invalid_api_key").wrong_bearer(),
             Self::RightMissing { right } => {
                 row(StatusCode::FORBIDDEN, "right_missing").with("right", right.as_str())
             }

@@ -46,6 +46,9 @@ async fn who_has_no_api_key_stays_outside(server: &Server) {
     }
     let answer = kv.client.get(&entry).send().await;
     assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+    let answer = kv.client.get(&entry).bearer("wrong").send().await;
+    let challenge = answer.header("www-authenticate");
+    assert_eq!(challenge, Some(r#"Bearer error="invalid_token""#));
     assert_eq!(kv.get("k").ok().await.text(), "secret");
     kv.client.get(&entry).bearer(RELAY_SECRET).ok().await;
 }

@@ -27,6 +27,14 @@ async fn who_has_no_api_key_stays_outside(server: &Server) {
     assert!(error.is_unauthorized(), "{error:?}");
     assert_eq!(error.status, 401);
     assert!(error.request_id.is_some());
+    for (key, challenge) in [
+        ("Bearer mr_sk_wrong", r#"Bearer error="invalid_token""#),
+        ("", "Bearer"),
+    ] {
+        let request = server.client().get("/sessions");
+        let answer = request.header("authorization", key).send().await;
+        assert_eq!(answer.header("www-authenticate"), Some(challenge));
+    }
     for path in [
         "/api/v1/sessions",
         "/api/v1/state-handles/x",
