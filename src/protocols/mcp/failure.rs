@@ -2,9 +2,10 @@
 
 use std::error::Error;
 
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
+use super::revision::Revision;
 use crate::service::ServiceError;
 
 /// The error for a client, with the stable code of the API as `data.code`. The cause of a fault is only in the log.
@@ -28,4 +29,14 @@ pub(super) fn told(error: ServiceError) -> ErrorData {
         data["retry_after_seconds"] = seconds.into();
     }
     ErrorData::invalid_request(text, Some(data))
+}
+
+/// The same in a call of a tool. From 2026-07-28 on, no error has the code of missing resources; the library replaces it
+/// for all other methods.
+pub(super) fn of_call(error: ServiceError, revision: Revision<'_>) -> ErrorData {
+    let mut told = told(error);
+    if revision.is_stateless() && told.code == ErrorCode::RESOURCE_NOT_FOUND {
+        told.code = ErrorCode::INVALID_PARAMS;
+    }
+    told
 }

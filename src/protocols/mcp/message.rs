@@ -8,82 +8,48 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId};
+use rmcp::model::RequestId;
 
-use crate::domain::{Json, has_more_values, is_named, member, members};
+use super::fault::{MessageFault, VALUES_MAX};
+use crate::domain::{has_more_values, is_named, member, member_text, members};
 
-/// The largest message. The largest call writes a task list of 131,072 bytes, which a client that
-/// escapes all that is not ASCII makes three times as long; a value of 32,768 control characters has
-/// six times as many bytes.
-pub(super) const MESSAGE_MAX_BYTES: u64 = 512 * 1_024;
-/// Values of a message outside its arguments: clients usually describe themselves in a few dozen. Reading this many
-/// takes the library less than 5 ms.
-const VALUES_MAX: usize = 2_000;
 /// The text that replaces the arguments.
 const EMPTY: &str = "{}";
 
 /// A message, in two parts.
 pub(super) struct Message {
     /// For the library: the message with `{}` for its arguments.
-    pub(super) envelope: Bytes,
+    pub(super) envelope: String,
     /// For the tools: the arguments, if they are an object.
     pub(super) arguments: Option<Arc<str>>,
 }
 
-/// A fault of a body, and the id of the message that it may have been meant as.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum MessageFault {
-    #[error("the body is not JSON")]
-    NotJson,
-    #[error("the body must be one message, not a batch")]
-    Batch,
-    #[error("the message has more than {VALUES_MAX} values besides its arguments")]
-    TooManyValues(Option<RequestId>),
-    #[error("the body is not a message")]
-    NoMessage(Option<RequestId>),
-}
-
 impl Message {
-    /// Takes a body apart.
+    /// Takes a message apart, which is compact JSON.
     ///
     /// # Errors
-    /// [`MessageFault`] of a body that is not a JSON object, or has too many values.
-    pub(super) fn read(body: &[u8]) -> Result<Self, MessageFault> {
-        let text = std::str::from_utf8(body).map_err(|_| MessageFault::NotJson)?;
-        let json = Json::parse(text).map_err(|_| MessageFault::NotJson)?;
-        if json.as_str().starts_with('[') {
-            return Err(MessageFault::Batch);
-        }
-        if !json.is_object() {
+    /// [`MessageFault`] of a value that is not an object, or has too many values.
+    pub(super) fn read(json: &str) -> Result<Self, MessageFault> {
+        if !json.starts_with('{') {
             return Err(MessageFault::NoMessage(None));
         }
-        let (envelope, arguments) = without_arguments(json.as_str());
+        let (envelope, arguments) = without_arguments(json);
         if has_more_values(&envelope, VALUES_MAX) {
             return Err(MessageFault::TooManyValues(id(&envelope)));
         }
         Ok(Self {
             arguments: arguments.map(Arc::from),
-            envelope: envelope.into(),
+            envelope,
         })
     }
-}
 
-impl MessageFault {
-    /// The fault of an envelope that the library does not accept as a message.
-    pub(super) fn of(envelope: &[u8]) -> Self {
-        Self::NoMessage(std::str::from_utf8(envelope).ok().and_then(id))
+    /// The id of a request. Notifications have none.
+    pub(super) fn id(&self) -> Option<RequestId> {
+        id(&self.envelope)
     }
 
-    /// In the form of [JSON-RPC](https://www.jsonrpc.org/specification#error_object).
-    pub(super) fn into_error(self) -> JsonRpcError {
-        let text = self.to_string();
-        let (id, code) = match self {
-            Self::NotJson => (None, ErrorCode::PARSE_ERROR),
-            Self::Batch => (None, ErrorCode::INVALID_REQUEST),
-            Self::TooManyValues(id) | Self::NoMessage(id) => (id, ErrorCode::INVALID_REQUEST),
-        };
-        JsonRpcError::new(id, ErrorData::new(code, text, None))
+    pub(super) fn method(&self) -> Option<Cow<'_, str>> {
+        member_text(&self.envelope, "method")
     }
 }
 
@@ -140,9 +106,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (String, Option<String>) {
-        let message = Message::read(text.as_bytes()).ok().unwrap();
-        let envelope = String::from_utf8(message.envelope.into()).unwrap();
-        (envelope, message.arguments.map(|text| text.to_string()))
+        let message = Message::read(text).ok().unwrap();
+        let arguments = message.arguments.map(|text| text.to_string());
+        (message.envelope, arguments)
     }
 
     #[test]
@@ -179,9 +145,9 @@ mod tests {
         let many = values(VALUES_MAX + 1);
 
         let inside = format!(r#"{{"params":{{"arguments":{{"x":[{many}]}}}}}}"#);
-        assert!(Message::read(inside.as_bytes()).is_ok());
+        assert!(Message::read(&inside).is_ok());
         let outside = format!(r#"{{"id":7,"params":[{many}]}}"#);
-        let fault = Message::read(outside.as_bytes()).err();
+        let fault = Message::read(&outside).err();
         let id = Some(RequestId::Number(7));
         assert!(matches!(fault, Some(MessageFault::TooManyValues(found)) if found == id));
     }

@@ -6,11 +6,17 @@
 //! JSON, so that any replica can answer it; the protocol's sessions are not used.
 
 mod access;
+mod batch;
+mod exchange;
 mod failure;
+mod fault;
 mod gate;
+mod lifecycle;
 mod message;
+mod methods;
 mod resource_uri;
 mod resources;
+mod revision;
 mod server;
 
 use std::sync::Arc;
@@ -26,7 +32,7 @@ use crate::domain::{Fingerprint, TurnToken};
 use crate::http::Api;
 use crate::identity::{ApiKeys, Identity};
 use crate::service::ScopeService;
-use message::MESSAGE_MAX_BYTES;
+use fault::MESSAGE_MAX_BYTES;
 use server::Server;
 
 /// The protocol.

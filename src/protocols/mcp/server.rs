@@ -4,16 +4,17 @@ use std::sync::LazyLock;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, ListResourceTemplatesResult,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+    CustomRequest, CustomResult, DiscoverResult, ErrorData, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
     ReadResourceResponse, ServerCapabilities, ServerConfig, Tool as Definition,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp_actix_web::transport::on_request_extensions;
 
-use super::failure::told;
-use super::{Opened, resources};
+use super::failure::of_call;
+use super::lifecycle::{Lifecycle, SHARED_TTL_MS, implementation};
+use super::{Opened, methods, resources};
 use crate::service::rates::RateSubject;
 use crate::service::tools::{Call, Format, Outcome, Tool, Toolbox, definitions};
 
@@ -31,17 +32,6 @@ const INSTRUCTIONS: &str = "Keeps state for you between turns: keys with text va
 static TOOLS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     serde_json::from_value(definitions(Format::Mcp)).expect("the definitions are those of MCP")
 });
-
-/// Requests that are answered here. One of these that arrives as unknown was not understood.
-const METHODS: [&str; 7] = [
-    "initialize",
-    "ping",
-    "tools/list",
-    "tools/call",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-];
 
 /// Answers a message.
 #[derive(Debug, Clone)]
@@ -69,19 +59,33 @@ impl ServerHandler for Server {
             .enable_tools()
             .enable_resources()
             .build();
-        let version = env!("CARGO_PKG_VERSION");
         ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new("threadkeep", version))
+            .with_server_info(implementation())
             .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let result = DiscoverResult::from_server_info(versions, self.get_info());
+        Ok(result
+            .with_ttl_ms(SHARED_TTL_MS)
+            .with_cache_scope(CacheScope::Public))
     }
 
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         no_cursor(request)?;
-        Ok(ListToolsResult::with_all_items(TOOLS.clone()))
+        let lifecycle = Lifecycle::of(&context);
+        let (ttl_ms, cache_scope) = lifecycle.caching();
+        Ok(ListToolsResult {
+            ttl_ms,
+            cache_scope,
+            meta: lifecycle.meta(),
+            ..ListToolsResult::with_all_items(TOOLS.clone())
+        })
     }
 
     fn get_tool(&self, name: &str) -> Option<Definition> {
@@ -114,10 +118,13 @@ impl ServerHandler for Server {
         let tools = Toolbox::new(scopes);
         let call = tools.call_alone(&scope, call);
         let outcome = RateSubject::at(address).around(call).await;
-        let result = match outcome.map_err(told)? {
+        let lifecycle = Lifecycle::of(&context);
+        let outcome = outcome.map_err(|error| of_call(error, lifecycle.revision()))?;
+        let mut result = match outcome {
             Outcome::Result(result) => CallToolResult::structured(result),
             Outcome::Mistake(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
         };
+        result.meta = lifecycle.meta();
         Ok(result.into())
     }
 
@@ -128,16 +135,25 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let Opened { scope, scopes, .. } = opened(&context)?;
-        resources::list(&scopes, &scope, cursor.as_deref()).await
+        let mut list = resources::list(&scopes, &scope, cursor.as_deref()).await?;
+        list.meta = Lifecycle::of(&context).meta();
+        Ok(list)
     }
 
     async fn list_resource_templates(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         no_cursor(request)?;
-        Ok(resources::templates())
+        let lifecycle = Lifecycle::of(&context);
+        let (ttl_ms, cache_scope) = lifecycle.caching();
+        Ok(ListResourceTemplatesResult {
+            ttl_ms,
+            cache_scope,
+            meta: lifecycle.meta(),
+            ..resources::templates()
+        })
     }
 
     async fn read_resource(
@@ -146,22 +162,24 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let Opened { scope, scopes, .. } = opened(&context)?;
-        let read = resources::read(&scopes, &scope, &request.uri).await?;
+        let mut read = resources::read(&scopes, &scope, &request.uri).await?;
+        read.meta = Lifecycle::of(&context).meta();
         Ok(read.into())
     }
 
+    /// A request that the library does not know, or whose params it does not know.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = request.method;
-        if METHODS.contains(&method.as_str()) {
-            let text = "the method does not take these params";
-            return Err(ErrorData::invalid_params(text, None));
+        let lifecycle = Lifecycle::of(&context);
+        let revision = lifecycle.revision();
+        if !methods::is_declared(&request.method, revision) {
+            return Err(methods::not_found(revision));
         }
-        let text = "there is no such method";
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
+        let text = "the method does not take these params";
+        Err(ErrorData::invalid_params(text, None))
     }
 }
 

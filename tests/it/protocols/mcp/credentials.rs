@@ -36,6 +36,27 @@ async fn nobody_comes_in_without_a_credential(server: &Server) {
     }
 }
 
+async fn only_a_wrong_key_is_an_invalid_token(server: &Server) {
+    let client = server.client();
+    let challenge = async |mcp: Mcp| {
+        let answer = mcp.ping().await;
+        assert_eq!(answer.status, 401);
+        answer.header("www-authenticate").unwrap().to_owned()
+    };
+    let stranger = || Mcp::stranger(&client);
+
+    let wrong = stranger().with(("authorization", "Bearer wrong".into()));
+    assert_eq!(challenge(wrong).await, r#"Bearer error="invalid_token""#);
+    for mcp in [
+        stranger(),
+        stranger().at("/mcp?scope=session:s&sig=forged"),
+        stranger().with(("x-thread-id", new_id())),
+        stranger().with(("authorization", "Basic d3Jvbmc6".into())),
+    ] {
+        assert_eq!(challenge(mcp).await, "Bearer");
+    }
+}
+
 async fn a_cookie_opens_nothing(server: &Server) {
     let client = server.client();
     let answer = client.get("/v1/threads/current").ok().await;
@@ -147,6 +168,7 @@ async fn malformed_names_are_told_to_who_may_ask(server: &Server) {
 
 over_both_stores!(
     nobody_comes_in_without_a_credential,
+    only_a_wrong_key_is_an_invalid_token,
     a_cookie_opens_nothing,
     a_signed_id_opens_its_own_thread,
     an_id_that_does_not_verify_opens_nothing,

@@ -1,9 +1,11 @@
 //! The Model Context Protocol, message by message. Its published clients speak to it in
 //! `tests/mcp.sh`.
 
+mod batches;
 mod credentials;
 mod hosts;
 mod logs;
+mod newest;
 #[cfg(feature = "redis")]
 mod outage;
 mod output;

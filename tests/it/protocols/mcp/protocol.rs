@@ -99,7 +99,6 @@ async fn what_is_no_message_is_told_so(server: &Server) {
         ("{", -32700),
         (r#"{"jsonrpc":"2.0","id":7,"method":"ping"} x"#, -32700),
         ("[]", -32600),
-        (r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#, -32600),
         ("7", -32600),
         (r#"{"id":7}"#, -32600),
         (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, -32600),
@@ -167,24 +166,51 @@ async fn versions_of_the_protocol_are_known_or_refused(server: &Server) {
     assert!(text.starts_with("text/plain"), "{text}");
 }
 
-/// The revision without a handshake, in which each request tells all.
-async fn a_request_of_the_newest_revision_stands_alone(server: &Server) {
-    let version = "2026-07-28";
-    let mcp = Mcp::own(&server.client())
-        .with(("mcp-protocol-version", version.into()))
-        .with(("mcp-method", "tools/call".into()))
-        .with(("mcp-name", "kv_list".into()));
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": version,
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-    });
+/// All methods of all revisions and extensions that the library knows, except those that this server has.
+const UNDECLARED: [&str; 16] = [
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "resources/directory/read",
+    "subscriptions/listen",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+    "skills/list",
+    "skills/get",
+    "roots/list",
+    "tools/listen",
+    "",
+];
 
-    let params = json!({"name": "kv_list", "arguments": {}, "_meta": meta});
-    let result = mcp.result("tools/call", params).await;
+async fn methods_that_it_does_not_declare_are_not_found(server: &Server) {
+    let mcp = Mcp::own(&server.client());
 
-    assert_eq!(result["resultType"], "complete");
-    assert_eq!(result["structuredContent"], json!({"keys": []}));
+    for method in UNDECLARED {
+        for params in [json!({}), json!({"name": "x", "uri": "a://b"})] {
+            let error = mcp.error(method, params).await;
+            assert_eq!(error["code"], -32601, "{method}: {error}");
+            let text = error["message"].as_str().unwrap();
+            assert!(
+                text.contains("tools/call") && text.contains("ping"),
+                "{text}"
+            );
+        }
+    }
+    let notification = r#"{"jsonrpc":"2.0","method":"prompts/list"}"#;
+    assert_eq!(mcp.post(notification).send().await.status, 202);
+}
+
+async fn a_request_that_the_transport_refuses_does_not_tell_the_methods(server: &Server) {
+    let mcp = Mcp::own(&server.client()).with(("host", "evil.example".into()));
+
+    let answer = mcp.message("prompts/list", &json!({})).send().await;
+
+    assert_eq!(answer.status, 403);
+    assert!(!answer.text().contains("tools/call"));
 }
 
 over_both_stores!(
@@ -197,5 +223,6 @@ over_both_stores!(
     other_types_are_refused,
     a_body_past_the_limit_is_refused_whole,
     versions_of_the_protocol_are_known_or_refused,
-    a_request_of_the_newest_revision_stands_alone,
+    methods_that_it_does_not_declare_are_not_found,
+    a_request_that_the_transport_refuses_does_not_tell_the_methods,
 );

@@ -1,0 +1,55 @@
+//! The methods that this server has.
+
+use rmcp::model::{ErrorCode, ErrorData};
+
+use super::revision::Revision;
+
+/// Methods of every revision.
+const ALWAYS: [&str; 6] = [
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+];
+/// Methods of the revisions with a handshake.
+const HANDSHAKE: [&str; 2] = ["initialize", "ping"];
+
+/// Whether a request of a revision may have a method. The library answers more methods than this server declares.
+pub(super) fn is_declared(method: &str, revision: Revision<'_>) -> bool {
+    ALWAYS.contains(&method) || !revision.is_stateless() && HANDSHAKE.contains(&method)
+}
+
+/// The error for any other method.
+pub(super) fn not_found(revision: Revision<'_>) -> ErrorData {
+    let others: &[&str] = if revision.is_stateless() {
+        &[]
+    } else {
+        &HANDSHAKE
+    };
+    let methods = [&ALWAYS[..], others].concat().join(", ");
+    let text = format!("This server has no such method. It has {methods}.");
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_revision_has_no_handshake() {
+        let (older, newest) = (Revision::named("2025-11-25"), Revision::named("2026-07-28"));
+
+        for method in HANDSHAKE {
+            assert!(is_declared(method, older), "{method}");
+            assert!(!is_declared(method, newest), "{method}");
+            assert!(not_found(older).message.contains(method));
+            assert!(!not_found(newest).message.contains(method));
+        }
+        for method in ALWAYS {
+            assert!(is_declared(method, older) && is_declared(method, newest));
+        }
+        assert!(!is_declared("prompts/list", newest));
+    }
+}
