@@ -17,6 +17,7 @@ ELSEWHERE = {
 EXPECTED = {
     "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
+    "docs/mcp.md": ['"structuredContent":{"ok":true}'],
     "docs/scopes.md": ['"id":"turn-1"'],
     "docs/webhooks-and-events.md": ["whsec_", '"archives":['],
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Has the official clients of the Model Context Protocol, in Python and in TypeScript, list and call
-# every tool and read the resources, each in scopes of its own.
+# every tool and read the resources, each in scopes of its own. Then runs the programs of docs/mcp.md.
 #
 #   tests/mcp.sh [redis]  over two replicas in turn, on a redis-server that it starts
 #   tests/mcp.sh memory   over the embedded store
@@ -24,4 +24,17 @@ fi
 "$venv/bin/python" tests/mcp_client.py "$api_key" "http://$address" "http://$replica_address"
 NODE_PATH=$npm/node_modules node tests/mcp_client.mjs \
     "$api_key" "http://$address" "http://$replica_address"
+
+# program LANGUAGE: prints the program of docs/mcp.md in that language, for this server
+program() {
+    sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" docs/mcp.md | sed -e '/^```/d' \
+        -e "s|http://127.0.0.1:8080|http://$address|" -e "s|a-secret-of-32-characters-or-more|$api_key|"
+}
+
+ln -s "$npm/node_modules" "$dir/node_modules"
+program python >"$dir/notes.py"
+program ts >"$dir/notes.mjs"
+"$venv/bin/python" "$dir/notes.py" | grep Ada
+node "$dir/notes.mjs" | grep Ada
+echo 'docs/mcp.md: 2 programs'
 check_server
