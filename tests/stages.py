@@ -89,6 +89,7 @@ CLIENTS = [
     suite("Tools, by the libraries of model providers", "tool-definitions.sh"),
     suite("The double of a provider, by the clients of OpenAI and Anthropic", "upstream.sh"),
     suite("MCP, by its official clients", "mcp.sh redis"),
+    suite("MCP, by its conformance suite", "mcp-conformance.sh redis"),
     suite("Signatures of webhooks, by others", "webhooks.sh redis"),
 ]
 
@@ -134,7 +135,7 @@ LONG = [
     suite("Stores of frameworks in TypeScript, with more writes", "typescript-adapters.sh redis long"),
     suite("Conversations by all versions of OpenAI's clients", "openai.sh redis long"),
     *(suite(f"{name.removesuffix('.sh')} over the embedded store", f"{name} memory")
-      for name in ("docs-page.sh", "documents.sh", "event-stream.sh", "mcp.sh", "schemathesis.sh", "use-agent.sh", "webhooks.sh")),
+      for name in ("docs-page.sh", "documents.sh", "event-stream.sh", "mcp.sh", "mcp-conformance.sh", "schemathesis.sh", "use-agent.sh", "webhooks.sh")),
     Stage("Licences and sources of dependencies", "tests/licences.sh"),
     *(Stage(f"Lints, {parts or 'no features'}", f"cargo clippy --locked --no-default-features {parts} -- -D warnings",
             after=("Lints",))

@@ -1,0 +1,82 @@
+// Runs the conformance suite of the Model Context Protocol in each revision, and fails if one of its checks does.
+// Called by mcp-conformance.sh: mcp_conformance.mjs SUITE http://server API_KEY FOLDER
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { readFile, readdir } from "node:fs/promises";
+import http from "node:http";
+import { join } from "node:path";
+
+const [suite, server, apiKey, folder] = process.argv.slice(2);
+const REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+// scenarios that need tools, prompts and resources of the suite's own server, or capabilities that this server does not
+// declare; of these, only the form of the messages is checked
+const FOREIGN =
+  /^(tools-call|prompts|resources-(read|templates|subscribe|unsubscribe)|completion|logging|elicitation|input-required|json-schema|http-custom-header)/;
+const SAME_FORM = "wire-schema-valid";
+// a check of prompts within another scenario
+const PROMPTS = "sep-2549-prompts-list-caching-hints";
+
+// The suite sends no credential, and parts of it drop the query of a signed URL, so each request gets a key and a scope.
+async function startProxy() {
+  const credentials = ["authorization", `Bearer ${apiKey}`, "x-session-id", "conformance"];
+  const proxy = http.createServer((request, response) => {
+    const { method, url, rawHeaders } = request;
+    const headers = [...rawHeaders, ...credentials];
+    const forwarded = http.request(new URL(url, server), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.rawHeaders);
+      answer.pipe(response);
+    });
+    forwarded.on("error", () => response.destroy());
+    request.pipe(forwarded);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return proxy;
+}
+
+// Runs the scenarios of a revision. The suite exits with 1, because it also runs the foreign ones.
+function run(url, revision, output) {
+  const scenarios = ["--suite", "all", "--spec-version", revision];
+  const options = [suite, "server", "--url", url, ...scenarios, "--output-dir", output];
+  return new Promise((resolve) => execFile(process.execPath, options, { timeout: 300_000 }, resolve));
+}
+
+async function checksOf(output) {
+  const folders = await readdir(output);
+  const read = async (name) => {
+    const scenario = /^server-(.*)-\d{4}-\d\d-\d\dT/.exec(name)[1];
+    const checks = JSON.parse(await readFile(join(output, name, "checks.json"), "utf8"));
+    return checks.map((check) => ({ ...check, scenario }));
+  };
+  return (await Promise.all(folders.map(read))).flat();
+}
+
+const isOurs = ({ scenario, id }) =>
+  id === SAME_FORM || (!FOREIGN.test(scenario) && id !== PROMPTS);
+const hasFailed = ({ status, details }) => status === "FAILURE" && !details?.untestable;
+
+async function conform(url, revision) {
+  const output = join(folder, revision);
+  await run(url, revision, output);
+  const checks = (await checksOf(output)).filter(isOurs);
+  const failed = checks.filter(hasFailed);
+  const passed = checks.filter(({ status }) => status === "SUCCESS");
+  for (const { scenario, id, errorMessage } of failed) {
+    console.error(`${revision} ${scenario}: ${id}: ${errorMessage}`);
+  }
+  console.log(`${revision}: ${passed.length} checks passed, ${failed.length} failed`);
+  return { passed: passed.length, failed: failed.length };
+}
+
+const proxy = await startProxy();
+const url = `http://127.0.0.1:${proxy.address().port}/mcp`;
+const results = await Promise.all(REVISIONS.map((revision) => conform(url, revision)));
+proxy.close();
+proxy.closeAllConnections();
+assert.ok(
+  results.every(({ failed }) => failed === 0),
+  "see the failed checks above",
+);
+assert.ok(results.at(-1).passed > 60, "the suite did not run");
