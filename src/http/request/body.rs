@@ -65,6 +65,14 @@ impl Body {
         }
     }
 
+    /// A message of a socket, whose memory the socket bounds.
+    pub(crate) fn of_message(bytes: Bytes) -> Self {
+        Self::Whole {
+            bytes,
+            _share: None,
+        }
+    }
+
     /// The bytes.
     ///
     /// # Errors

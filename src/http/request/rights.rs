@@ -3,6 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 
+use super::body::is_endless;
 use super::decode::path_part;
 use crate::domain::Namespace;
 use crate::identity::{ApiKey, Right};
@@ -63,7 +64,12 @@ pub(crate) fn missing(key: &ApiKey, method: &Method, path: &str) -> Option<Right
 /// The right that a request needs. For entries of one namespace, that is the right to the namespace.
 pub(super) fn needed(request: &HttpRequest) -> Option<Right> {
     let path = request.match_info().as_str();
-    let right = right_for(request.method(), path)?;
+    // the messages of a socket may write
+    let method = match is_endless(request.head()) {
+        true => &Method::POST,
+        false => request.method(),
+    };
+    let right = right_for(method, path)?;
     let namespace = || Namespace::new(&path_part(request, NAMESPACE_PLACE)?).ok();
     Some(match right {
         Right::Kv => namespace().map_or(Right::Kv, Right::KvOf),

@@ -7,7 +7,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use actix_web::{HttpResponse, ResponseError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fault::Fault;
 use crate::domain::{Failure, FailureCode, Refusal, ResponseId};
@@ -176,6 +176,29 @@ impl OpenAiError {
             },
             _ => None,
         }
+    }
+
+    /// The error as an event of a socket.
+    pub(super) fn event(&self) -> String {
+        let row = self.row();
+        let status = row.status.as_u16();
+        let mut event = self.body(row);
+        event["type"] = "error".into();
+        event["status"] = status.into();
+        event.to_string()
+    }
+
+    fn body(&self, row: Row) -> Value {
+        let mut body = json!({"error": {
+            "message": row.message,
+            "type": row.kind,
+            "param": row.param,
+            "code": row.code,
+        }});
+        if let Some(id) = self.running_response() {
+            body["error"]["response_id"] = id.to_string().into();
+        }
+        body
     }
 
     /// The text for people.
@@ -416,15 +439,6 @@ impl ResponseError for OpenAiError {
         {
             mark_answer_of_replay(&mut response);
         }
-        let mut body = json!({"error": {
-            "message": row.message,
-            "type": row.kind,
-            "param": row.param,
-            "code": row.code,
-        }});
-        if let Some(id) = self.running_response() {
-            body["error"]["response_id"] = id.to_string().into();
-        }
-        response.set_body(BoxBody::new(body.to_string()))
+        response.set_body(BoxBody::new(self.body(row).to_string()))
     }
 }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse, dev, web};
+use actix_ws::{MessageStream, Session};
+use bytes::Bytes;
 
 use super::envelope::{Recognized, RequestContext};
+use super::fault::Fault;
 use super::ids::thread_of;
 use super::{OpenAi, OpenAiError};
 use crate::domain::scope::ItemId;
@@ -37,23 +40,74 @@ pub(super) struct OpenAiRequest {
     request: HttpRequest,
     key: Arc<str>,
     body: Body,
+    /// Whether it is a message of a socket, to which the headers about repeats do not apply.
+    is_message: bool,
+}
+
+/// A request for a socket, each message of which is a request.
+pub(super) struct SocketRequest {
+    protocol: web::Data<OpenAi>,
+    request: HttpRequest,
+    key: Arc<str>,
+}
+
+/// A request whose caller the envelope has admitted. Its context is taken out, so that a handler that drops its request drops
+/// the body.
+fn admitted(request: &HttpRequest) -> Result<(web::Data<OpenAi>, RequestContext), OpenAiError> {
+    let protocol = request.app_data::<web::Data<OpenAi>>().cloned();
+    let context = request.extensions_mut().remove::<RequestContext>();
+    Ok(protocol.zip(context).ok_or(ApiError::NotFound)?)
+}
+
+impl SocketRequest {
+    /// The turns of models.
+    ///
+    /// # Errors
+    /// [`OpenAiError::UnknownUrl`] without models.
+    pub(super) fn turns(&self) -> Result<&ModelTurns, OpenAiError> {
+        turns_of(&self.protocol)
+    }
+
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// [`Fault`] if the handshake is not one of version 13.
+    pub(super) fn handshake(
+        &self,
+        payload: web::Payload,
+    ) -> Result<(HttpResponse, Session, MessageStream), OpenAiError> {
+        let wanted = "the handshake of a WebSocket of version 13";
+        let opened = actix_ws::handle(&self.request, payload);
+        Ok(opened.map_err(|_| Fault::wrong_value("sec-websocket-key", wanted))?)
+    }
+
+    /// The request that a message is.
+    pub(super) fn message(&self, body: Bytes) -> OpenAiRequest {
+        OpenAiRequest {
+            protocol: self.protocol.clone(),
+            request: self.request.clone(),
+            key: Arc::clone(&self.key),
+            body: Body::of_message(body),
+            is_message: true,
+        }
+    }
+}
+
+fn turns_of(protocol: &OpenAi) -> Result<&ModelTurns, OpenAiError> {
+    let unknown = OpenAiError::UnknownUrl { has_models: false };
+    protocol.turns.as_ref().ok_or(unknown)
 }
 
 impl OpenAiRequest {
     fn of(request: &HttpRequest) -> Result<Self, OpenAiError> {
-        let protocol = request.app_data::<web::Data<OpenAi>>();
-        // taken out, so that a handler that drops its request drops the body
-        let context = request.extensions_mut().remove::<RequestContext>();
-        // the envelope has admitted the caller
-        let (Some(protocol), Some(context)) = (protocol, context) else {
-            return Err(ApiError::NotFound.into());
-        };
+        let (protocol, context) = admitted(request)?;
         context.body.bytes()?;
         Ok(Self {
-            protocol: protocol.clone(),
+            protocol,
             request: request.clone(),
             key: context.key,
             body: context.body,
+            is_message: false,
         })
     }
 
@@ -90,8 +144,7 @@ impl OpenAiRequest {
     /// # Errors
     /// [`OpenAiError::UnknownUrl`] without models.
     pub(super) fn turns(&self) -> Result<&ModelTurns, OpenAiError> {
-        let turns = self.protocol.turns.as_ref();
-        turns.ok_or(OpenAiError::UnknownUrl { has_models: false })
+        turns_of(&self.protocol)
     }
 
     /// A keyed hash of the caller and its idempotency key, if it has sent one: the same for a repeat.
@@ -99,6 +152,9 @@ impl OpenAiRequest {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
+        if self.is_message {
+            return Ok(None);
+        }
         let Some((key, _)) = idempotency(&self.request, self.body.bytes()?)? else {
             return Ok(None);
         };
@@ -127,7 +183,7 @@ impl OpenAiRequest {
     pub(super) fn is_retry(&self) -> bool {
         let count = self.request.headers().get(RETRY_COUNT);
         let count = count.and_then(|count| count.to_str().ok()?.parse::<u32>().ok());
-        count.is_some_and(|count| count > 0)
+        count.is_some_and(|count| count > 0) && !self.is_message
     }
 
     /// The turn of the thread that the caller holds.
@@ -198,5 +254,18 @@ impl FromRequest for OpenAiRequest {
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
         ready(Self::of(request))
+    }
+}
+
+impl FromRequest for SocketRequest {
+    type Error = OpenAiError;
+    type Future = Ready<Result<Self, OpenAiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(admitted(request).map(|(protocol, context)| Self {
+            protocol,
+            request: request.clone(),
+            key: context.key,
+        }))
     }
 }

@@ -10,7 +10,7 @@ use actix_web::{Route, Scope, guard};
 
 use super::envelope::envelope;
 use super::{OpenAi, OpenAiError, conversations, items, responses};
-use crate::http::is_of_openai;
+use crate::http::{is_endless, is_of_openai};
 use crate::web::ApiError;
 
 impl OpenAi {
@@ -77,6 +77,11 @@ fn turn_routes(config: &mut ServiceConfig) {
         .service(
             web::resource("/responses")
                 .route(web::post().to(responses::create_response))
+                .route(
+                    web::get()
+                        .guard(guard::fn_guard(|context| is_endless(context.head())))
+                        .to(responses::open_socket),
+                )
                 .default_service(not_allowed("POST")),
         )
         // before the responses, whose ids are other words

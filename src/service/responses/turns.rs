@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use super::broadcast::{Broadcast, TurnResult, result_of};
 use super::catalog::Catalog;
@@ -175,6 +176,12 @@ impl EndedTurn {
 }
 
 impl ModelTurns {
+    /// Cancelled when the process stops, and no turn begins any more.
+    #[must_use]
+    pub fn closing(&self) -> CancellationToken {
+        self.0.running.closing.clone()
+    }
+
     /// Turns over a store. The services have to be of the same store, without limits on how often callers write.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::domain::{ResponseId, elements, member};
+use crate::domain::{ResponseId, elements, member, member_text};
 use crate::protocols::openai::body::{given, kind_of, required};
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::kinds::prefix;
@@ -32,6 +32,11 @@ static PARTS: [&str; 5] = [
     "output_text",
     "refusal",
 ];
+
+/// Whether an item of an output may be one of an input.
+pub(super) fn is_input_kind(item: &str) -> bool {
+    member_text(item, "type").is_some_and(|kind| KINDS.contains(&&*kind))
+}
 
 /// Reads an input: a text, or a list of items, which get the ids that they lack.
 ///

@@ -10,6 +10,7 @@ mod input_tokens;
 mod object;
 mod place;
 mod references;
+mod socket;
 mod stream;
 mod stream_query;
 mod tools;
@@ -39,10 +40,39 @@ pub(super) use compact::compact_response;
 use delivery::Delivery;
 pub(super) use input_tokens::count_input_tokens;
 use place::Placed;
+pub(super) use socket::open_socket;
 use stream_query::StreamQuery;
 
 /// `POST /responses`
 pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let (turns, connection) = (request.turns()?.clone(), request.connection());
+    let Prepared {
+        new,
+        is_found_by_itself,
+    } = prepare(request).await?;
+    let id = new.id;
+    let answer = run(&turns, new).await?;
+    // without a key, a repeat is recognized by the conversation
+    Ok(match is_found_by_itself {
+        true => Delivery {
+            turns,
+            id,
+            connection,
+        }
+        .of(answer),
+        false => answer,
+    })
+}
+
+/// A turn that is to begin.
+struct Prepared {
+    new: NewTurn,
+    /// Whether a repeat is recognized without a key.
+    is_found_by_itself: bool,
+}
+
+/// Reads a request for a turn, and finds the place of the turn.
+async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
     let turns = request.turns()?;
     let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
     let digest = request.repeat_digest("threadkeep response")?;
@@ -105,19 +135,9 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     if is_found_again {
         request.note_recognized();
     }
-    let (turns, connection) = (turns.clone(), request.connection());
-    // a body can be large, and a turn takes a while
-    drop((body, request));
-    let answer = run(&turns, new).await?;
-    // without a key, a repeat is recognized by the conversation
-    Ok(match digest.is_none() && is_found_again {
-        true => Delivery {
-            turns,
-            id,
-            connection,
-        }
-        .of(answer),
-        false => answer,
+    Ok(Prepared {
+        new,
+        is_found_by_itself: digest.is_none() && is_found_again,
     })
 }
 

@@ -13,6 +13,7 @@ mod positions;
 mod refusals;
 mod repeats;
 pub(super) mod responses;
+mod sockets;
 
 use reqwest::Method;
 use serde_json::{Value, json};

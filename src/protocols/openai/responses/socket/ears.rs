@@ -1,0 +1,102 @@
+//! The messages of a client, also while one of them is answered.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::time::Duration;
+
+use actix_ws::{AggregatedMessage, AggregatedMessageStream, Session};
+use bytes::Bytes;
+use tokio::time::{Instant, sleep_until};
+
+/// Messages that wait at most. While so many do, no more are read, and the client waits.
+const WAITING_MAX: usize = 4;
+/// How often a client is pinged, and how long it may be silent.
+const PING_EVERY: Duration = Duration::from_secs(20);
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// The client is gone, or breaks the protocol.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gone;
+
+pub(super) struct Ears {
+    messages: AggregatedMessageStream,
+    session: Session,
+    waiting: VecDeque<Bytes>,
+    heard: Instant,
+    ping_at: Instant,
+}
+
+impl Ears {
+    pub(super) fn new(messages: AggregatedMessageStream, session: Session) -> Self {
+        let now = Instant::now();
+        Self {
+            messages,
+            session,
+            waiting: VecDeque::new(),
+            heard: now,
+            ping_at: now + PING_EVERY,
+        }
+    }
+
+    /// The next message. It is safe to drop the future and call this again.
+    pub(super) async fn next(&mut self) -> Result<Bytes, Gone> {
+        loop {
+            if let Some(text) = self.waiting.pop_front() {
+                return Ok(text);
+            }
+            self.listen().await?;
+        }
+    }
+
+    /// Does some work while it listens.
+    pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Gone> {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                heard = self.listen() => heard?,
+            }
+        }
+    }
+
+    /// Takes one message, or pings the client when it is time. It is safe to drop the future and call this again.
+    async fn listen(&mut self) -> Result<(), Gone> {
+        let has_room = self.waiting.len() < WAITING_MAX;
+        if !has_room {
+            // nobody listens
+            self.heard = Instant::now();
+        }
+        let message = async {
+            match has_room {
+                true => self.messages.recv().await,
+                false => pending().await,
+            }
+        };
+        let message = tokio::select! {
+            message = message => message,
+            () = sleep_until(self.ping_at) => {
+                self.ping_at = Instant::now() + PING_EVERY;
+                let is_silent = self.heard.elapsed() > SILENCE_MAX;
+                // a full channel is no reason to wait here: what it holds shows that the server lives
+                let pinged = tokio::time::timeout(Duration::ZERO, self.session.ping(b"")).await;
+                return match (is_silent, pinged) {
+                    (true, _) | (_, Ok(Err(_))) => Err(Gone),
+                    _ => Ok(()),
+                };
+            }
+        };
+        self.heard = Instant::now();
+        match message {
+            Some(Ok(AggregatedMessage::Text(text))) => self.waiting.push_back(text.into_bytes()),
+            Some(Ok(AggregatedMessage::Binary(bytes))) => self.waiting.push_back(bytes),
+            Some(Ok(AggregatedMessage::Ping(bytes))) => {
+                let pong = self.session.pong(&bytes);
+                let _ = tokio::time::timeout(Duration::ZERO, pong).await;
+            }
+            Some(Ok(AggregatedMessage::Pong(_))) => {}
+            Some(Ok(AggregatedMessage::Close(_)) | Err(_)) | None => return Err(Gone),
+        }
+        Ok(())
+    }
+}

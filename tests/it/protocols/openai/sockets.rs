@@ -1,0 +1,369 @@
+//! Responses over WebSockets, by a library that knows nothing of the server's.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use super::Program;
+use super::kinds::{KINDS, with_kinds};
+use super::responses::{Events, with_models};
+use crate::http::over_both_stores;
+use crate::support::server::{API_SECRET, Server};
+use crate::support::upstream::{Reply, Upstream};
+
+/// Longer than any message takes here, also on half a core.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+struct Socket(WebSocketStream<TcpStream>);
+
+impl Socket {
+    async fn open(server: &Server) -> Self {
+        Self::with_key(server, API_SECRET).await.unwrap()
+    }
+
+    /// A socket, or the status by which it is refused.
+    async fn with_key(server: &Server, key: &str) -> Result<Self, u16> {
+        let address = server.address();
+        let stream = TcpStream::connect(address).await.unwrap();
+        let url = format!("ws://{address}/v1/responses");
+        let mut request = url.into_client_request().unwrap();
+        let key = format!("Bearer {key}").parse().unwrap();
+        request.headers_mut().insert("authorization", key);
+        match client_async(request, stream).await {
+            Ok((socket, _)) => Ok(Self(socket)),
+            Err(Error::Http(response)) => Err(response.status().as_u16()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn send(&mut self, body: &Value) {
+        self.say(body.to_string()).await;
+    }
+
+    async fn say(&mut self, text: String) {
+        self.0.send(Message::text(text)).await.unwrap();
+    }
+
+    /// The next event; none if the server has closed the socket.
+    async fn event(&mut self) -> Option<Value> {
+        loop {
+            let next = timeout(PATIENCE, self.0.next()).await.unwrap();
+            match next?.ok()? {
+                Message::Text(text) => return Some(serde_json::from_str(&text).unwrap()),
+                Message::Close(_) => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// The events of a response, of which the last one ends it.
+    async fn events(&mut self) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.event().await.expect("an end");
+            let kind = event["type"].as_str().unwrap();
+            let ends = ["completed", "incomplete", "failed"];
+            let is_last =
+                kind == "error" || ends.iter().any(|end| kind == format!("response.{end}"));
+            events.push(event);
+            if is_last {
+                return events;
+            }
+        }
+    }
+
+    /// The last event of the response to a message.
+    async fn ask(&mut self, body: Value) -> Value {
+        self.send(&body).await;
+        self.events().await.pop().unwrap()
+    }
+}
+
+/// A message that asks for a response which is not stored.
+fn asks(members: Value) -> Value {
+    let mut body = json!({"type": "response.create", "model": "m", "store": false});
+    let members = members.as_object().unwrap().clone();
+    body.as_object_mut().unwrap().extend(members);
+    body
+}
+
+fn text_of(ended: &Value) -> &str {
+    let output = ended["response"]["output"].as_array().unwrap();
+    output.last().unwrap()["content"][0]["text"]
+        .as_str()
+        .unwrap()
+}
+
+/// The texts that the upstream got last.
+fn asked(upstream: &Upstream) -> Vec<String> {
+    let body = upstream.requests().pop().unwrap().body;
+    let messages = body["messages"].as_array().unwrap().iter();
+    let text = |message: &Value| message["content"].as_str().unwrap_or("").to_owned();
+    messages.map(text).collect()
+}
+
+async fn a_socket_has_the_events_of_a_stream_over_each_kind(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let mut socket = Socket::open(&server).await;
+    for kind in KINDS {
+        upstream.script([(); 2].map(|()| Reply::text("One, two.").reasoning("Hm.")));
+        let body = json!({"model": kind, "input": "Count.", "stream": true, "reasoning": {"effort": "low"}});
+        let stream = Events::of(program.post("/responses", &body))
+            .await
+            .rest()
+            .await;
+
+        let mut message = body.clone();
+        message["type"] = json!("response.create");
+        socket.send(&message).await;
+        let events = socket.events().await;
+
+        let types = |events: &[Value]| -> Vec<Value> {
+            events.iter().map(|event| event["type"].clone()).collect()
+        };
+        assert_eq!(types(&events), types(&stream), "{kind}");
+        let numbers = events
+            .iter()
+            .map(|event| event["sequence_number"].as_u64().unwrap());
+        assert!(numbers.eq(0..events.len() as u64));
+        let id = events[0]["response"]["id"].as_str().unwrap();
+        let stored = program.ask(reqwest::Method::GET, &format!("/responses/{id}"));
+        assert_eq!(stored.ok().await.json(), events.last().unwrap()["response"]);
+    }
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn messages_are_answered_one_after_the_other(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let mut socket = Socket::open(&server).await;
+    // more than may wait
+    let count = 12;
+    upstream.script((0..count).map(|number| Reply::text(&number.to_string())));
+
+    for _ in 0..count {
+        socket.send(&asks(json!({"input": "Next."}))).await;
+    }
+
+    for number in 0..count {
+        let ended = socket.events().await.pop().unwrap();
+        assert_eq!(text_of(&ended), number.to_string());
+    }
+}
+
+async fn a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let mut socket = Socket::open(&server).await;
+    upstream.script(["Yes.", "Cobalt.", "Still cobalt.", "New."].map(Reply::text));
+
+    let first = socket.ask(asks(json!({"input": "It is cobalt."}))).await;
+    let after = |previous: &Value, input: &str| {
+        asks(json!({"input": input, "previous_response_id": previous["response"]["id"]}))
+    };
+    let second = socket.ask(after(&first, "What is it?")).await;
+    let input = json!([{"role": "user", "content": "Sure?"}]);
+    let third = asks(json!({"input": input, "previous_response_id": second["response"]["id"]}));
+    let third = socket.ask(third).await;
+
+    assert_eq!(text_of(&third), "Still cobalt.");
+    assert_eq!(
+        third["response"]["previous_response_id"],
+        second["response"]["id"]
+    );
+    let all = ["It is cobalt.", "Yes.", "What is it?", "Cobalt.", "Sure?"];
+    assert_eq!(asked(&upstream), all);
+    // neither another socket nor this one has it any more
+    for (mut socket, previous) in [(Socket::open(&server).await, &third), (socket, &first)] {
+        let refused = socket.ask(after(previous, "And now?")).await;
+        assert_eq!(refused["type"], "error");
+        assert_eq!(
+            refused["error"]["code"], "previous_response_not_found",
+            "{refused}"
+        );
+        assert_eq!(refused["error"]["param"], "previous_response_id");
+        // the client sends all of it again
+        if std::ptr::eq(previous, &first) {
+            let again = socket.ask(asks(json!({"input": "All of it."}))).await;
+            assert_eq!(text_of(&again), "New.");
+        }
+    }
+    assert_eq!(upstream.count(), 4);
+}
+
+async fn a_failure_leaves_nothing_to_go_on_from(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let mut socket = Socket::open(&server).await;
+    let output = json!([{"type": "function_call_output", "call_id": "missing", "output": "x"}]);
+    for fails in [json!({"input": output}), json!({"input": "Fail."})] {
+        upstream.script([Reply::text("Yes."), Reply::status(500)]);
+        let first = socket.ask(asks(json!({"input": "Hi."}))).await;
+        let previous = &first["response"]["id"];
+        let mut fails = asks(fails);
+        fails["previous_response_id"] = previous.clone();
+
+        let failed = socket.ask(fails).await;
+        let again = asks(json!({"input": "Again.", "previous_response_id": previous}));
+        let again = socket.ask(again).await;
+
+        assert_ne!(failed["type"], "response.completed", "{failed}");
+        assert_eq!(
+            again["error"]["code"], "previous_response_not_found",
+            "{again}"
+        );
+    }
+}
+
+async fn a_stored_response_is_gone_on_from_by_any_socket(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    upstream.script(["One.", "Two."].map(Reply::text));
+    let stored = json!({"type": "response.create", "model": "m", "input": "1"});
+
+    let first = Socket::open(&server).await.ask(stored.clone()).await;
+    let mut after = stored;
+    after["previous_response_id"] = first["response"]["id"].clone();
+    let second = Socket::open(&server).await.ask(after).await;
+
+    assert_eq!(asked(&upstream), ["1", "One.", "1"]);
+    assert_eq!(
+        second["response"]["conversation"],
+        first["response"]["conversation"]
+    );
+}
+
+async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let mut socket = Socket::open(&server).await;
+    upstream.script([Reply::text("Fine.")]);
+
+    for (text, code, param) in [
+        ("{", "invalid_json", Value::Null),
+        (
+            r#"{"type":"session.update"}"#,
+            "invalid_value",
+            json!("type"),
+        ),
+        (
+            r#"{"model":"m","input":"x"}"#,
+            "invalid_value",
+            json!("type"),
+        ),
+        (
+            r#"{"type":"response.create","model":"m","input":"x","generate":false}"#,
+            "unsupported_value",
+            json!("generate"),
+        ),
+        (
+            r#"{"type":"response.create","model":"other","input":"x"}"#,
+            "model_not_found",
+            json!("model"),
+        ),
+    ] {
+        socket.say(text.to_owned()).await;
+        let error = socket.event().await.unwrap();
+        assert_eq!(error["type"], "error");
+        assert_eq!(
+            (&error["error"]["code"], &error["error"]["param"]),
+            (&json!(code), &param)
+        );
+        assert!(error["status"].as_u64() >= Some(400));
+    }
+    socket
+        .0
+        .send(Message::binary(vec![0xff, 0xfe]))
+        .await
+        .unwrap();
+    assert_eq!(
+        socket.event().await.unwrap()["error"]["code"],
+        "invalid_json"
+    );
+    let fine = socket.ask(asks(json!({"input": "x"}))).await;
+    assert_eq!(text_of(&fine), "Fine.");
+    // one byte more than a message may have
+    socket.say("x".repeat(8 * 1_048_576 + 1)).await;
+    assert_eq!(socket.event().await, None);
+}
+
+async fn a_response_goes_on_without_its_socket(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let mut socket = Socket::open(&server).await;
+    let gate = crate::support::upstream::Gate::new();
+    upstream.script([Reply::text("It ends.").held_after(1, &gate)]);
+    let body = json!({"type": "response.create", "model": "m", "input": "Go."});
+
+    socket.send(&body).await;
+    let created = socket.event().await.unwrap();
+    gate.waiting(1).await;
+    drop(socket);
+    gate.open();
+
+    let id = created["response"]["id"].as_str().unwrap();
+    let program = Program::of(&server);
+    let path = format!("/responses/{id}?stream=true");
+    let events = Events::of(program.ask(reqwest::Method::GET, &path))
+        .await
+        .rest()
+        .await;
+    assert_eq!(events.last().unwrap()["type"], "response.completed");
+}
+
+async fn a_socket_is_for_keys_that_may_write(server: &Server) {
+    let upstream = Upstream::start().await;
+    let (reads, writes) = ("r".repeat(40), "w".repeat(40));
+    let server = with_models(server, &upstream)
+        .set(
+            "THREADKEEP_API_KEYS",
+            format!("reads:{reads},writes:{writes}"),
+        )
+        .set(
+            "THREADKEEP_API_KEY_RIGHTS",
+            "reads:threads.read,writes:threads",
+        )
+        .start();
+
+    assert_eq!(Socket::with_key(&server, &reads).await.err(), Some(403));
+    assert_eq!(Socket::with_key(&server, "nobody's").await.err(), Some(401));
+    assert!(Socket::with_key(&server, &writes).await.is_ok());
+    let client = server.client();
+    let plain = client
+        .get("/v1/responses")
+        .header("authorization", format!("Bearer {writes}"));
+    assert_eq!(plain.send().await.status, 405);
+}
+
+async fn a_server_that_stops_closes_its_sockets(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let mut socket = Socket::open(&server).await;
+    upstream.script([Reply::text("Yes.")]);
+    socket.ask(asks(json!({"input": "There?"}))).await;
+
+    let stopped = tokio::task::spawn_blocking(move || server.stop());
+
+    assert_eq!(socket.event().await, None);
+    assert!(stopped.await.unwrap().success());
+}
+
+over_both_stores! {
+    a_socket_has_the_events_of_a_stream_over_each_kind,
+    messages_are_answered_one_after_the_other,
+    a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone,
+    a_failure_leaves_nothing_to_go_on_from,
+    a_stored_response_is_gone_on_from_by_any_socket,
+    a_wrong_message_is_an_error_and_the_socket_goes_on,
+    a_response_goes_on_without_its_socket,
+    a_socket_is_for_keys_that_may_write,
+    a_server_that_stops_closes_its_sockets,
+}
