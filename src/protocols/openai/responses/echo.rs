@@ -1,16 +1,49 @@
-//! The members of a request that its response repeats.
+//! The settings of a request that its response repeats.
 //!
 //! A turn keeps them as an object. It stores the instructions and the functions already, so the object omits the
-//! instructions, and its last member `tools` has `null` for each function.
+//! instructions, and its last member `tools` has `null` for each function of the turn.
 
 use serde_json::{Value, json};
 
-use crate::domain::{Json, elements, member};
-use crate::protocols::openai::body::{ObjectBody, required};
+use crate::domain::{Json, elements, is_named, member, members};
+use crate::protocols::openai::body::{ObjectBody, given, required};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::{Function, TurnRequest};
 
-/// The form in which a turn keeps the members.
+/// The settings, each with the value that it has where a request omits it. `ResponseResource` of the Open Responses
+/// specification (2026-04-24) requires all of them but `user`.
+static SETTINGS: [(&str, &str); 18] = [
+    ("truncation", r#""disabled""#),
+    ("model", "null"),
+    ("previous_response_id", "null"),
+    ("max_output_tokens", "null"),
+    ("max_tool_calls", "null"),
+    ("parallel_tool_calls", "true"),
+    ("tool_choice", r#""auto""#),
+    ("temperature", "1"),
+    ("top_p", "1"),
+    ("presence_penalty", "0"),
+    ("frequency_penalty", "0"),
+    ("top_logprobs", "0"),
+    ("text", TEXT),
+    ("reasoning", "null"),
+    ("service_tier", r#""default""#),
+    ("prompt_cache_key", "null"),
+    ("safety_identifier", "null"),
+    ("user", "null"),
+];
+const TEXT: &str = r#"{"format":{"type":"text"}}"#;
+static TEXT_MEMBERS: [(&str, &str); 1] = [("format", r#"{"type":"text"}"#)];
+static SCHEMA_MEMBERS: [(&str, &str); 2] = [("description", "null"), ("strict", "false")];
+static REASONING_MEMBERS: [(&str, &str); 2] = [("effort", "null"), ("summary", "null")];
+static CHOICE_MEMBERS: [(&str, &str); 1] = [("mode", r#""auto""#)];
+static FUNCTION_MEMBERS: [(&str, &str); 3] = [
+    ("description", "null"),
+    ("parameters", "null"),
+    ("strict", "null"),
+];
+
+/// The form in which a turn keeps the settings.
 ///
 /// # Errors
 /// [`Fault`].
@@ -22,31 +55,13 @@ pub(super) fn kept(
 ) -> Result<Json, Fault> {
     let metadata = body.metadata()?;
     let mut kept = format!(
-        r#"{{"created_at":{},"background":{is_background},"truncation":"disabled","store":{is_kept},"conversation":{},"metadata":{}"#,
+        r#"{{"created_at":{},"background":{is_background},"store":{is_kept},"conversation":{},"metadata":{}"#,
         created_ms / 1_000,
         conversation.map_or(Value::Null, |id| json!({ "id": id })),
         metadata.as_ref().map_or("{}", Json::as_str),
     );
-    let defaults = [
-        ("model", Value::Null),
-        ("previous_response_id", Value::Null),
-        ("max_output_tokens", Value::Null),
-        ("max_tool_calls", Value::Null),
-        ("parallel_tool_calls", json!(true)),
-        ("tool_choice", json!("auto")),
-        ("temperature", Value::Null),
-        ("top_p", Value::Null),
-        ("text", json!({"format": {"type": "text"}})),
-        ("reasoning", Value::Null),
-        ("service_tier", Value::Null),
-        ("prompt_cache_key", Value::Null),
-        ("safety_identifier", Value::Null),
-        ("user", Value::Null),
-    ];
-    for (name, default) in defaults {
-        let value = body
-            .given(name)
-            .map_or_else(|| default.to_string(), Into::into);
+    for (name, default) in SETTINGS {
+        let value = body.given(name).unwrap_or(default);
         kept.push_str(&format!(r#","{name}":{value}"#));
     }
     kept.push_str(r#","tools":["#);
@@ -64,41 +79,78 @@ pub(super) fn kept(
     Ok(Json::from_compact(kept))
 }
 
-/// Writes the members, separated by commas.
+/// Writes the settings as members, separated by commas. An earlier version kept fewer of them, or `null` for a default;
+/// a still earlier one kept the instructions and the functions too.
 pub(super) fn write_members(request: &TurnRequest, text: &mut String) {
     let echo = request.echo.as_str();
-    let tools = member(echo, "tools").unwrap_or_default();
-    let members = echo.strip_suffix(&format!(r#","tools":{tools}}}"#));
-    // an earlier version kept all of them
-    let Some(members) = members.filter(|_| member(echo, "instructions").is_none()) else {
-        return text.push_str(inner(echo));
-    };
-    text.push_str(members.get(1..).unwrap_or_default());
-    text.push_str(r#","instructions":"#);
+    let settings = with_defaults(echo, &SETTINGS);
+    for (key, value) in members(&settings) {
+        let is = |name| is_named(key, name);
+        if is("tools") || is("instructions") {
+            continue;
+        }
+        text.push_str(key);
+        text.push(':');
+        if is("text") {
+            text.push_str(&text_used(value));
+        } else if is("reasoning") {
+            text.push_str(&with_defaults(value, &REASONING_MEMBERS));
+        } else if is("tool_choice") && given(value, "type") == Some(r#""allowed_tools""#) {
+            text.push_str(&with_defaults(value, &CHOICE_MEMBERS));
+        } else {
+            text.push_str(value);
+        }
+        text.push(',');
+    }
+    text.push_str(r#""instructions":"#);
     text.push_str(&json!(request.instructions).to_string());
     text.push_str(r#","tools":["#);
     let mut functions = request.functions.iter();
+    let tools = member(echo, "tools").unwrap_or_default();
     for (index, tool) in elements(tools).enumerate() {
         text.push_str(if index > 0 { "," } else { "" });
-        let function = if tool == "null" {
-            functions.next()
-        } else {
-            None
-        };
+        let function = (tool == "null").then(|| functions.next()).flatten();
         match function {
             Some(function) => write_function(function, text),
+            None if given(tool, "type") == Some(r#""function""#) => {
+                text.push_str(&with_defaults(tool, &FUNCTION_MEMBERS));
+            }
             None => text.push_str(tool),
         }
     }
     text.push(']');
 }
 
-/// An object without its braces.
-fn inner(object: &str) -> &str {
-    let inner = object.strip_prefix('{');
-    inner
-        .and_then(|inner| inner.strip_suffix('}'))
-        .unwrap_or_default()
+/// The settings of the text, with its format.
+fn text_used(given_text: &str) -> String {
+    let text = with_defaults(given_text, &TEXT_MEMBERS);
+    let format = given(&text, "format").unwrap_or_default();
+    if given(format, "type") != Some(r#""json_schema""#) {
+        return text;
+    }
+    let format = with_defaults(format, &SCHEMA_MEMBERS);
+    let members = members(&text).map(|(key, value)| match is_named(key, "format") {
+        true => format!("{key}:{format}"),
+        false => format!("{key}:{value}"),
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}
+
+/// A compact object with defaults for the members that it lacks, or that are `null`. Any other value stays as it is.
+fn with_defaults(object: &str, defaults: &[(&str, &str)]) -> String {
+    if !object.starts_with('{') {
+        return object.into();
+    }
+    let default = |key: &str| defaults.iter().find(|(name, _)| is_named(key, name));
+    let present = members(object).map(|(key, value)| match default(key) {
+        Some((_, default)) if value == "null" => format!("{key}:{default}"),
+        _ => format!("{key}:{value}"),
+    });
+    let is_missing = |name: &str| member(object, name).is_none();
+    let missing = defaults.iter().filter(|(name, _)| is_missing(name));
+    let missing = missing.map(|(name, default)| format!(r#""{name}":{default}"#));
+    let all: Vec<_> = present.chain(missing).collect();
+    format!("{{{}}}", all.join(","))
 }
 
 fn write_function(function: &Function, text: &mut String) {
@@ -116,3 +168,6 @@ fn write_function(function: &Function, text: &mut String) {
         json!(strict),
     ));
 }
+
+#[cfg(test)]
+mod tests;

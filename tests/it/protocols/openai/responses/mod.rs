@@ -6,6 +6,7 @@ mod floor;
 mod history;
 mod references;
 mod repeats;
+mod settings;
 mod streams;
 mod turn_rules;
 mod web;
