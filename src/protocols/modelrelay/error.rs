@@ -162,7 +162,7 @@ fn turn_row(error: &TurnError) -> Row {
     match error {
         TurnError::NoModel | TurnError::NoResponse | TurnError::NoConversation => NOT_FOUND,
         TurnError::StreamExpired | TurnError::NoSuchEvent => INVALID,
-        TurnError::NoCall { .. } => WRONG,
+        TurnError::NoCall { .. } | TurnError::NoInput => WRONG,
         TurnError::Locked { .. } => CONFLICT,
         TurnError::TooMany | TurnError::Stopping => UNAVAILABLE,
         TurnError::Failed(failure) => failure_row(failure),

@@ -42,6 +42,9 @@ pub enum OpenAiError {
     /// The conversation has no such item.
     #[error("Item not found in this conversation.")]
     NoSuchItem,
+    /// The response that a request continues is not kept, or never was.
+    #[error("Previous response with id '{0}' not found.")]
+    NoPreviousResponse(String),
     /// A page begins after an item that was never in the conversation.
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
@@ -230,6 +233,11 @@ impl OpenAiError {
             },
             Self::NotAnObject => row(StatusCode::BAD_REQUEST, None),
             Self::NoSuchConversation | Self::NoSuchItem => row(StatusCode::NOT_FOUND, None),
+            // OpenAI's status, code and parameter: its clients, and the Open Responses suite, match on them
+            Self::NoPreviousResponse(_) => Row {
+                param: Some("previous_response_id".into()),
+                ..row(StatusCode::BAD_REQUEST, Some("previous_response_not_found"))
+            },
             Self::UnknownCursor => Row {
                 param: Some("after".into()),
                 ..row(StatusCode::NOT_FOUND, None)
@@ -275,6 +283,10 @@ fn row_of_turn(error: &TurnError, row: impl Fn(StatusCode, Option<&'static str>)
             param: Some(format!("input[{index}].call_id")),
             ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
         },
+        TurnError::NoInput => Row {
+            param: Some("input".into()),
+            ..row(StatusCode::BAD_REQUEST, Some("missing_required_parameter"))
+        },
         TurnError::NoConversation => row(StatusCode::NOT_FOUND, None),
         TurnError::Locked { .. } => row(StatusCode::BAD_REQUEST, Some("conversation_locked")),
         TurnError::TooMany => unavailable("too_many_turns"),
@@ -308,6 +320,9 @@ fn turn_message(error: &TurnError) -> String {
         TurnError::NoCall { index } => format!(
             "Invalid value for 'input[{index}].call_id': no call with this id waits for its output."
         ),
+        TurnError::NoInput => {
+            "Missing required parameter: 'input'. The conversation has no items to answer.".into()
+        }
         TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => format!(
             "Invalid value for 'input[{item}].id': the conversation has another item with this id."
         ),

@@ -27,6 +27,9 @@ pub enum TurnError {
         /// Its place in the input, from 0 on.
         index: usize,
     },
+    /// Neither the input nor the conversation has an item that the model could answer.
+    #[error("there is nothing to answer")]
+    NoInput,
     /// The conversation has to exist, and does not.
     #[error("there is no such conversation")]
     NoConversation,

@@ -9,6 +9,9 @@ use crate::protocols::openai::body::{ObjectBody, given, required, string};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::{Door, MessageWindow, Parameters, TurnContext, TurnRequest};
 
+/// Bytes of the id of a response of another server at most.
+const FOREIGN_MAX_BYTES: usize = 128;
+
 /// The conversation of a request.
 pub(super) enum Context {
     /// A thread, which is made if it does not exist.
@@ -26,20 +29,30 @@ pub(super) enum Context {
 impl Context {
     /// # Errors
     /// [`Fault`].
-    pub(super) fn read(body: &ObjectBody) -> Result<Self, Fault> {
+    pub(super) fn read(body: &ObjectBody) -> Result<Self, OpenAiError> {
         let previous = body.given("previous_response_id");
         let conversation = body.given("conversation");
         match (conversation, previous) {
             (Some(_), Some(_)) => Err(Fault::wrong_value(
                 "previous_response_id",
                 "null, as the request names a conversation",
-            )),
+            )
+            .into()),
             (None, None) if flag(body, "store")? == Some(false) => Ok(Self::Nothing),
             (None, None) => Ok(Self::New),
             (None, Some(previous)) => {
                 let id = string(previous, "previous_response_id")?;
-                let wrong = |_| Fault::wrong_value("previous_response_id", "the id of a response");
-                Ok(Self::Previous(id.parse().map_err(wrong)?))
+                match id.parse() {
+                    Ok(id) => Ok(Self::Previous(id)),
+                    // one of another server
+                    Err(_) if id.starts_with("resp_") && id.len() <= FOREIGN_MAX_BYTES => {
+                        Err(OpenAiError::NoPreviousResponse(id))
+                    }
+                    Err(_) => {
+                        let wanted = "the id of a response";
+                        Err(Fault::wrong_value("previous_response_id", wanted).into())
+                    }
+                }
             }
             (Some(conversation), None) => {
                 let (json, place) = match conversation.starts_with('{') {

@@ -38,7 +38,7 @@ pub(super) fn is_input_kind(item: &str) -> bool {
     member_text(item, "type").is_some_and(|kind| KINDS.contains(&&*kind))
 }
 
-/// Reads an input: a text, or a list of items, which get the ids that they lack.
+/// Reads an input: a text, or a list of items, which get the ids that they lack. A request without one has no items.
 ///
 /// # Errors
 /// [`Fault`].
@@ -47,7 +47,7 @@ pub(super) fn read_input(
     turn: (&ResponseId, u64),
 ) -> Result<Vec<InputItem>, Fault> {
     let Some(input) = input else {
-        return Err(Fault::missing("input"));
+        return Ok(Vec::new());
     };
     if input.starts_with('"') {
         let message = format!(r#"{{"type":"message","role":"user","content":{input}}}"#);
@@ -71,12 +71,14 @@ pub(super) fn read_input(
         }
         items.push(item);
     }
-    match items.is_empty() {
-        true => Err(Fault::wrong_value(
-            "input",
-            "a string or an array with an item",
-        )),
-        false => Ok(items),
+    Ok(items)
+}
+
+/// The fault of a request without items that continues no conversation.
+pub(super) fn nothing_to_answer(input: Option<&str>) -> Fault {
+    match input {
+        None => Fault::missing("input"),
+        Some(_) => Fault::wrong_value("input", "a string or an array with an item"),
     }
 }
 

@@ -32,7 +32,9 @@ use super::request::OpenAiRequest;
 use crate::domain::{
     Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
 };
-use crate::service::responses::{Door, MediaAt, MessageWindow, ModelTurns, NewTurn, TurnError};
+use crate::service::responses::{
+    Door, MediaAt, MessageWindow, MissingThread, ModelTurns, NewTurn, TurnError,
+};
 use crate::service::{ServiceError, ThreadService};
 use crate::store::Clock;
 use body::{Context, read_request};
@@ -87,6 +89,9 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
         if !catalog.has(&turn.model) {
             return Err(OpenAiError::from(TurnError::NoModel));
         }
+        if has_no_history && turn.input.is_empty() {
+            return Err(input::nothing_to_answer(body.given("input")).into());
+        }
         let input = turn.input.iter().map(|item| item.value.as_str());
         if has_no_history && let Some(index) = output_without_call(empty(), input) {
             return Err(TurnError::NoCall { index }.into());
@@ -105,7 +110,7 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
         digest,
         check: || read(&ResponseId::in_bucket(0, [0; 16]), Some("")).map(drop),
     };
-    let place = placed.find(context).await?;
+    let mut place = placed.find(context).await?;
     let thread = place.scope.thread().copied();
     let entropy = || digest.unwrap_or_else(rand::random);
     let id = place
@@ -114,6 +119,10 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
     let mut turn = read(&id, thread.as_ref().map(conversation_of).as_deref())?;
     turn.is_repeatable = digest.is_some();
     turn.after = place.after;
+    if turn.input.is_empty() {
+        // a new conversation would have nothing to answer
+        place.missing = MissingThread::Refuse;
+    }
     if let Some(thread) = thread {
         request.note_about(thread);
         let threads = &request.protocol.api.service;

@@ -100,8 +100,9 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
     /// The thread of a response if that is the last one there, or if the request is a repeat; else a copy up to the response.
     async fn after(&self, previous: ResponseId) -> Result<Place, OpenAiError> {
         let (request, turns) = (self.request, self.request.turns()?);
-        let state = turns.get(Door::OpenAi, &previous).await?;
-        let thread = *state.scope.thread().ok_or(TurnError::NoResponse)?;
+        let state = previous_response(request, &previous).await?;
+        let missing = || OpenAiError::NoPreviousResponse(previous.to_string());
+        let thread = *state.scope.thread().ok_or_else(missing)?;
         let followed = FollowedTurn {
             id: previous,
             created_ms: state.request.created_ms,
@@ -141,6 +142,21 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
             ..place
         })
     }
+}
+
+/// The response that a request continues.
+///
+/// # Errors
+/// [`OpenAiError::NoPreviousResponse`] if it is not kept.
+pub(super) async fn previous_response(
+    request: &OpenAiRequest,
+    id: &ResponseId,
+) -> Result<TurnState, OpenAiError> {
+    let state = request.turns()?.get(Door::OpenAi, id).await;
+    state.map_err(|error| match error {
+        TurnError::NoResponse => OpenAiError::NoPreviousResponse(id.to_string()),
+        error => error.into(),
+    })
 }
 
 /// The place of the last item of a turn in its conversation.

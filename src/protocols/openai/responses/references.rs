@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::body::Context;
 use super::input::INPUT_MAX;
-use super::place::end_of;
+use super::place::{end_of, previous_response};
 use crate::domain::scope::{ItemId, ScopeId};
 use crate::domain::{Json, ResponseId, elements, member_text};
 use crate::protocols::openai::OpenAiError;
@@ -77,7 +77,7 @@ async fn conversation(
         Context::Thread(id) => Some(*id),
         Context::Conversation(name) => thread_of(name),
         Context::Previous(response) => {
-            let state = request.turns()?.get(Door::OpenAi, response).await?;
+            let state = previous_response(request, response).await?;
             let place = end_of(request, &state).await?;
             return Ok(place.map(|place| (state.scope, place.seq)));
         }

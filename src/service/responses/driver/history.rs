@@ -29,6 +29,7 @@ impl Driver<'_> {
             TurnError::TooMany
             | TurnError::Locked { .. }
             | TurnError::NoCall { .. }
+            | TurnError::NoInput
             | TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { .. }))
                 if is_new =>
             {
@@ -81,13 +82,16 @@ impl Driver<'_> {
     /// Checks the input of a new turn against its conversation, of which the items are known if that is small.
     ///
     /// # Errors
-    /// [`TurnError::NoCall`], or [`Refusal::ItemIdReused`] for an id that a client has given to another item.
+    /// [`TurnError::NoInput`], [`TurnError::NoCall`], or [`Refusal::ItemIdReused`] for an id that a client has given to another item.
     async fn check_input(
         &self,
         request: &TurnRequest,
         history: Option<&[Json]>,
     ) -> Result<(), TurnError> {
         if let Some(history) = history {
+            if request.input.is_empty() && history.is_empty() {
+                return Err(TurnError::NoInput);
+            }
             let before = history.iter().map(Json::as_str);
             let input = request.input.iter().map(|item| item.value.as_str());
             if let Some(index) = output_without_call(before, input) {

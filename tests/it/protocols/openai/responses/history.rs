@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{count, kinds, run, state_tools, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::{Program, refused};
+use crate::protocols::openai::{Program, refusal, refused};
 use crate::support::client::new_id;
 use crate::support::server::{API_SECRET, Server};
 use crate::support::upstream::{Reply, Upstream};
@@ -210,7 +210,75 @@ async fn items_of_others_do_not_come_between_a_response_and_the_next(server: &Se
     .await;
 }
 
+async fn an_unknown_previous_response_is_named_as_such(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([Reply::text("Kept by nobody.")]);
+    let unstored = json!({"model": "m", "input": "hi", "store": false});
+    let unstored = run(&program, &unstored).ok().await.json();
+
+    for id in [
+        json!(format!("resp_{}", "0".repeat(32))),
+        json!("resp_of_another_server"),
+        unstored["id"].clone(),
+    ] {
+        let body = json!({"model": "m", "input": "hi", "previous_response_id": id});
+        let answer = run(&program, &body).send().await;
+        let code = Some("previous_response_not_found");
+        refusal(&answer, 400, code, Some("previous_response_id"));
+        let message = answer.json()["error"]["message"].clone();
+        assert!(message.as_str().unwrap().contains(id.as_str().unwrap()));
+    }
+    let long = format!("resp_{}", "0".repeat(1_000));
+    let body = json!({"model": "m", "input": "hi", "previous_response_id": long});
+    let param = Some("previous_response_id");
+    refused(run(&program, &body), 400, Some("invalid_value"), param).await;
+    assert_eq!(upstream.count(), 1);
+}
+
+async fn a_request_without_input_answers_what_the_conversation_has(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script(["One.", "More.", "Two.", "Three."].map(Reply::text));
+    let first = run(&program, &json!({"model": "m", "input": "Count."}));
+    let first = first.ok().await.json();
+
+    let more = json!({"model": "m", "previous_response_id": first["id"]});
+    let more = run(&program, &more).ok().await.json();
+    let empty = json!({"model": "m", "previous_response_id": more["id"], "input": []});
+    run(&program, &empty).ok().await;
+    let last = upstream.requests().pop().unwrap();
+    let roles = |message: &Value| message["role"].as_str().unwrap().to_owned();
+    let asked: Vec<_> = last.messages().iter().map(roles).collect();
+    assert_eq!(asked, ["user", "assistant", "assistant"]);
+    // the message may have come another way
+    let conversation = program.create(&json!({})).await;
+    let body = json!({"model": "m", "conversation": conversation.id});
+    let param = Some("input");
+    let missing = Some("missing_required_parameter");
+    refused(run(&program, &body), 400, missing, param).await;
+    conversation.say(&["msg_hello"]).await;
+    run(&program, &body).ok().await;
+    let items = conversation.list("order=asc").await;
+    assert_eq!(kinds(&items["data"]), ["message"; 2]);
+
+    let nowhere = new_id();
+    for body in [json!({"model": "m"}), json!({"model": "m", "store": false})] {
+        refused(run(&program, &body), 400, missing, param).await;
+    }
+    let body = json!({"model": "m", "conversation": nowhere});
+    refused(run(&program, &body), 404, None, None).await;
+    let thread = server.client().thread_of(&nowhere).object().await;
+    assert_eq!(thread["exists"], false);
+    assert_eq!(upstream.count(), 4);
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
 over_both_stores! {
+    an_unknown_previous_response_is_named_as_such,
+    a_request_without_input_answers_what_the_conversation_has,
     an_earlier_response_is_followed_in_a_copy,
     the_state_keeps_a_window_of_messages_for_pages,
     items_of_others_do_not_come_between_a_response_and_the_next,
