@@ -59,8 +59,8 @@ impl ModelTurns {
         scope: &ScopeId,
         before: u64,
     ) -> Result<Option<Vec<Json>>, TurnError> {
-        let (items, is_whole) = self.0.earlier(scope, before, 0).await?;
-        Ok(is_whole.then_some(items))
+        let earlier = self.0.earlier(scope, before, 0).await?;
+        Ok(earlier.is_whole.then_some(earlier.items))
     }
 
     /// Compacts a conversation by the operation of the model's upstream, or by a summary of the model. Changes nothing.

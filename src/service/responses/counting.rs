@@ -25,7 +25,7 @@ impl ModelTurns {
         let items = match conversation {
             Some((scope, before)) => {
                 let turns = self.0.window_turns(&request);
-                self.0.earlier(&scope, before, turns).await?.0
+                self.0.earlier(&scope, before, turns).await?.items
             }
             None => Vec::new(),
         };

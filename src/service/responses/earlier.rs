@@ -12,6 +12,16 @@ const WINDOW_MAX_BYTES: usize = 8 * 1_048_576;
 /// Items of a conversation that are read at once.
 const PAGE: usize = 500;
 
+/// The earlier items of a conversation.
+pub(super) struct Earlier {
+    /// The items, the oldest first.
+    pub(super) items: Vec<Json>,
+    /// Whether these are all.
+    pub(super) is_whole: bool,
+    /// The place of the newest one.
+    pub(super) newest: Option<u64>,
+}
+
 impl Shared {
     /// The turns of a conversation that the model of a request reads at most; 0: all.
     pub(super) fn window_turns(&self, request: &TurnRequest) -> usize {
@@ -22,8 +32,7 @@ impl Shared {
         }
     }
 
-    /// The items of a conversation before a place, the oldest first, and whether these are all: those of that many turns, or 0
-    /// for all, and up to 8 MiB of them.
+    /// The items of a conversation before a place: those of that many turns, or 0 for all, and up to 8 MiB of them.
     ///
     /// # Errors
     /// [`TurnError::Service`].
@@ -32,12 +41,13 @@ impl Shared {
         scope: &ScopeId,
         mut before: u64,
         turns: usize,
-    ) -> Result<(Vec<Json>, bool), TurnError> {
+    ) -> Result<Earlier, TurnError> {
         let mut window = Window::new(turns, WINDOW_MAX_BYTES);
-        let (mut items, mut is_whole) = (Vec::new(), true);
+        let (mut items, mut is_whole, mut newest) = (Vec::new(), true, None);
         'pages: loop {
             let from = HistoryFrom::Before(before);
             let page = self.scopes.history(scope, from, PAGE).await?;
+            newest = newest.or(page.items.first().map(|item| item.seq));
             let Some(last) = page.items.last() else {
                 break;
             };
@@ -52,6 +62,10 @@ impl Shared {
         }
         items.truncate(window.items());
         items.reverse();
-        Ok((items, is_whole))
+        Ok(Earlier {
+            items,
+            is_whole,
+            newest,
+        })
     }
 }

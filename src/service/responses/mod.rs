@@ -47,7 +47,9 @@ pub use model::{
     Piece, Question, ToolChoice, UpstreamError,
 };
 pub use observer::{TurnObserver, TurnRefusal, UpstreamOutcome};
-pub use request::{Door, FollowedTurn, InputItem, StateTools, TurnContext, TurnRequest};
+pub use request::{
+    ContinuedItems, Door, FollowedTurn, InputItem, StateTools, TurnContext, TurnRequest,
+};
 pub(crate) use stateless::without_image;
 pub use stateless::{
     GeneratedImage, NoStatelessTools, SearchResult, StatelessError, StatelessServer, StatelessSet,

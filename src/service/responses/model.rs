@@ -217,6 +217,8 @@ pub struct Parameters {
     pub prompt_cache_key: Option<Json>,
     /// A string.
     pub service_tier: Option<Json>,
+    /// `"auto"`: the upstream may drop items from the middle of a prompt that is too long.
+    pub truncation: Option<Json>,
 }
 
 /// The answer of a model.

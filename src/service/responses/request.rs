@@ -7,7 +7,7 @@ use super::message_window::MessageWindow;
 use super::model::{Function, Parameters, ToolChoice};
 use super::stateless::StatelessSet;
 use crate::domain::scope::ItemId;
-use crate::domain::{Json, ResponseId};
+use crate::domain::{Json, ResponseId, ThreadId};
 use crate::service::tools::Tool;
 use crate::store::StoreError;
 
@@ -70,6 +70,9 @@ pub struct TurnRequest {
     /// The turn that it follows: no later one may have left items in the conversation.
     #[serde(default)]
     pub after: Option<FollowedTurn>,
+    /// The items that a turn without a conversation continues.
+    #[serde(default)]
+    pub continued: Option<ContinuedItems>,
     /// Whether its events are written while it runs.
     pub is_streamed: bool,
     /// Whether nobody waits for it, so that it goes on by itself when its driver is gone.
@@ -113,6 +116,38 @@ pub struct FollowedTurn {
     pub id: ResponseId,
     /// When it came, in milliseconds of the Unix epoch.
     pub created_ms: u64,
+}
+
+/// The items of a thread up to one of them, which a turn reads and leaves as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContinuedItems {
+    /// The thread.
+    #[serde(with = "as_text")]
+    pub thread: ThreadId,
+    /// The sequence number of the last item.
+    pub until: u64,
+}
+
+/// The form in which a request keeps the id of a thread.
+mod as_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::domain::ThreadId;
+
+    pub(super) fn serialize<S: Serializer>(
+        id: &ThreadId,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(id.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<ThreadId, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
 }
 
 /// An item of an input.

@@ -111,6 +111,7 @@ fn with_parameters(body: Object, parameters: &Parameters) -> Object {
         ("safety_identifier", json(&parameters.safety_identifier)),
         ("prompt_cache_key", json(&parameters.prompt_cache_key)),
         ("service_tier", json(&parameters.service_tier)),
+        ("truncation", json(&parameters.truncation)),
     ]
     .into_iter()
     .fold(body, |body, (name, value)| {

@@ -364,6 +364,7 @@ pub(super) fn turn(turns: &ModelTurns, thread: &ThreadId, text: &str) -> NewTurn
             window_turns: None,
             messages: None,
             after: None,
+            continued: None,
             is_streamed: false,
             is_background: false,
             is_kept: true,

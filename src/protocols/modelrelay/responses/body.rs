@@ -215,6 +215,7 @@ impl Asked {
             window_turns: None,
             messages: None,
             after: None,
+            continued: None,
             is_streamed: making.is_streamed,
             is_background: false,
             // nobody can ask for it but by a repeat

@@ -9,6 +9,8 @@ use crate::protocols::openai::body::{ObjectBody, given, required, string};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::{Door, MessageWindow, Parameters, TurnContext, TurnRequest};
 
+/// The truncation of a request that names none.
+const DISABLED: &str = r#""disabled""#;
 /// Bytes of the id of a response of another server at most.
 const FOREIGN_MAX_BYTES: usize = 128;
 
@@ -20,6 +22,8 @@ pub(super) enum Context {
     Conversation(String),
     /// The conversation of a response.
     Previous(ResponseId),
+    /// The items up to a response, whose conversation the turn leaves as it is.
+    ReadOnly(ResponseId),
     /// One of its own.
     New,
     /// None: the turn leaves nothing.
@@ -28,21 +32,23 @@ pub(super) enum Context {
 
 impl Context {
     /// # Errors
-    /// [`Fault`].
+    /// [`OpenAiError`].
     pub(super) fn read(body: &ObjectBody) -> Result<Self, OpenAiError> {
         let previous = body.given("previous_response_id");
         let conversation = body.given("conversation");
+        let leaves_nothing = flag(body, "store")? == Some(false);
         match (conversation, previous) {
             (Some(_), Some(_)) => Err(Fault::wrong_value(
                 "previous_response_id",
                 "null, as the request names a conversation",
             )
             .into()),
-            (None, None) if flag(body, "store")? == Some(false) => Ok(Self::Nothing),
+            (None, None) if leaves_nothing => Ok(Self::Nothing),
             (None, None) => Ok(Self::New),
             (None, Some(previous)) => {
                 let id = string(previous, "previous_response_id")?;
                 match id.parse() {
+                    Ok(id) if leaves_nothing => Ok(Self::ReadOnly(id)),
                     Ok(id) => Ok(Self::Previous(id)),
                     // one of another server
                     Err(_) if id.starts_with("resp_") && id.len() <= FOREIGN_MAX_BYTES => {
@@ -97,21 +103,12 @@ pub(super) fn read_request(
         }
         .into());
     }
-    let tools = Tools::read(body.given("tools"))?;
-    let choice = tools.choice(body.given("tool_choice"))?;
+    let mut tools = Tools::read(body.given("tools"))?;
+    let choice = tools.choose(body.given("tool_choice"))?;
     let is_kept = flag(body, "store")?.unwrap_or(true);
-    if !is_kept {
-        for (name, wanted) in [
-            ("conversation", "true, as the request names a conversation"),
-            (
-                "previous_response_id",
-                "true, as the request goes on from a response",
-            ),
-        ] {
-            if body.given(name).is_some() {
-                return Err(Fault::wrong_value("store", wanted).into());
-            }
-        }
+    if !is_kept && body.given("conversation").is_some() {
+        let wanted = "true, as the request names a conversation";
+        return Err(Fault::wrong_value("store", wanted).into());
     }
     let is_background = flag(body, "background")? == Some(true);
     if is_background && !is_kept {
@@ -125,6 +122,8 @@ pub(super) fn read_request(
     }
     let max_tool_calls = body.given("max_tool_calls");
     let max_tool_calls = max_tool_calls.map(|json| whole(json, "max_tool_calls", 1, 10_000));
+    let flags = [is_background, is_kept];
+    let echo = echo::kept(body, &tools.functions, flags, conversation, created_ms)?;
     Ok(TurnRequest {
         door: Door::OpenAi,
         context: match conversation {
@@ -144,12 +143,13 @@ pub(super) fn read_request(
         window_turns: extension.window_turns,
         messages: extension.messages,
         after: None,
+        continued: None,
         is_streamed: flag(body, "stream")? == Some(true),
         is_background,
         is_kept,
         is_repeatable: false,
         created_ms,
-        echo: echo::kept(body, [is_background, is_kept], conversation, created_ms)?,
+        echo,
     })
 }
 
@@ -202,15 +202,12 @@ fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
         let wanted = "this server keeps no prompts";
         return Err(unsupported("prompt", "unsupported_parameter", wanted));
     }
-    if body
-        .given("truncation")
-        .is_some_and(|truncation| truncation != r#""disabled""#)
-    {
-        return Err(unsupported(
-            "truncation",
-            "unsupported_parameter",
-            "expected 'disabled'",
-        ));
+    if !matches!(
+        body.given("truncation"),
+        None | Some(DISABLED | r#""auto""#)
+    ) {
+        let wanted = "'auto' or 'disabled'";
+        return Err(Fault::wrong_value("truncation", wanted));
     }
     check_include(body)?;
     body.given("text").map_or(Ok(()), check_text)
@@ -277,6 +274,7 @@ fn parameters(body: &ObjectBody) -> Result<Parameters, Fault> {
         safety_identifier: text("safety_identifier")?,
         prompt_cache_key: text("prompt_cache_key")?,
         service_tier: text("service_tier")?,
+        truncation: text("truncation")?.filter(|wanted| wanted.as_str() != DISABLED),
     })
 }
 

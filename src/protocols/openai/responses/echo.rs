@@ -1,7 +1,7 @@
 //! The settings of a request that its response repeats.
 //!
 //! A turn keeps them as an object. It stores the instructions and the functions already, so the object omits the
-//! instructions, and its last member `tools` has `null` for each function of the turn.
+//! instructions, and its last member `tools` has `null` for each function that the model may call.
 
 use serde_json::{Value, json};
 
@@ -49,10 +49,12 @@ static FUNCTION_MEMBERS: [(&str, &str); 3] = [
 /// [`Fault`].
 pub(super) fn kept(
     body: &ObjectBody,
+    functions: &[Function],
     [is_background, is_kept]: [bool; 2],
     conversation: Option<&str>,
     created_ms: u64,
 ) -> Result<Json, Fault> {
+    let is_of_turn = |name: String| functions.iter().any(|function| function.name == name);
     let metadata = body.metadata()?;
     let mut kept = format!(
         r#"{{"created_at":{},"background":{is_background},"store":{is_kept},"conversation":{},"metadata":{}"#,
@@ -72,7 +74,8 @@ pub(super) fn kept(
         .enumerate()
     {
         kept.push_str(if index > 0 { "," } else { "" });
-        let is_function = required(tool, "type", "tools")? == "function";
+        let is_function = required(tool, "type", "tools")? == "function"
+            && required(tool, "name", "tools").is_ok_and(is_of_turn);
         kept.push_str(if is_function { "null" } else { tool });
     }
     kept.push_str("]}");

@@ -1,5 +1,6 @@
 //! Responses of models, and the models.
 
+mod allowed;
 mod asked;
 mod body;
 mod compact;
@@ -119,6 +120,7 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
     let mut turn = read(&id, thread.as_ref().map(conversation_of).as_deref())?;
     turn.is_repeatable = digest.is_some();
     turn.after = place.after;
+    turn.continued = place.continued;
     if turn.input.is_empty() {
         // a new conversation would have nothing to answer
         place.missing = MissingThread::Refuse;

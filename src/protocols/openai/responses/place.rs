@@ -1,5 +1,7 @@
 //! Where a turn takes place.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use crate::domain::scope::ScopeId;
@@ -9,7 +11,7 @@ use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::ids::thread_of;
 use crate::protocols::openai::request::OpenAiRequest;
 use crate::service::responses::{
-    Door, FollowedTurn, MissingThread, TurnError, TurnState, item_id_of,
+    ContinuedItems, Door, FollowedTurn, MissingThread, TurnError, TurnState, item_id_of,
 };
 use crate::service::{ForkDraft, ServiceError, WriteOptions};
 use crate::store::ItemPlace;
@@ -23,6 +25,8 @@ pub(super) struct Place {
     pub(super) missing: MissingThread,
     /// The turn that it follows in this thread.
     pub(super) after: Option<FollowedTurn>,
+    /// The items that it continues without the thread that they are in.
+    pub(super) continued: Option<ContinuedItems>,
     /// The turn of the thread that the caller holds.
     pub(super) lent: Option<TurnToken>,
     /// Whether a repeat without a key leads here too.
@@ -53,6 +57,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
                 scope: ScopeId::Thread(thread),
                 missing,
                 after: None,
+                continued: None,
                 lent: request.turn()?,
                 is_found_again,
                 repeated: match is_found_again {
@@ -68,23 +73,31 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
                 place(id, MissingThread::Refuse, true).await
             }
             Context::Previous(previous) => self.after(previous).await,
+            Context::ReadOnly(previous) => Ok(Place {
+                continued: Some(items_until(request, &previous).await?),
+                ..self.nowhere()
+            }),
             Context::New => {
                 let digest = request.repeat_digest("threadkeep conversation of a response")?;
                 let id = digest.map_or_else(ThreadId::random, ThreadId::from_entropy);
                 let ttl = request.turns()?.limits().response_ttl;
                 place(id, MissingThread::Create(Some(ttl)), false).await
             }
-            Context::Nothing => {
-                let entropy = self.digest.unwrap_or_else(rand::random);
-                Ok(Place {
-                    scope: ScopeId::State(Uuid::from_bytes(entropy)),
-                    missing: MissingThread::Refuse,
-                    after: None,
-                    lent: None,
-                    is_found_again: false,
-                    repeated: None,
-                })
-            }
+            Context::Nothing => Ok(self.nowhere()),
+        }
+    }
+
+    /// The place of a turn that leaves nothing.
+    fn nowhere(&self) -> Place {
+        let entropy = self.digest.unwrap_or_else(rand::random);
+        Place {
+            scope: ScopeId::State(Uuid::from_bytes(entropy)),
+            missing: MissingThread::Refuse,
+            after: None,
+            continued: None,
+            lent: None,
+            is_found_again: false,
+            repeated: None,
         }
     }
 
@@ -111,6 +124,7 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
             scope: state.scope.clone(),
             missing: MissingThread::Refuse,
             after: None,
+            continued: None,
             lent: request.turn()?,
             is_found_again: true,
             repeated: self.repeated(&thread).await?,
@@ -159,6 +173,33 @@ pub(super) async fn previous_response(
     })
 }
 
+/// The items up to the end of a response.
+async fn items_until(
+    request: &OpenAiRequest,
+    previous: &ResponseId,
+) -> Result<ContinuedItems, OpenAiError> {
+    let state = previous_response(request, previous).await?;
+    if state.outcome.is_none() && state.failure.is_none() {
+        let (by, left) = (Some(*previous), Duration::ZERO);
+        return Err(TurnError::Locked { by, left }.into());
+    }
+    let missing = || OpenAiError::NoPreviousResponse(previous.to_string());
+    Ok(ContinuedItems {
+        thread: *state.scope.thread().ok_or_else(missing)?,
+        until: kept_end_of(request, &state).await?.seq,
+    })
+}
+
+/// The place of the last item of a turn whose items its conversation still has.
+async fn kept_end_of(request: &OpenAiRequest, state: &TurnState) -> Result<ItemPlace, OpenAiError> {
+    let place = end_of(request, state).await?;
+    let place = place.filter(|place| !place.is_removed);
+    place.ok_or_else(|| {
+        let wanted = "a response whose items are still in its conversation";
+        Fault::unsupported("unsupported_value", "previous_response_id", wanted).into()
+    })
+}
+
 /// The place of the last item of a turn in its conversation.
 ///
 /// # Errors
@@ -183,11 +224,7 @@ async fn fork(
     followed: &FollowedTurn,
     state: &TurnState,
 ) -> Result<(ThreadId, bool), OpenAiError> {
-    let place = end_of(request, state).await?;
-    let Some(place) = place.filter(|place| !place.is_removed) else {
-        let wanted = "a response whose items are still in its conversation";
-        return Err(Fault::unsupported("unsupported_value", "previous_response_id", wanted).into());
-    };
+    let place = kept_end_of(request, state).await?;
     let draft = ForkDraft {
         included: Included {
             state: false,

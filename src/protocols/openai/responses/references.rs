@@ -76,7 +76,7 @@ async fn conversation(
     let thread = match context {
         Context::Thread(id) => Some(*id),
         Context::Conversation(name) => thread_of(name),
-        Context::Previous(response) => {
+        Context::Previous(response) | Context::ReadOnly(response) => {
             let state = previous_response(request, response).await?;
             let place = end_of(request, &state).await?;
             return Ok(place.map(|place| (state.scope, place.seq)));

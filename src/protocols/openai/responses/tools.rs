@@ -10,9 +10,9 @@ use crate::service::responses::{Function, StateTools, StatelessServer, Stateless
 use crate::service::tools::{StatelessTool, Tool};
 
 /// Tools of a request at most: none of them costs more than its text, and providers take no more than this.
-const TOOLS_MAX: usize = 128;
+pub(super) const TOOLS_MAX: usize = 128;
 /// The kinds of tools that a request can have the model call.
-const CHOICES: &str = "'function', 'mcp', 'web_search' or 'image_generation'";
+const CHOICES: &str = "'function', 'mcp', 'web_search', 'image_generation' or 'allowed_tools'";
 /// The URL that stands for the state tools of this server.
 const STATE: &str = "threadkeep:state";
 /// The URL that stands for its tools that read the web.
@@ -80,10 +80,16 @@ impl Tools {
                 Ok(vec![name])
             }
             "mcp" => self.add_server(tool, at),
-            "web_search" => self.add_typed(StatelessTool::WebSearch, tool, &SEARCH_FIELDS, at),
+            kind if is_search(kind) => {
+                self.add_typed(StatelessTool::WebSearch, tool, &SEARCH_FIELDS, at)
+            }
             "image_generation" => {
                 self.add_typed(StatelessTool::ImageGeneration, tool, &IMAGE_FIELDS, at)
             }
+            "custom" => Err(unsupported(
+                &format!("{at}.type"),
+                "'function' with one parameter that is a string: not all models take custom tools",
+            )),
             _ => Err(unsupported(
                 &format!("{at}.type"),
                 "'function', 'web_search', 'image_generation', or 'mcp' with the tools of this server",
@@ -154,30 +160,36 @@ impl Tools {
         Ok(vec![typed.as_str().into()])
     }
 
-    /// Whether the model has to call a tool.
+    /// The names of all functions that the model is offered.
+    fn names<'a>(&'a self) -> impl Iterator<Item = &'a str> {
+        let functions = self.functions.iter().map(|function| function.name.as_str());
+        let state = self.state.iter().flat_map(|state| &state.allowed);
+        let stateless = self.stateless.tools();
+        let stateless = stateless.map(|tool| -> &'a str { tool.as_str() });
+        functions.chain(state.map(String::as_str)).chain(stateless)
+    }
+
+    /// Whether the model has to call a tool. With `allowed_tools`, the turn has no other tools than those: the model is
+    /// not offered them, and a call of one is that of an unknown tool.
     ///
     /// # Errors
     /// [`Fault`].
-    pub(super) fn choice(&self, choice: Option<&str>) -> Result<ToolChoice, Fault> {
-        let wanted = "'auto', 'none', 'required' or a function of the request";
-        let has_tools =
-            self.state.is_some() || !self.stateless.is_empty() || !self.functions.is_empty();
+    pub(super) fn choose(&mut self, choice: Option<&str>) -> Result<ToolChoice, Fault> {
+        let wanted = "'auto', 'none', 'required', 'allowed_tools' or a function of the request";
+        let has_tools = self.names().next().is_some();
         let chosen = match choice {
             None | Some(r#""auto""#) => return Ok(ToolChoice::Auto),
             Some(r#""none""#) => return Ok(ToolChoice::None),
             Some(r#""required""#) => ToolChoice::Required,
             Some(object) if object.starts_with('{') => {
                 let name = match required(object, "type", "tool_choice")?.as_str() {
-                    kind @ ("web_search" | "image_generation") => kind.to_owned(),
+                    "allowed_tools" => return self.allow_only(object),
+                    kind if is_search(kind) => StatelessTool::WebSearch.as_str().to_owned(),
+                    "image_generation" => StatelessTool::ImageGeneration.as_str().to_owned(),
                     "function" | "mcp" => required(object, "name", "tool_choice")?,
                     _ => return Err(Fault::wrong_value("tool_choice.type", CHOICES)),
                 };
-                let is_function = self.functions.iter().any(|function| function.name == name);
-                let mut own = self.state.iter().flat_map(|state| &state.allowed);
-                let mut stateless = self.stateless.tools();
-                let is_own =
-                    own.any(|own| *own == name) || stateless.any(|tool| tool.as_str() == name);
-                match is_function || is_own {
+                match self.names().any(|known| known == name) {
                     true => ToolChoice::Function(name),
                     false => return Err(Fault::wrong_value("tool_choice", wanted)),
                 }
@@ -192,6 +204,20 @@ impl Tools {
             )),
         }
     }
+}
+
+/// Whether that is the type of the tool that searches the web: `web_search` or the older `web_search_preview`, each also
+/// with a date, such as `web_search_2025_08_26`.
+pub(super) fn is_search(kind: &str) -> bool {
+    let Some(rest) = kind.strip_prefix("web_search") else {
+        return false;
+    };
+    let date = rest.strip_prefix("_preview").unwrap_or(rest);
+    let is_of_date = |(index, byte): (usize, u8)| match index {
+        0 | 5 | 8 => byte == b'_',
+        _ => byte.is_ascii_digit(),
+    };
+    date.is_empty() || date.len() == 11 && date.bytes().enumerate().all(is_of_date)
 }
 
 fn unsupported(param: &str, wanted: &str) -> Fault {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Driver, Stop};
-use crate::domain::scope::ItemId;
+use crate::domain::scope::{ItemId, ScopeId};
 use crate::domain::{Json, Refusal, member, member_text, output_without_call};
 use crate::service::ServiceError;
 use crate::service::responses::dialogue::items_of_message;
@@ -62,12 +62,20 @@ impl Driver<'_> {
 
     /// The earlier items of the conversation that the model reads, the oldest first, and whether these are all.
     async fn history(&self, request: &TurnRequest) -> Result<(Vec<Json>, bool), TurnError> {
-        if !request.context.has_history() {
+        let of_thread = request.continued.map(|items| ScopeId::Thread(items.thread));
+        if of_thread.is_none() && !request.context.has_history() {
             return Ok((Vec::new(), true));
         }
+        let scope = of_thread.as_ref().unwrap_or(self.scope);
+        let until = request.continued.map(|items| items.until);
+        let before = until.map_or(u64::MAX, |until| until.saturating_add(1));
         let turns = self.shared.window_turns(request);
-        let earlier = self.shared.earlier(self.scope, u64::MAX, turns);
-        let (items, is_whole) = earlier.await?;
+        let earlier = self.shared.earlier(scope, before, turns).await?;
+        // the thread has ended since the request named its response, or has lost the item
+        if until.is_some() && earlier.newest != until {
+            return Err(ServiceError::from(Refusal::Destroyed).into());
+        }
+        let (items, is_whole) = (earlier.items, earlier.is_whole);
         let items = match request.context {
             TurnContext::Session => {
                 let messages = items.iter();

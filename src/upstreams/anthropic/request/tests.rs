@@ -65,6 +65,7 @@ fn parameters_are_those_of_this_api() {
         prompt_cache_key: json("\"k\""),
         service_tier: json("\"auto\""),
         parallel_tool_calls: Some(true),
+        ..Parameters::default()
     };
 
     assert_eq!(

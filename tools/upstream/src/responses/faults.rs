@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 /// The members of a request that need no storage, of OpenAI's Python client 3.57.0.
-const MEMBERS: [&str; 20] = [
+const MEMBERS: [&str; 23] = [
+    "frequency_penalty",
     "include",
     "input",
     "instructions",
@@ -13,6 +14,7 @@ const MEMBERS: [&str; 20] = [
     "metadata",
     "model",
     "parallel_tool_calls",
+    "presence_penalty",
     "prompt_cache_key",
     "reasoning",
     "safety_identifier",
@@ -25,6 +27,7 @@ const MEMBERS: [&str; 20] = [
     "tools",
     "top_logprobs",
     "top_p",
+    "truncation",
     "user",
 ];
 /// The members of items of each type.

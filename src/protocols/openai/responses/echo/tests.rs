@@ -32,7 +32,7 @@ fn shown(request: &TurnRequest) -> Value {
 
 fn kept_of(body: &Value) -> Value {
     let body = ObjectBody::read(&body.to_string()).unwrap();
-    let kept = kept(&body, [false, true], None, 5_000).unwrap();
+    let kept = kept(&body, &[], [false, true], None, 5_000).unwrap();
     // replicas of the version before find them there
     assert!(kept.as_str().ends_with(r#","tools":[]}"#));
     serde_json::from_str(kept.as_str()).unwrap()

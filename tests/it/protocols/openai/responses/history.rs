@@ -8,6 +8,7 @@ use crate::http::over_both_stores;
 use crate::protocols::openai::{Program, refusal, refused};
 use crate::support::client::new_id;
 use crate::support::server::{API_SECRET, Server};
+use crate::support::until;
 use crate::support::upstream::{Reply, Upstream};
 
 async fn an_earlier_response_is_followed_in_a_copy(server: &Server) {
@@ -276,7 +277,94 @@ async fn a_request_without_input_answers_what_the_conversation_has(server: &Serv
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
+async fn a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.script([Reply::text("One."), Reply::text("Two.")]);
+    let stored = |previous: &Value, input: &str| json!({"model": "m", "previous_response_id": previous["id"], "input": input, "tools": state_tools()});
+    let aside = |previous: &Value| {
+        let mut body = stored(previous, "Aside?");
+        body["store"] = json!(false);
+        run(&program, &body).header("idempotency-key", "aside")
+    };
+    let first = run(&program, &stored(&Value::Null, "1")).ok().await.json();
+    let second = run(&program, &stored(&first, "2")).ok().await.json();
+    let conversation = second["conversation"]["id"].as_str().unwrap();
+    let conversation = program.conversation(conversation);
+    let before = conversation.list("order=asc").await;
+
+    upstream.script([Reply::calls([count()]), Reply::text("Aside.")]);
+    let answer = aside(&first).ok().await.json();
+    let asked = upstream.requests().pop().unwrap();
+    let again = aside(&first).ok().await;
+
+    // the items up to the first response, the input, and the call with its result
+    assert_eq!(asked.messages().len(), 5, "{:?}", asked.messages());
+    assert_eq!(asked.user_text(), "Aside?");
+    assert_eq!(answer["conversation"], Value::Null);
+    assert_eq!(answer["previous_response_id"], first["id"]);
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(conversation.list("order=asc").await, before);
+    upstream.script([Reply::calls([count()]), Reply::text("Three.")]);
+    let third = run(&program, &stored(&second, "3")).ok().await.json();
+    assert_eq!(third["conversation"], second["conversation"]);
+    // what the turn in between counted is gone with it
+    assert_eq!(third["output"][0]["output"], r#"{"ok":true,"value":1}"#);
+
+    // outputs of calls are checked as in the conversation itself
+    let body = json!({
+        "model": "m", "previous_response_id": first["id"], "store": false,
+        "input": [{"type": "function_call_output", "call_id": "call_unknown", "output": "x"}],
+    });
+    let param = Some("input[0].call_id");
+    refused(run(&program, &body), 400, Some("invalid_value"), param).await;
+    // and a response that has lost its items cannot be continued
+    let last = before["data"][1]["id"].as_str().unwrap();
+    conversation.delete(last).ok().await;
+    let mut body = stored(&first, "Once more?");
+    body["store"] = json!(false);
+    let param = Some("previous_response_id");
+    refused(run(&program, &body), 400, Some("unsupported_value"), param).await;
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn a_response_that_still_runs_cannot_be_continued(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let program = Program::of(&server);
+    let gate = upstream.hold();
+    upstream.script([Reply::text("One."), Reply::text("Two.")]);
+    let running = json!({"model": "m", "input": "1", "background": true});
+    let running = run(&program, &running).ok().await.json();
+    gate.waiting(1).await;
+    let body = json!({
+        "model": "m", "previous_response_id": running["id"], "store": false, "input": "2",
+    });
+
+    let locked = run(&program, &body).send().await;
+
+    let error = &locked.json()["error"];
+    assert_eq!(
+        (locked.status, &error["code"]),
+        (400, &json!("conversation_locked")),
+        "{error}"
+    );
+    assert_eq!(error["response_id"], running["id"]);
+    gate.open();
+    let path = format!("/responses/{}", running["id"].as_str().unwrap());
+    until(async || {
+        let read = program.ask(Method::GET, &path).ok().await.json();
+        read["status"] == "completed"
+    })
+    .await;
+    run(&program, &body).ok().await;
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
 over_both_stores! {
+    a_turn_that_is_not_stored_continues_a_response_and_leaves_it_as_it_was,
+    a_response_that_still_runs_cannot_be_continued,
     an_unknown_previous_response_is_named_as_such,
     a_request_without_input_answers_what_the_conversation_has,
     an_earlier_response_is_followed_in_a_copy,

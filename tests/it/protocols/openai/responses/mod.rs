@@ -8,6 +8,7 @@ mod references;
 mod repeats;
 mod settings;
 mod streams;
+mod tool_choice;
 mod turn_rules;
 mod web;
 mod wire;

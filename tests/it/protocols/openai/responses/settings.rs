@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{run, with_models};
 use crate::http::over_both_stores;
 use crate::protocols::openai::Program;
+use crate::protocols::openai::kinds::with_kinds;
 use crate::support::server::Server;
 use crate::support::upstream::{Reply, Upstream};
 
@@ -85,6 +86,29 @@ async fn a_response_has_the_settings_that_were_used(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
+async fn a_truncation_that_is_never_needed_is_accepted(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.answer_with(|_| Reply::text("Hello."));
+    for (model, truncation, sent) in [
+        ("openai-chat", "auto", Value::Null),
+        ("anthropic", "auto", Value::Null),
+        ("openai-responses", "auto", json!("auto")),
+        ("openai-responses", "disabled", Value::Null),
+    ] {
+        let body = json!({"model": model, "input": "hi", "truncation": truncation});
+
+        let answer = run(&program, &body).ok().await.json();
+
+        assert_eq!(answer["truncation"], truncation);
+        let asked = upstream.requests().pop().unwrap().body;
+        assert_eq!(asked["truncation"], sent, "{model}");
+    }
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
 over_both_stores! {
+    a_truncation_that_is_never_needed_is_accepted,
     a_response_has_the_settings_that_were_used,
 }

@@ -274,9 +274,9 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
             "prompt",
         ),
         (
-            json!({"truncation": "auto"}),
+            json!({"truncation": "middle"}),
             400,
-            "unsupported_parameter",
+            "invalid_value",
             "truncation",
         ),
         (
@@ -406,10 +406,22 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
             "tools[0].allowed_tools.read_only",
         ),
         (
-            json!({"tools": [{"type": "function", "name": "f"}], "tool_choice": {"type": "allowed_tools"}}),
+            json!({"tools": [{"type": "function", "name": "f"}], "tool_choice": {"type": "shell"}}),
             400,
             "invalid_value",
             "tool_choice.type",
+        ),
+        (
+            json!({"tools": [{"type": "custom", "name": "f"}]}),
+            400,
+            "unsupported_tool",
+            "tools[0].type",
+        ),
+        (
+            json!({"tools": [{"type": "web_search_2025_8_26"}]}),
+            400,
+            "unsupported_tool",
+            "tools[0].type",
         ),
     ] {
         let mut body = json!({"model": "m", "input": "hi"});
