@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::media::{self, MediaAt};
-use super::model::Model;
+use super::model::{Model, Parameters};
 use super::request::InputItem;
 
 /// The models of a deployment, in the order in which their names are tried.
@@ -55,6 +55,12 @@ impl Catalog {
     #[must_use]
     pub fn refused_media(&self, name: &str, input: &[InputItem]) -> Option<MediaAt> {
         media::refused(&*self.find(name)?.upstream, input)
+    }
+
+    /// The first field of a request that the upstream of a model cannot express, and that would change the answer.
+    #[must_use]
+    pub fn lacks(&self, name: &str, parameters: &Parameters) -> Option<&'static str> {
+        self.find(name)?.upstream.lacks(parameters)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<FoundModel> {

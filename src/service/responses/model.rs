@@ -28,6 +28,12 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// Whether it takes an image or a file in that form there: a part of type `input_image` or `input_file`.
     fn takes(&self, place: MediaPlace, part: &str) -> bool;
 
+    /// The first of the fields `include`, `top_logprobs`, `presence_penalty` and `frequency_penalty` that these parameters have
+    /// and that its API cannot express.
+    fn lacks(&self, _parameters: &Parameters) -> Option<&'static str> {
+        None
+    }
+
     /// Whether its prompts may have compaction items of other servers.
     fn reads_compactions(&self) -> bool {
         false
@@ -203,10 +209,22 @@ pub struct Parameters {
     pub temperature: Option<Json>,
     /// A number.
     pub top_p: Option<Json>,
+    /// A number from -2 to 2, but not 0.
+    pub presence_penalty: Option<Json>,
+    /// A number from -2 to 2, but not 0.
+    pub frequency_penalty: Option<Json>,
+    /// Whether texts have the log probabilities of their tokens.
+    pub logprobs: bool,
+    /// How many other tokens they have at each position, 1 to 20.
+    pub top_logprobs: Option<u64>,
     /// `{"format"?, "verbosity"?}`.
     pub text: Option<Json>,
     /// `{"effort"?, "summary"?}`.
     pub reasoning: Option<Json>,
+    /// Whether reasoning has a form that an upstream which stores nothing can read again.
+    pub encrypted_reasoning: bool,
+    /// Whether searches of this server name the URLs of their results.
+    pub search_sources: bool,
     /// The texts that end an answer, an array.
     pub stop: Option<Json>,
     /// A string.

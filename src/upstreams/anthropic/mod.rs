@@ -17,7 +17,9 @@ use super::codec::Codec;
 use super::count::read_count;
 use super::names::Names;
 use super::settings::UpstreamSettings;
-use crate::service::responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
+use crate::service::responses::{
+    MediaPlace, Model, ModelAnswer, Parameters, Piece, Question, UpstreamError,
+};
 use stream::MessageStream;
 
 /// The version of the API, and the form of its credential, are those of Anthropic's Python client 2.14.0.
@@ -73,6 +75,10 @@ impl Model for AnthropicMessages {
 
     fn takes(&self, place: MediaPlace, part: &str) -> bool {
         matches!(place, MediaPlace::User | MediaPlace::Result) && messages::takes(part)
+    }
+
+    fn lacks(&self, parameters: &Parameters) -> Option<&'static str> {
+        request::lacks(parameters)
     }
 
     async fn count_tokens(&self, question: &Question<'_>) -> Result<Option<u64>, UpstreamError> {

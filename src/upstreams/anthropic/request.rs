@@ -76,6 +76,18 @@ pub(super) fn write_counted(question: &Question<'_>) -> String {
         .close()
 }
 
+/// The first field that this API cannot express, and that would change the answer. `include` asks for log probabilities.
+pub(super) fn lacks(parameters: &Parameters) -> Option<&'static str> {
+    let fields = [
+        (parameters.top_logprobs.is_some(), "top_logprobs"),
+        (parameters.logprobs, "include"),
+        (parameters.presence_penalty.is_some(), "presence_penalty"),
+        (parameters.frequency_penalty.is_some(), "frequency_penalty"),
+    ];
+    let mut given = fields.into_iter().filter(|(is_given, _)| *is_given);
+    given.next().map(|(_, name)| name)
+}
+
 /// The request's wish about reasoning.
 enum Thinking {
     /// Nothing: the model decides.

@@ -1,5 +1,6 @@
 //! Whole answers.
 
+use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
 use crate::domain::{Json, Usage};
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
@@ -24,8 +25,12 @@ pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
     let finish = finish_of(choice)?;
     // some servers give no reason
     let finish = finish.unwrap_or(Finish::Done);
+    let mut parts = parts(choice).ok_or_else(Failure::malformed)?;
+    let mut logprobs = Logprobs::default();
+    logprobs.add(choice);
+    logprobs.put_into(&mut parts);
     Ok(ModelAnswer {
-        parts: parts(choice).ok_or_else(Failure::malformed)?,
+        parts,
         finish,
         usage: usage(body),
     })

@@ -3,6 +3,7 @@
 mod answer;
 mod calls;
 mod dialect;
+mod logprobs;
 mod messages;
 mod reasoning;
 mod request;

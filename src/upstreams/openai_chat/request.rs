@@ -64,14 +64,16 @@ fn with_parameters(body: Object, parameters: &Parameters, dialect: Dialect) -> O
     let json = |value: &'_ Option<Json>| value.as_ref().map(|json| json.as_str().to_owned());
     let inside =
         |value: &Option<Json>, name: &str| find(value.as_ref()?.as_str(), name).map(str::to_owned);
-    let max_tokens = parameters
-        .max_output_tokens
-        .map(|tokens| tokens.to_string());
+    let number = |value: Option<u64>| value.map(|number| number.to_string());
     let format = inside(&parameters.text, "format").and_then(|format| response_format(&format));
     [
-        (dialect.max_tokens(), max_tokens),
+        (dialect.max_tokens(), number(parameters.max_output_tokens)),
         ("temperature", json(&parameters.temperature)),
         ("top_p", json(&parameters.top_p)),
+        ("presence_penalty", json(&parameters.presence_penalty)),
+        ("frequency_penalty", json(&parameters.frequency_penalty)),
+        ("logprobs", parameters.logprobs.then(|| "true".into())),
+        ("top_logprobs", number(parameters.top_logprobs)),
         ("stop", json(&parameters.stop)),
         ("response_format", format),
         ("verbosity", inside(&parameters.text, "verbosity")),
@@ -216,6 +218,24 @@ mod tests {
                 r#","max_tokens":7,"temperature":1.50,"top_p":1e-1,"stop":["a","\u0062"],"#,
                 r#""verbosity":"low","reasoning_effort":"high","service_tier":"flex"}"#,
             )
+        );
+    }
+
+    #[test]
+    fn details_that_a_request_names_are_asked_for() {
+        let parameters = Parameters {
+            logprobs: true,
+            top_logprobs: Some(3),
+            presence_penalty: json("0.50"),
+            frequency_penalty: json("-2"),
+            encrypted_reasoning: true,
+            truncation: json("\"auto\""),
+            ..Parameters::default()
+        };
+
+        assert_eq!(
+            body(&[], &ToolChoice::Auto, &parameters),
+            r#","presence_penalty":0.50,"frequency_penalty":-2,"logprobs":true,"top_logprobs":3}"#
         );
     }
 

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::answer::{error_of, finish_of, texts, usage};
 use super::calls::{Calls, id_of, name_of};
+use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
 use crate::domain::{Json, Usage};
 use crate::service::responses::{Finish, ModelAnswer, Piece, TextKind};
@@ -22,6 +23,7 @@ pub(super) struct ChatStream {
     reasoning: Option<usize>,
     /// The field of reasoning, once there is some.
     field: Option<Field>,
+    logprobs: Logprobs,
     calls: Calls,
     /// The call in the older field `function_call`.
     older_call: Option<usize>,
@@ -37,6 +39,7 @@ impl ChatStream {
             message: None,
             reasoning: None,
             field: None,
+            logprobs: Logprobs::default(),
             calls: Calls::default(),
             older_call: None,
             finish: None,
@@ -71,6 +74,7 @@ impl EventReader for ChatStream {
         let first = choices.find(|choice| matches!(find(choice, "index"), None | Some("0")));
         if let Some(choice) = first {
             self.delta(find(choice, "delta").unwrap_or_default(), pieces)?;
+            self.draft.count(self.logprobs.add(choice))?;
             if let Some(finish) = finish_of(choice)? {
                 self.finish = Some(finish);
             }
@@ -82,7 +86,9 @@ impl EventReader for ChatStream {
         let finish = self.finish.ok_or_else(Failure::malformed)?;
         self.end_reasoning(pieces)?;
         let answer = self.draft.end(finish, self.usage, pieces);
-        answer.ok_or_else(Failure::malformed)
+        let mut answer = answer.ok_or_else(Failure::malformed)?;
+        self.logprobs.put_into(&mut answer.parts);
+        Ok(answer)
     }
 }
 

@@ -95,16 +95,15 @@ fn choice(choice: &ToolChoice, names: &mut Names) -> Option<String> {
 
 fn with_parameters(body: Object, parameters: &Parameters) -> Object {
     let json = |value: &'_ Option<Json>| value.as_ref().map(|json| json.as_str().to_owned());
-    let max_tokens = parameters
-        .max_output_tokens
-        .map(|tokens| tokens.to_string());
-    let include =
-        asks_for_reasoning(parameters).then(|| r#"["reasoning.encrypted_content"]"#.into());
+    let number = |value: Option<u64>| value.map(|number| number.to_string());
     [
-        ("include", include),
-        ("max_output_tokens", max_tokens),
+        ("include", include(parameters)),
+        ("max_output_tokens", number(parameters.max_output_tokens)),
         ("temperature", json(&parameters.temperature)),
         ("top_p", json(&parameters.top_p)),
+        ("presence_penalty", json(&parameters.presence_penalty)),
+        ("frequency_penalty", json(&parameters.frequency_penalty)),
+        ("top_logprobs", number(parameters.top_logprobs)),
         ("text", json(&parameters.text)),
         ("reasoning", json(&parameters.reasoning)),
         ("user", json(&parameters.user)),
@@ -119,7 +118,19 @@ fn with_parameters(body: Object, parameters: &Parameters) -> Object {
     })
 }
 
-/// Models that do not reason refuse to include it.
+/// Details that the answer is to have.
+fn include(parameters: &Parameters) -> Option<String> {
+    let is_encrypted = parameters.encrypted_reasoning || asks_for_reasoning(parameters);
+    let names = [
+        (is_encrypted, "reasoning.encrypted_content"),
+        (parameters.logprobs, "message.output_text.logprobs"),
+    ];
+    let names = names.into_iter().filter(|(is_wanted, _)| *is_wanted);
+    let names: Vec<_> = names.map(|(_, name)| quoted(name)).collect();
+    (!names.is_empty()).then(|| array(&names))
+}
+
+/// Models that do not reason refuse to include it, so it is included only where the request asks for reasoning or for it.
 fn asks_for_reasoning(parameters: &Parameters) -> bool {
     let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
     let effort = inside_member(reasoning, "effort");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::chat::Chat;
 use crate::messages::Messages;
@@ -74,6 +74,19 @@ pub(crate) enum Stage {
     Delta,
     /// It ends the answer: a client that misses it has no whole answer.
     End,
+}
+
+/// The log probabilities of a text, whose tokens are its pieces, with those of `top` other tokens at each position.
+pub(crate) fn logprobs(text: &str, top: &Value) -> Vec<Value> {
+    let token = |text: &str| json!({"token": text, "logprob": -0.25, "bytes": text.as_bytes()});
+    let tokens = pieces(text).into_iter().map(|piece| {
+        let others = (0..top.as_u64().unwrap_or(0)).map(|_| token("other"));
+        let others: Vec<Value> = others.collect();
+        let mut token = token(&piece);
+        token["top_logprobs"] = others.into();
+        token
+    });
+    tokens.collect()
 }
 
 /// Splits a text into pieces of a few characters, as models write.

@@ -97,7 +97,7 @@ async fn place(
             find(request, &id).await?;
             Ok(Some((ScopeId::Thread(id), u64::MAX)))
         }
-        Context::Previous(previous) => {
+        Context::Previous(previous) | Context::ReadOnly(previous) => {
             let state = request.turns()?.get(Door::OpenAi, previous).await?;
             if state.scope.thread().is_none() {
                 return Err(TurnError::NoResponse.into());

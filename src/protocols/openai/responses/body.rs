@@ -2,15 +2,16 @@
 
 use super::echo;
 use super::input::read_input;
+use super::parameters::read_parameters;
 use super::tools::Tools;
-use crate::domain::{Json, Key, ResponseId, ThreadId, TurnLimits, elements, member};
+use crate::domain::{Key, ResponseId, ThreadId, TurnLimits, member};
 use crate::protocols::openai::OpenAiError;
-use crate::protocols::openai::body::{ObjectBody, given, required, string};
+use crate::protocols::openai::body::{ObjectBody, given, string};
 use crate::protocols::openai::fault::Fault;
-use crate::service::responses::{Door, MessageWindow, Parameters, TurnContext, TurnRequest};
+use crate::service::responses::{Door, MessageWindow, TurnContext, TurnRequest};
 
 /// The truncation of a request that names none.
-const DISABLED: &str = r#""disabled""#;
+pub(super) const DISABLED: &str = r#""disabled""#;
 /// Bytes of the id of a response of another server at most.
 const FOREIGN_MAX_BYTES: usize = 128;
 
@@ -138,7 +139,7 @@ pub(super) fn read_request(
         definitions: Vec::new(),
         functions: tools.functions,
         choice,
-        parameters: parameters(body)?,
+        parameters: read_parameters(body)?,
         max_tool_calls: max_tool_calls.transpose()?.map(|calls| calls as u32),
         window_turns: extension.window_turns,
         messages: extension.messages,
@@ -209,89 +210,10 @@ fn refuse_unsupported(body: &ObjectBody) -> Result<(), Fault> {
         let wanted = "'auto' or 'disabled'";
         return Err(Fault::wrong_value("truncation", wanted));
     }
-    check_include(body)?;
-    body.given("text").map_or(Ok(()), check_text)
+    Ok(())
 }
 
-/// Fields that responses would have in addition: those that this server knows of are there anyway.
-fn check_include(body: &ObjectBody) -> Result<(), Fault> {
-    let Some(include) = body.given("include") else {
-        return Ok(());
-    };
-    let is_list = include.starts_with('[') && elements(include).all(|name| name.starts_with('"'));
-    match is_list {
-        true => Ok(()),
-        false => Err(Fault::wrong_type("include", "an array of strings")),
-    }
-}
-
-/// The form of answers: an unknown one would be left out upstream.
-fn check_text(text: &str) -> Result<(), Fault> {
-    let name = "text.format";
-    let Some(format) = given(text, "format") else {
-        return Ok(());
-    };
-    if !format.starts_with('{') {
-        return Err(Fault::wrong_type(name, "an object"));
-    }
-    match required(format, "type", name)?.as_str() {
-        "text" | "json_object" => Ok(()),
-        "json_schema" => {
-            required(format, "name", name)?;
-            match given(format, "schema") {
-                Some(schema) if schema.starts_with('{') => Ok(()),
-                Some(_) => Err(Fault::wrong_type("text.format.schema", "an object")),
-                None => Err(Fault::missing("text.format.schema")),
-            }
-        }
-        _ => Err(Fault::unsupported(
-            "unsupported_value",
-            "text.format.type",
-            "'text', 'json_object' or 'json_schema'",
-        )),
-    }
-}
-
-fn parameters(body: &ObjectBody) -> Result<Parameters, Fault> {
-    let number = |name: &str| {
-        given_as(body, name, "a number", |byte| {
-            matches!(byte, b'-' | b'0'..=b'9')
-        })
-    };
-    let object = |name: &str| given_as(body, name, "an object", |byte| byte == b'{');
-    let text = |name: &str| given_as(body, name, "a string", |byte| byte == b'"');
-    let max_output_tokens = body.given("max_output_tokens");
-    let max = max_output_tokens.map(|json| whole(json, "max_output_tokens", 1, u64::MAX));
-    Ok(Parameters {
-        max_output_tokens: max.transpose()?,
-        parallel_tool_calls: flag(body, "parallel_tool_calls")?,
-        temperature: number("temperature")?,
-        top_p: number("top_p")?,
-        text: object("text")?,
-        reasoning: object("reasoning")?,
-        stop: None,
-        user: text("user")?,
-        safety_identifier: text("safety_identifier")?,
-        prompt_cache_key: text("prompt_cache_key")?,
-        service_tier: text("service_tier")?,
-        truncation: text("truncation")?.filter(|wanted| wanted.as_str() != DISABLED),
-    })
-}
-
-fn given_as(
-    body: &ObjectBody,
-    name: &str,
-    wanted: &str,
-    is_it: impl Fn(u8) -> bool,
-) -> Result<Option<Json>, Fault> {
-    match body.given(name) {
-        None => Ok(None),
-        Some(json) if is_it(json.as_bytes()[0]) => Ok(Some(Json::from_compact(json))),
-        Some(_) => Err(Fault::wrong_type(name, wanted)),
-    }
-}
-
-fn flag(body: &ObjectBody, name: &str) -> Result<Option<bool>, Fault> {
+pub(super) fn flag(body: &ObjectBody, name: &str) -> Result<Option<bool>, Fault> {
     match body.given(name) {
         None => Ok(None),
         Some("true") => Ok(Some(true)),
@@ -300,7 +222,7 @@ fn flag(body: &ObjectBody, name: &str) -> Result<Option<bool>, Fault> {
     }
 }
 
-fn whole(json: &str, name: &str, min: u64, max: u64) -> Result<u64, Fault> {
+pub(super) fn whole(json: &str, name: &str, min: u64, max: u64) -> Result<u64, Fault> {
     let Ok(number) = json.parse::<u64>() else {
         return Err(Fault::wrong_type(name, "a whole number"));
     };

@@ -6,9 +6,11 @@ mod body;
 mod compact;
 mod delivery;
 mod echo;
+mod include;
 mod input;
 mod input_tokens;
 mod object;
+mod parameters;
 mod place;
 mod references;
 mod socket;
@@ -102,6 +104,11 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
         }
         if let Some(index) = catalog.refused_compaction(&turn.model, &turn.input) {
             return Err(refused_compaction(index).into());
+        }
+        if let Some(name) = catalog.lacks(&turn.model, &turn.parameters) {
+            let message =
+                format!("Unsupported '{name}': the server of this model does not have it.");
+            return Err(Fault::new("unsupported_parameter", name, message).into());
         }
         Ok(turn)
     };

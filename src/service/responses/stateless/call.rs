@@ -79,7 +79,8 @@ fn item_of(
 ) -> Json {
     let label = request.stateless.label_of(tool);
     let id = course.item_id(request, id_prefix(tool, label), index);
-    item(&id, label, (tool, call), outcome)
+    let has_sources = request.parameters.search_sources;
+    item(&id, label, (tool, call), outcome, has_sources)
 }
 
 async fn outcome(

@@ -40,12 +40,13 @@ pub(super) fn id_prefix(tool: StatelessTool, label: Option<&str>) -> &'static st
 }
 
 /// The item of a call: one of the type `mcp_call` for a tool of a tool server, which has a label, else one of the
-/// tool's own type.
+/// tool's own type. A search names its sources if the request asks for them.
 pub(super) fn item(
     id: &str,
     label: Option<&str>,
     (tool, call): (StatelessTool, &PendingCall),
     outcome: &StatelessOutcome,
+    has_sources: bool,
 ) -> Json {
     let mut item = Map::new();
     let mut set = |name: &str, value: Value| {
@@ -70,7 +71,11 @@ pub(super) fn item(
                 Ok(StatelessCall::Search(search)) => search.query,
                 _ => String::new(),
             };
-            set("action", json!({"type": "search", "query": query}));
+            let mut action = json!({"type": "search", "query": query});
+            if has_sources {
+                action["sources"] = sources(outcome);
+            }
+            set("action", action);
         }
         (None, StatelessTool::ImageGeneration) => {
             let result = match outcome {
@@ -101,6 +106,17 @@ pub(super) fn item(
         set("code", code.into());
     }
     Json::from_compact(Value::Object(item).to_string())
+}
+
+/// The URLs of the results of a search.
+fn sources(outcome: &StatelessOutcome) -> Value {
+    let StatelessOutcome::Text(text) = outcome else {
+        return json!([]);
+    };
+    let found: Value = serde_json::from_str(text).unwrap_or_default();
+    let results = found["results"].as_array().into_iter().flatten();
+    let sources = results.map(|result| json!({"type": "url", "url": result["url"]}));
+    sources.collect()
 }
 
 /// An image without its bytes, for the model.
@@ -166,8 +182,14 @@ mod tests {
         let call = call(r#"{"query":"a"}"#);
         let outcome = StatelessOutcome::Text("[]".into());
 
-        let of_server = shown(&item("mcp_1", Some("web"), (WebSearch, &call), &outcome));
-        let typed = shown(&item("ws_1", None, (WebSearch, &call), &outcome));
+        let of_server = shown(&item(
+            "mcp_1",
+            Some("web"),
+            (WebSearch, &call),
+            &outcome,
+            false,
+        ));
+        let typed = shown(&item("ws_1", None, (WebSearch, &call), &outcome, false));
 
         assert_eq!(of_server["type"], "mcp_call");
         assert_eq!(of_server["server_label"], "web");
@@ -179,6 +201,26 @@ mod tests {
     }
 
     #[test]
+    fn a_search_names_its_sources_where_they_are_asked_for() {
+        let call = call(r#"{"query":"a"}"#);
+        let results =
+            json!({"results": [{"title": "A", "url": "https://a.example", "snippet": "s"}]});
+        let found = StatelessOutcome::Text(results.to_string());
+        let failed = StatelessOutcome::Mistake("no".into());
+
+        let shown = |outcome: &StatelessOutcome| {
+            shown(&item("ws_1", None, (WebSearch, &call), outcome, true))["action"].clone()
+        };
+
+        let sources = json!([{"type": "url", "url": "https://a.example"}]);
+        assert_eq!(
+            shown(&found),
+            json!({"type": "search", "query": "a", "sources": sources})
+        );
+        assert_eq!(shown(&failed)["sources"], json!([]));
+    }
+
+    #[test]
     fn a_failure_has_its_code_and_a_mistake_has_none() {
         let call = call("{}");
         let failure = StatelessOutcome::Failed {
@@ -187,8 +229,14 @@ mod tests {
         };
         let mistake = StatelessOutcome::Mistake("no".into());
 
-        let failed = shown(&item("mcp_1", Some("web"), (WebFetch, &call), &failure));
-        let mistaken = shown(&item("ws_1", None, (WebSearch, &call), &mistake));
+        let failed = shown(&item(
+            "mcp_1",
+            Some("web"),
+            (WebFetch, &call),
+            &failure,
+            false,
+        ));
+        let mistaken = shown(&item("ws_1", None, (WebSearch, &call), &mistake, false));
 
         assert_eq!(failed["code"], "WEB_FETCH_FAILED");
         assert_eq!(failed["error"], "it failed");
@@ -209,7 +257,7 @@ mod tests {
         let outcome = StatelessOutcome::Image(image);
         let call = call(r#"{"prompt":"a"}"#);
 
-        let whole = item("ig_1", None, (ImageGeneration, &call), &outcome);
+        let whole = item("ig_1", None, (ImageGeneration, &call), &outcome, false);
         let bare = without_image(&whole);
 
         assert_eq!(shown(&whole)["result"], "AAAA");

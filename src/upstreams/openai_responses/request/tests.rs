@@ -73,6 +73,27 @@ fn reasoning_is_included_when_it_is_asked_for() {
 }
 
 #[test]
+fn details_that_a_request_names_are_asked_for() {
+    let parameters = Parameters {
+        encrypted_reasoning: true,
+        logprobs: true,
+        top_logprobs: Some(3),
+        presence_penalty: json("0.50"),
+        frequency_penalty: json("-2"),
+        truncation: json("\"auto\""),
+        ..Parameters::default()
+    };
+
+    assert_eq!(
+        body(&[], &ToolChoice::Auto, &parameters),
+        concat!(
+            r#","include":["reasoning.encrypted_content","message.output_text.logprobs"],"#,
+            r#""presence_penalty":0.50,"frequency_penalty":-2,"top_logprobs":3,"truncation":"auto"}"#,
+        )
+    );
+}
+
+#[test]
 fn tools_say_whether_they_are_strict() {
     let full = Function {
         description: Some("Reads \"it\"".into()),

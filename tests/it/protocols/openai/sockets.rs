@@ -239,6 +239,16 @@ async fn a_stored_response_is_gone_on_from_by_any_socket(server: &Server) {
         second["response"]["conversation"],
         first["response"]["conversation"]
     );
+    // also by responses that are not stored
+    upstream.script(["Three.", "Four."].map(Reply::text));
+    let mut socket = Socket::open(&server).await;
+    let mut previous = second["response"]["id"].clone();
+    for input in ["3", "4"] {
+        let body = asks(json!({"input": input, "previous_response_id": previous}));
+        previous = socket.ask(body).await["response"]["id"].clone();
+    }
+    let all = ["1", "One.", "1", "Two.", "3", "Three.", "4"];
+    assert_eq!(asked(&upstream), all);
 }
 
 async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {

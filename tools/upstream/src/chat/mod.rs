@@ -5,7 +5,7 @@ mod faults;
 use serde_json::{Map, Value, json};
 
 use crate::reply::{Answer, Call};
-use crate::wire::{Context, Event, Stage, Wire, pieces};
+use crate::wire::{Context, Event, Stage, Wire, logprobs, pieces};
 
 /// `POST /v1/chat/completions`.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Wire for Chat {
         let choice = json!({
             "index": 0,
             "message": message,
-            "logprobs": null,
+            "logprobs": of_text(context, answer.text.as_deref()),
             "finish_reason": answer.finish_reason(),
         });
         let mut body = object(context, "chat.completion", json!([choice]));
@@ -88,11 +88,12 @@ impl Wire for Chat {
             let text = format!("data: {chunk}\n\n");
             Event { text, stage }
         };
-        let staged = |delta: Value, stage: Stage| {
+        let with = |delta: Value, logprobs: Value, stage: Stage| {
             let choice =
-                json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": null});
+                json!({"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": null});
             event(json!([choice]), Value::Null, stage)
         };
+        let staged = |delta: Value, stage: Stage| with(delta, Value::Null, stage);
         let delta = |delta: Value| staged(delta, Stage::Delta);
         let begin = json!({"role": "assistant", "content": ""});
         let begin = staged(begin, Stage::Frame);
@@ -103,7 +104,11 @@ impl Wire for Chat {
             ("refusal", &answer.refusal),
         ] {
             let pieces = pieces(text.as_deref().unwrap_or_default());
-            texts.extend(pieces.into_iter().map(|piece| delta(json!({name: piece}))));
+            texts.extend(pieces.into_iter().map(|piece| {
+                let text = (name == "content").then_some(piece.as_str());
+                let logprobs = of_text(context, text);
+                with(json!({name: piece}), logprobs, Stage::Delta)
+            }));
         }
         let mut calls = Vec::new();
         for (index, call) in answer.calls.iter().enumerate() {
@@ -153,6 +158,17 @@ impl Chat {
             "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
             "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens(), "audio_tokens": 0},
         })
+    }
+}
+
+/// The log probabilities of a text, if the request wants them.
+fn of_text(context: Context<'_>, text: Option<&str>) -> Value {
+    match text.filter(|_| context.body["logprobs"] == true) {
+        Some(text) => {
+            let content = logprobs(text, &context.body["top_logprobs"]);
+            json!({"content": content, "refusal": null})
+        }
+        None => Value::Null,
     }
 }
 

@@ -5,7 +5,7 @@ mod faults;
 use serde_json::{Value, json};
 
 use crate::reply::{Answer, Call};
-use crate::wire::{Context, Event, Stage, Wire, pieces};
+use crate::wire::{Context, Event, Stage, Wire, logprobs, pieces};
 
 /// `POST /v1/responses`.
 #[derive(Debug)]
@@ -144,10 +144,10 @@ fn object(context: Context<'_>, status: &str, output: Vec<Value>) -> Value {
 fn items(context: Context<'_>, answer: &Answer) -> Vec<Value> {
     let number = context.number;
     let mut items = Vec::new();
+    let includes = context.body["include"].as_array();
+    let includes = |name| includes.is_some_and(|names| names.contains(&json!(name)));
     if let Some(reasoning) = &answer.reasoning {
-        let includes = context.body["include"].as_array();
-        let is_encrypted =
-            includes.is_some_and(|names| names.contains(&json!("reasoning.encrypted_content")));
+        let is_encrypted = includes("reasoning.encrypted_content");
         let encrypted = is_encrypted.then(|| format!("encrypted-{number}"));
         items.push(json!({
             "type": "reasoning",
@@ -160,9 +160,13 @@ fn items(context: Context<'_>, answer: &Answer) -> Vec<Value> {
         json!({"type": "url_citation", "url": url, "title": "", "start_index": 0, "end_index": 1})
     });
     let annotations: Vec<_> = annotations.collect();
-    let text = answer.text.iter().map(
-        |text| json!({"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}),
-    );
+    let text = answer.text.iter().map(|text| {
+        let logprobs = match includes("message.output_text.logprobs") {
+            true => logprobs(text, &context.body["top_logprobs"]),
+            false => Vec::new(),
+        };
+        json!({"type": "output_text", "text": text, "annotations": annotations, "logprobs": logprobs})
+    });
     let refusal = answer.refusal.iter();
     let refusal = refusal.map(|refusal| json!({"type": "refusal", "refusal": refusal}));
     let content: Vec<Value> = text.chain(refusal).collect();

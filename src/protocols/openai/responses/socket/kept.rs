@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::domain::{Json, ResponseId, Status, elements};
-use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::edit::{Edit, edited};
 use crate::protocols::openai::responses::input::is_input_kind;
@@ -14,13 +13,15 @@ const KEPT_MAX_BYTES: usize = 1_048_576;
 
 pub(super) struct Kept {
     id: ResponseId,
+    /// The stored response that it went on from, as JSON, or `null`.
+    base: String,
     /// Its input and its output, as elements of an array.
     items: String,
 }
 
 impl Kept {
     /// A response that has ended well, unless it is stored or too long.
-    pub(super) fn of(request: &TurnRequest, ended: &EndedTurn) -> Option<Self> {
+    pub(super) fn of(request: &TurnRequest, base: &str, ended: &EndedTurn) -> Option<Self> {
         let is_whole = matches!(
             ended.outcome.status,
             Status::Completed | Status::Incomplete(_)
@@ -35,6 +36,7 @@ impl Kept {
         let items = items.join(",");
         (items.len() <= KEPT_MAX_BYTES).then_some(Self {
             id: ended.id,
+            base: base.to_owned(),
             items,
         })
     }
@@ -45,20 +47,20 @@ impl Kept {
     }
 
     /// A request that goes on from it, with all that it needs.
-    pub(super) fn continued(&self, body: &ObjectBody) -> Result<String, OpenAiError> {
+    pub(super) fn continued(&self, body: &ObjectBody) -> String {
         let input = body.given("input").unwrap_or("[]");
         let new = match input.starts_with('"') {
             true => format!(r#"{{"type":"message","role":"user","content":{input}}}"#),
             false if input.starts_with('[') => elements(input).collect::<Vec<_>>().join(","),
             // which is refused as it would be elsewhere
-            false => return Ok(body.as_str().to_owned()),
+            false => return body.as_str().to_owned(),
         };
         let parts = [&*self.items, &*new].into_iter();
         let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
         let input = format!("[{}]", parts.join(","));
-        let edits = [("input", &*input), ("previous_response_id", "null")];
+        let edits = [("input", &*input), ("previous_response_id", &self.base)];
         let edits = edits.map(|(name, json)| Edit { name, json });
-        Ok(edited(body.as_str(), &edits))
+        edited(body.as_str(), &edits)
     }
 
     /// Names it in the response that goes on from it.

@@ -125,18 +125,20 @@ async fn tell(
         let previous = body.given("previous_response_id");
         let earlier = earlier.filter(|earlier| previous == Some(&*earlier.name()));
         let body = match &earlier {
-            Some(earlier) => earlier.continued(&body)?,
-            None => body.as_str().to_owned(),
+            Some(earlier) => ObjectBody::read(&earlier.continued(&body))?,
+            None => body,
         };
-        let Prepared { mut new, .. } = prepare(request.message(body.into())).await?;
+        let base = body.given("previous_response_id").unwrap_or("null");
+        let message = request.message(body.as_str().to_owned().into());
+        let Prepared { mut new, .. } = prepare(message).await?;
         if let Some(earlier) = earlier {
             earlier.name_in(&mut new);
         }
         let asked = new.request.clone();
         let events = turns.stream(new).await?;
-        Ok::<_, OpenAiError>((asked, events))
+        Ok::<_, OpenAiError>((asked, base.to_owned(), events))
     };
-    let (asked, mut events) = match begun.await {
+    let (asked, base, mut events) = match begun.await {
         Ok(begun) => begun,
         Err(error) => return Ok(Err(error)),
     };
@@ -147,7 +149,7 @@ async fn tell(
                 let event = WireEvent::of(number, &item, events.id(), events.request());
                 mouth.say(event.data).await?;
                 if let StreamItem::Ended(ended) = &item {
-                    kept = Kept::of(&asked, ended);
+                    kept = Kept::of(&asked, &base, ended);
                 }
             }
             Ok(None) => return Ok(Ok(kept)),

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{run, with_models};
 use crate::http::over_both_stores;
-use crate::protocols::openai::Program;
 use crate::protocols::openai::kinds::with_kinds;
+use crate::protocols::openai::{Program, refused};
 use crate::support::server::Server;
 use crate::support::upstream::{Reply, Upstream};
 
@@ -108,7 +108,176 @@ async fn a_truncation_that_is_never_needed_is_accepted(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
+/// The settings that change an answer, in the range of each.
+fn details() -> Value {
+    json!({
+        "include": ["message.output_text.logprobs", "reasoning.encrypted_content"],
+        "top_logprobs": 2,
+        "presence_penalty": 0.50,
+        "frequency_penalty": -2,
+    })
+}
+
+fn with_details(body: &Value, details: &Value) -> Value {
+    let mut body = body.clone();
+    let details = details.as_object().unwrap().clone();
+    body.as_object_mut().unwrap().extend(details);
+    body
+}
+
+/// The last event of a stream.
+fn last_event(stream: &str) -> Value {
+    let data = stream
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "));
+    let last = data.filter(|data| data.starts_with('{')).last().unwrap();
+    serde_json::from_str(last).unwrap()
+}
+
+async fn details_of_an_answer_are_asked_of_the_upstream_and_reach_the_client(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.answer_with(|_| Reply::text("It is two.").reasoning("One, two."));
+    for (kind, sent) in [
+        (
+            "openai-chat",
+            json!({"logprobs": true, "top_logprobs": 2, "presence_penalty": 0.5, "frequency_penalty": -2}),
+        ),
+        (
+            "openai-responses",
+            json!({
+                "include": ["reasoning.encrypted_content", "message.output_text.logprobs"],
+                "top_logprobs": 2, "presence_penalty": 0.5, "frequency_penalty": -2,
+            }),
+        ),
+    ] {
+        for is_streamed in [false, true] {
+            let body = json!({"model": kind, "input": "hi", "stream": is_streamed});
+            let body = with_details(&body, &details());
+
+            let answer = run(&program, &body).ok().await;
+
+            let answer = match is_streamed {
+                true => last_event(&answer.text())["response"].clone(),
+                false => answer.json(),
+            };
+            let asked = upstream.requests().pop().unwrap().body;
+            for (name, value) in sent.as_object().unwrap() {
+                assert_eq!(asked[name], *value, "{kind}: {name}");
+            }
+            let message = &answer["output"][1]["content"][0];
+            assert_eq!(message["text"], "It is two.", "{answer}");
+            let tokens = message["logprobs"].as_array().unwrap();
+            let text: String = tokens
+                .iter()
+                .map(|token| token["token"].as_str().unwrap())
+                .collect();
+            assert_eq!(text, "It is two.");
+            assert_eq!(tokens[0]["logprob"], -0.25);
+            assert_eq!(tokens[0]["bytes"], json!(b"It i"));
+            assert_eq!(tokens[0]["top_logprobs"].as_array().unwrap().len(), 2);
+            assert_eq!(answer["top_logprobs"], 2);
+            assert_eq!(answer["frequency_penalty"], -2);
+        }
+    }
+    // one of the two is enough for a model that reasons by default
+    let body = json!({
+        "model": "openai-responses", "input": "hi", "include": ["reasoning.encrypted_content"],
+    });
+    let answer = run(&program, &body).ok().await.json();
+    assert!(answer["output"][0]["encrypted_content"].is_string());
+    let body = json!({"model": "openai-chat", "input": "hi", "top_logprobs": 1});
+    let answer = run(&program, &body).ok().await.json();
+    assert_ne!(answer["output"][1]["content"][0]["logprobs"], json!([]));
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn details_that_an_upstream_cannot_give_are_refused(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let body = json!({"model": "anthropic", "input": "hi"});
+    for (name, value) in [
+        ("include", json!(["message.output_text.logprobs"])),
+        ("top_logprobs", json!(1)),
+        ("presence_penalty", json!(0.1)),
+        ("frequency_penalty", json!(-0.1)),
+    ] {
+        let body = with_details(&body, &json!({name: value}));
+        let code = Some("unsupported_parameter");
+        refused(run(&program, &body), 400, code, Some(name)).await;
+    }
+    for (details, code, param) in [
+        (json!({"top_logprobs": 21}), "invalid_value", "top_logprobs"),
+        (json!({"top_logprobs": -1}), "invalid_type", "top_logprobs"),
+        (
+            json!({"presence_penalty": 2.01}),
+            "invalid_value",
+            "presence_penalty",
+        ),
+        (
+            json!({"frequency_penalty": -1e300}),
+            "invalid_value",
+            "frequency_penalty",
+        ),
+        (
+            json!({"frequency_penalty": "much"}),
+            "invalid_type",
+            "frequency_penalty",
+        ),
+        (
+            json!({"include": ["reasoning.encrypted_content", "everything"]}),
+            "invalid_value",
+            "include[1]",
+        ),
+        (json!({"include": [7]}), "invalid_type", "include[0]"),
+    ] {
+        let body = json!({"model": "openai-chat", "input": "hi"});
+        let body = with_details(&body, &details);
+        refused(run(&program, &body), 400, Some(code), Some(param)).await;
+    }
+    assert_eq!(upstream.count(), 0);
+}
+
+/// Clients ask for these of each model, also where they use none of the tools.
+async fn details_that_change_nothing_are_accepted_by_each_kind(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    upstream.answer_with(|_| Reply::text("Hello."));
+    for kind in ["openai-chat", "openai-responses", "anthropic"] {
+        let body = json!({
+            "model": kind,
+            "input": "hi",
+            "include": [
+                "reasoning.encrypted_content",
+                "web_search_call.action.sources",
+                "web_search_call.results",
+                "file_search_call.results",
+                "code_interpreter_call.outputs",
+                "computer_call_output.output.image_url",
+                "message.input_image.image_url",
+            ],
+            "top_logprobs": 0,
+            "presence_penalty": 0.0,
+            "frequency_penalty": -0,
+        });
+
+        run(&program, &body).ok().await;
+
+        let asked = upstream.requests().pop().unwrap().body;
+        for name in ["top_logprobs", "presence_penalty", "frequency_penalty"] {
+            assert_eq!(asked.get(name), None, "{kind}");
+        }
+    }
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
 over_both_stores! {
+    details_of_an_answer_are_asked_of_the_upstream_and_reach_the_client,
+    details_that_an_upstream_cannot_give_are_refused,
+    details_that_change_nothing_are_accepted_by_each_kind,
     a_truncation_that_is_never_needed_is_accepted,
     a_response_has_the_settings_that_were_used,
 }

@@ -129,7 +129,8 @@ async fn a_model_searches_and_reads_what_it_found(server: &Server) {
 
 async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
     let upstream = Upstream::start().await;
-    let pages = Pages::start(|_| Page::of_type("application/json", r#"{"results":[]}"#)).await;
+    let found = r#"{"results":[{"title":"T","url":"https://a.example","content":"One"}]}"#;
+    let pages = Pages::start(move |_| Page::of_type("application/json", found)).await;
     let server = with_models(server, &upstream)
         .set("THREADKEEP_WEB_SEARCH", format!("tavily {}", pages.url("")))
         .set("THREADKEEP_WEB_SEARCH_KEY", "tvly-1")
@@ -144,6 +145,7 @@ async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
     ]);
     let body = json!({
         "model": "m", "tools": tools, "tool_choice": {"type": "web_search"}, "input": "Find it.",
+        "include": ["web_search_call.action.sources"],
     });
 
     let answer = run(&program, &body).ok().await.json();
@@ -153,7 +155,11 @@ async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
     let call = &answer["output"][0];
     assert_eq!(call["type"], "web_search_call");
     assert_eq!(call["status"], "completed");
-    assert_eq!(call["action"], json!({"type": "search", "query": "a b"}));
+    let sources = json!([{"type": "url", "url": "https://a.example"}]);
+    assert_eq!(
+        call["action"],
+        json!({"type": "search", "query": "a b", "sources": sources})
+    );
     assert!(call["id"].as_str().unwrap().starts_with("ws_"));
     assert!(pages.requests()[0].contains("authorization: Bearer tvly-1"));
     let last = upstream.requests().pop().unwrap();
@@ -163,7 +169,8 @@ async fn a_search_by_its_own_type_has_an_item_of_that_type(server: &Server) {
         asked,
         &json!({"name": "web_search", "arguments": arguments})
     );
-    assert_eq!(messages[2]["content"], r#"{"results":[]}"#);
+    let found = found.replace("content", "snippet");
+    assert_eq!(messages[2]["content"], found);
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
