@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn other_compactions_and_items_stay_as_they_are() {
         let mut marked = compaction_item("cmp_1", "a").as_str().to_owned();
-        marked.insert_str(marked.len() - 2, "!");
+        marked.insert(marked.len() - 2, '!');
         for (item, is_foreign) in [
             (
                 r#"{"type":"compaction","id":"cmp_1","encrypted_content":"gAAAA"}"#,

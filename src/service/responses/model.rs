@@ -78,8 +78,10 @@ pub enum MediaPlace {
     Result,
 }
 
-/// A piece of an answer that is still being written. `part` is the number of its part in [`ModelAnswer::parts`]; parts begin in
-/// the order of their numbers. The whole answer has everything that no piece has.
+/// A piece of an answer that is still being written.
+///
+/// `part` is the number of its part in [`ModelAnswer::parts`]; parts begin in the order of their numbers. The whole answer has
+/// everything that no piece has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// The beginning of a message, with its content as far as [`AnswerPart::Message`] has it then.

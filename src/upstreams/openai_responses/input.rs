@@ -75,7 +75,7 @@ fn message(role: &str, content: &str, item: &str) -> Option<String> {
     (content != "[]").then(|| object(own.into_iter().chain(further)))
 }
 
-/// An item of this upstream as it came: under its id there, without the members that this server has added, and without some further ones.
+/// An item of this upstream under its id there, without the members of this server and some others.
 fn returned(item: &str, without: &[&str]) -> String {
     let id = upstream_id_of(item).map(|id| quoted(&id));
     let id = id.as_deref().map(|id| (ID, id));

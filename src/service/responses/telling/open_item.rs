@@ -442,7 +442,7 @@ mod tests {
         for event in events {
             match event {
                 TurnEvent::PartAdded { part, kind, .. } => {
-                    heard.push((*kind, *part, String::new()))
+                    heard.push((*kind, *part, String::new()));
                 }
                 TurnEvent::TextDelta {
                     part, kind, delta, ..

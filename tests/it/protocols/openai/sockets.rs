@@ -1,4 +1,4 @@
-//! Responses over WebSockets, by a library that knows nothing of the server's.
+//! Responses over sockets, by a library that knows nothing of the server's.
 
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ async fn messages_are_answered_one_after_the_other(server: &Server) {
     let mut socket = Socket::open(&server).await;
     // more than may wait
     let count = 12;
-    upstream.script((0..count).map(|number| Reply::text(&number.to_string())));
+    upstream.script((0..count).map(|number| Reply::text(number.to_string())));
 
     for _ in 0..count {
         socket.send(&asks(json!({"input": "Next."}))).await;

@@ -8,8 +8,9 @@ use actix_ws::{AggregatedMessage, AggregatedMessageStream, Session};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-/// Messages that wait at most. While so many do, no more are read, and the client waits.
+/// Limits of the messages that wait, in number and in bytes. At one of them, the server first answers some before it reads on.
 const WAITING_MAX: usize = 4;
+const WAITING_BYTES: usize = 1_048_576;
 /// How often a client is pinged, and how long it may be silent.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -62,7 +63,8 @@ impl Ears {
 
     /// Takes one message, or pings the client when it is time. It is safe to drop the future and call this again.
     async fn listen(&mut self) -> Result<(), Gone> {
-        let has_room = self.waiting.len() < WAITING_MAX;
+        let waiting_bytes: usize = self.waiting.iter().map(Bytes::len).sum();
+        let has_room = self.waiting.len() < WAITING_MAX && waiting_bytes < WAITING_BYTES;
         if !has_room {
             // nobody listens
             self.heard = Instant::now();
@@ -78,7 +80,7 @@ impl Ears {
             () = sleep_until(self.ping_at) => {
                 self.ping_at = Instant::now() + PING_EVERY;
                 let is_silent = self.heard.elapsed() > SILENCE_MAX;
-                // a full channel is no reason to wait here: what it holds shows that the server lives
+                // a full channel needs no ping: its messages show that the server lives
                 let pinged = tokio::time::timeout(Duration::ZERO, self.session.ping(b"")).await;
                 return match (is_silent, pinged) {
                     (true, _) | (_, Ok(Err(_))) => Err(Gone),

@@ -5,6 +5,7 @@
 mod ears;
 mod kept;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::{HttpResponse, rt, web};
@@ -102,7 +103,6 @@ async fn answer(
     kept: &mut Option<Kept>,
     text: Bytes,
 ) -> Result<(), Gone> {
-    // a failure leaves nothing to go on from, so that the client begins anew
     let earlier = kept.take();
     let told = tell(request, mouth, earlier, text);
     match RateSubject::back_end().around(told).await? {
@@ -134,7 +134,7 @@ async fn tell(
         if let Some(earlier) = earlier {
             earlier.name_in(&mut new);
         }
-        let asked = new.request.clone();
+        let asked = Arc::clone(&new.request);
         let events = turns.stream(new).await?;
         Ok::<_, OpenAiError>((asked, base.to_owned(), events))
     };

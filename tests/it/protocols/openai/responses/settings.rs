@@ -127,10 +127,10 @@ fn with_details(body: &Value, details: &Value) -> Value {
 
 /// The last event of a stream.
 fn last_event(stream: &str) -> Value {
-    let data = stream
+    let mut data = stream
         .lines()
         .filter_map(|line| line.strip_prefix("data: "));
-    let last = data.filter(|data| data.starts_with('{')).last().unwrap();
+    let last = data.rfind(|data| data.starts_with('{')).unwrap();
     serde_json::from_str(last).unwrap()
 }
 

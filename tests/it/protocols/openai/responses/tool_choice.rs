@@ -64,8 +64,8 @@ async fn tools_that_are_not_allowed_are_neither_offered_nor_run(server: &Server)
             false => answer.json(),
             true => {
                 let text = answer.text();
-                let last = text.lines().filter_map(|line| line.strip_prefix("data: "));
-                let last = last.filter(|data| data.starts_with('{')).last().unwrap();
+                let mut last = text.lines().filter_map(|line| line.strip_prefix("data: "));
+                let last = last.rfind(|data| data.starts_with('{')).unwrap();
                 serde_json::from_str::<Value>(last).unwrap()["response"].clone()
             }
         };
