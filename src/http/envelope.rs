@@ -9,7 +9,7 @@ use actix_web::http::header::{
 };
 use actix_web::http::{ConnectionType, StatusCode, Version};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, web};
+use actix_web::{Error, HttpMessage, HttpRequest, web};
 
 use super::Api;
 use super::answer::memory::{AnswerMemory, NoRoom};
@@ -17,6 +17,7 @@ use super::connection_state::ConnectionState;
 use super::openai_paths::is_of_openai;
 use super::request::body::{Body, is_endless};
 use super::request::context::{About, RequestContext, Streaming, Successor};
+use super::request::query::{Query, Reading};
 use super::request::{early, head};
 use crate::domain::Completed;
 use crate::identity::{Caller, Source};
@@ -162,9 +163,15 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
         && !is_kept_back(caller, status)
         && let Some(api) = request.app_data::<web::Data<Api>>()
     {
-        let renews = request.method().is_safe() && path == "/v1/threads/current";
+        let renews =
+            request.method().is_safe() && path == "/v1/threads/current" && !is_peek(&request);
         api.identity.hand_back(caller, &request, renews, headers);
     }
+}
+
+/// Whether a request does not count as a use of its thread.
+fn is_peek(request: &HttpRequest) -> bool {
+    Query::<Reading>::of(request).is_ok_and(|Query(reading)| reading.is_peek())
 }
 
 /// Logs the end of a request about a thread, if session events are on.

@@ -141,6 +141,14 @@ pub(super) struct OfNewParam {
 
 #[derive(IntoParams)]
 #[expect(dead_code, reason = "only its shape is used")]
+#[into_params(parameter_in = Query)]
+pub(super) struct PeekParam {
+    /// `true`: this read does not count as a use of the thread, and does not extend its life.
+    peek: Option<bool>,
+}
+
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Path)]
 pub(super) struct CheckpointParam {
     /// The number of the checkpoint.

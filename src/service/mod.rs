@@ -26,7 +26,7 @@ use std::time::Duration;
 use crate::domain::{
     Access, IdempotencyKey, Owner, Policy, Precondition, ReservedKeys, ThreadId, TurnToken,
 };
-use crate::store::{Owners, Store};
+use crate::store::{Owners, Reader, Store};
 use owner_limit::OwnerLimit;
 
 pub use archives::ArchiveService;
@@ -65,6 +65,8 @@ pub struct ThreadService {
     policy: Arc<Policy>,
     timeout: Duration,
     access: Access,
+    /// Whether reads leave the end of a thread where it is.
+    peeks: bool,
     /// The owner that a write gives to a thread without one.
     owner: Option<Owner>,
     owner_limit: Option<OwnerLimit>,
@@ -93,6 +95,7 @@ impl ThreadService {
             policy: Arc::new(policy),
             timeout,
             access: Access::All,
+            peeks: false,
             owner: None,
             owner_limit: None,
             reserved_keys: ReservedKeys::default(),
@@ -146,6 +149,23 @@ impl ThreadService {
         Self {
             reserved_keys: keys,
             ..self.clone()
+        }
+    }
+
+    /// The same threads, whose reads do not count as uses: they move no end.
+    #[must_use]
+    pub fn peeking(&self) -> Self {
+        Self {
+            peeks: true,
+            ..self.clone()
+        }
+    }
+
+    /// The caller as a reader.
+    pub(crate) fn reader(&self) -> Reader {
+        Reader {
+            access: self.access,
+            touch: !self.peeks,
         }
     }
 

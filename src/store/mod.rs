@@ -11,6 +11,7 @@ mod merged;
 mod not_asked;
 mod parts;
 mod passing_scope;
+mod reader;
 #[cfg(feature = "redis")]
 mod redis;
 mod traits;
@@ -36,6 +37,7 @@ pub use memory::{MemorySettings, MemoryStore};
 pub use memory_use::MemoryUse;
 pub use not_asked::NotAsked;
 pub use passing_scope::PassingScope;
+pub use reader::Reader;
 #[cfg(all(feature = "redis", feature = "tls"))]
 pub(crate) use redis::check_client_certificate;
 #[cfg(feature = "redis")]
@@ -171,8 +173,8 @@ pub struct Rotated {
 
 /// A store of threads.
 ///
-/// Reading or writing a living thread moves its end to now + TTL in the same step. A thread whose end has passed reads
-/// as never written, at the very millisecond. Expiry follows the store's own clock.
+/// Reading or writing a living thread moves its end to now + TTL in the same step, unless the [`Reader`] does not touch
+/// it. A thread whose end has passed reads as never written, at the very millisecond. Expiry follows the store's own clock.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
     /// The whole state as compact JSON, with keys in the order of their bytes; none if the thread does not exist.
@@ -182,7 +184,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_state(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Bytes>>, WriteError>;
 
     /// The whole state as [`Store::get_state`] has it, or compressed if the store has it so.
@@ -192,9 +194,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_state_body(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<StateBody>>, WriteError> {
-        let found = self.get_state(id, access).await?;
+        let found = self.get_state(id, reader).await?;
         Ok(found.map(|found| found.map(StateBody::Text)))
     }
 
@@ -208,7 +210,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_whole(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError>;
 
     /// The values of some keys at one version, each as compact JSON.
@@ -218,7 +220,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_values(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>;
 
@@ -229,7 +231,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_value(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError>;
@@ -238,7 +240,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>;
+    async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError>;
 
     /// Whether there is a value under a key, for callers that may have it.
     ///
@@ -247,7 +249,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn find_key(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError>;
 
@@ -258,14 +260,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_keys(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError>;
 
     /// All but the state.
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn get_thread(&self, id: &ThreadId, access: Access)
+    async fn get_thread(&self, id: &ThreadId, reader: Reader)
     -> Result<Option<Thread>, WriteError>;
 
     /// Asks the limits whether a client may write now, before a write is worked out that costs

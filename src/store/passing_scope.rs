@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::held_scope::{HeldScope, check_version};
 use super::{
-    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
-    StoreError, WriteError,
+    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView,
+    Scopes, StoreError, WriteError,
 };
 use crate::domain::scope::{ItemId, ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::check_turn;
@@ -54,7 +54,7 @@ impl Scopes for PassingScope {
     async fn read_history(
         &self,
         _: &ScopeId,
-        _: Access,
+        _: Reader,
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use redis::Connection;
-use threadkeep::domain::{Access, Key, Policy, Position, Retention, Slice, ThreadId, Write};
+use threadkeep::domain::{Key, Policy, Position, Retention, Slice, ThreadId, Write};
 use threadkeep::store::{
-    Clock, HistoryFrom, RedisSettings, RedisStore, Store, StoreError, WriteError,
+    Clock, HistoryFrom, Reader, RedisSettings, RedisStore, Store, StoreError, WriteError,
 };
 
 use crate::conformance::room::{numbered_once, push, push_window, redis_on, set};
@@ -132,7 +132,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
         .await
         .unwrap();
     let id = ThreadId::random();
-    until(async || store.get_state(&id, Access::All).await.is_ok()).await;
+    until(async || store.get_state(&id, Reader::ALL).await.is_ok()).await;
     let mut connection = redis.connection();
     let (before, start) = (connections(&mut connection), Instant::now());
 
@@ -142,7 +142,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
         async move {
             // requests come one after another, and so do their timeouts
             tokio::time::sleep(Duration::from_millis(5 * number)).await;
-            store.get_state(&id, Access::All).await
+            store.get_state(&id, Reader::ALL).await
         }
     };
     let answers = join_all((0..150).map(late)).await;
@@ -159,7 +159,7 @@ async fn a_pause_of_redis_is_not_followed_by_a_connection_for_each_request() {
             StoreError::Timeout(300) | StoreError::Unavailable(_)
         ))
     )));
-    until(async || store.get_state(&id, Access::All).await.is_ok()).await;
+    until(async || store.get_state(&id, Reader::ALL).await.is_ok()).await;
     let made = connections(&mut connection) - before;
     // allow one probe per second since `start`
     let most = 10 + start.elapsed().as_secs();
@@ -256,27 +256,27 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     reset.arg("RESETSTAT").exec(&mut connection).unwrap();
     // the write that makes a thread makes a copy too
     store.write(&id, &write).await.unwrap();
-    store.get_state(&id, Access::All).await.unwrap();
+    store.get_state(&id, Reader::ALL).await.unwrap();
     assert_eq!(commands(&mut connection, "hgetall"), 0);
     let reset = &mut redis::cmd("CONFIG");
     reset.arg("RESETSTAT").exec(&mut connection).unwrap();
     let start = Instant::now();
 
     for _ in 0..READS {
-        let state = store.get_state(&id, Access::All).await.unwrap().unwrap();
+        let state = store.get_state(&id, Reader::ALL).await.unwrap().unwrap();
         assert_eq!(state.content, r#"{"k":[1,2,3]}"#);
-        store.get_whole(&id, Access::All).await.unwrap().unwrap();
-        store.get_keys(&id, Access::All).await.unwrap().unwrap();
+        store.get_whole(&id, Reader::ALL).await.unwrap().unwrap();
+        store.get_keys(&id, Reader::ALL).await.unwrap().unwrap();
         let tail = Some(Slice::Tail(1));
-        store.get_value(&id, Access::All, &key, tail).await.unwrap();
+        store.get_value(&id, Reader::ALL, &key, tail).await.unwrap();
         store
-            .get_values(&id, Access::All, std::slice::from_ref(&key))
+            .get_values(&id, Reader::ALL, std::slice::from_ref(&key))
             .await
             .unwrap();
-        store.get_stamp(&id, Access::All).await.unwrap().unwrap();
-        let found = store.find_key(&id, Access::All, &key).await;
+        store.get_stamp(&id, Reader::ALL).await.unwrap().unwrap();
+        let found = store.find_key(&id, Reader::ALL, &key).await;
         assert!(found.unwrap().unwrap().content);
-        store.get_thread(&id, Access::All).await.unwrap().unwrap();
+        store.get_thread(&id, Reader::ALL).await.unwrap().unwrap();
     }
 
     let seconds = 1 + start.elapsed().as_secs();
@@ -340,8 +340,8 @@ async fn without_copies_a_version_that_is_known_costs_no_content_either() {
     let reset = &mut redis::cmd("CONFIG");
     reset.arg("RESETSTAT").exec(&mut connection).unwrap();
 
-    let stamp = store.get_stamp(&id, Access::All).await.unwrap();
-    let found = store.find_key(&id, Access::All, &key).await.unwrap();
+    let stamp = store.get_stamp(&id, Reader::ALL).await.unwrap();
+    let found = store.find_key(&id, Reader::ALL, &key).await.unwrap();
 
     assert_eq!(stamp, Some(written.stamp));
     let found = found.unwrap();

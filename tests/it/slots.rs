@@ -18,8 +18,8 @@ use threadkeep::domain::{
 };
 use threadkeep::store::{
     BeginResponse, Clock, Counted, Destroy, EndResponse, EndWrite, Floor, HistoryFrom, Holding,
-    JournalEntry, LedgerChange, Listing, Reading, Rotate, ScopeEnd, ScopeParts, ThreadOrder,
-    WriteError,
+    JournalEntry, LedgerChange, Listing, Reader, Reading, Rotate, ScopeEnd, ScopeParts,
+    ThreadOrder, WriteError,
 };
 
 use crate::conformance::room::{
@@ -567,7 +567,7 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
         assert_eq!(view.key_count, 1);
         let from = HistoryFrom::After(0);
         let page = backend
-            .read_history(&scope, Access::All, from, 9)
+            .read_history(&scope, Reader::ALL, from, 9)
             .await
             .unwrap();
         assert_eq!(page.unwrap().items.len(), 1);
@@ -704,17 +704,17 @@ async fn write_everything(thread: &Subject) {
 async fn read_everything(thread: &Subject) {
     let (store, id) = (&thread.store, &thread.id);
     thread.merge(&[push("list", "1"), set("k", "1")]).await;
-    assert!(store.get_state(id, Access::All).await.unwrap().is_some());
+    assert!(store.get_state(id, Reader::ALL).await.unwrap().is_some());
     let asked = [key("k"), key("list")];
     assert!(
         store
-            .get_values(id, Access::All, &asked)
+            .get_values(id, Reader::ALL, &asked)
             .await
             .unwrap()
             .is_some()
     );
     assert!(thread.value("list").await.is_some());
     assert!(thread.part("list", Some(Slice::Tail(1))).await.is_some());
-    assert!(store.get_keys(id, Access::All).await.unwrap().is_some());
+    assert!(store.get_keys(id, Reader::ALL).await.unwrap().is_some());
     assert!(thread.exists().await);
 }

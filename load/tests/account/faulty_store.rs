@@ -6,11 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use threadkeep::domain::{
-    Access, Answer, Key, Operation, Slice, Stamp, Thread, ThreadId, Write, Written,
-};
+use threadkeep::domain::{Answer, Key, Operation, Slice, Stamp, Thread, ThreadId, Write, Written};
 use threadkeep::store::{
-    Destroy, Destroyed, Found, Part, Rotate, Rotated, Store, StoreError, Whole, WriteError,
+    Destroy, Destroyed, Found, Part, Reader, Rotate, Rotated, Store, StoreError, Whole, WriteError,
 };
 
 /// One in this many.
@@ -56,7 +54,7 @@ impl FaultyStore {
     /// Whether it could fail at a push to that thread.
     async fn concerns(&self, id: &ThreadId) -> Result<bool, WriteError> {
         Ok(self.fault != Fault::DoubleFirst
-            || self.inner.get_thread(id, Access::All).await?.is_none())
+            || self.inner.get_thread(id, Reader::ALL).await?.is_none())
     }
 
     /// Whether this is one of the pushes at which it fails.
@@ -91,7 +89,7 @@ impl FaultyStore {
             offset: 0,
             limit: Some(1),
         });
-        let found = self.inner.get_value(id, Access::All, key, slice).await?;
+        let found = self.inner.get_value(id, Reader::ALL, key, slice).await?;
         let part = found.and_then(|found| found.content);
         let length = part.as_ref().and_then(|part| part.total).unwrap_or(0);
         let mut bytes = value.as_str().len() as i64;
@@ -146,65 +144,65 @@ impl Store for FaultyStore {
     async fn get_state(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
-        self.inner.get_state(id, access).await
+        self.inner.get_state(id, reader).await
     }
 
     async fn get_whole(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.inner.get_whole(id, access).await
+        self.inner.get_whole(id, reader).await
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        self.inner.get_values(id, access, keys).await
+        self.inner.get_values(id, reader, keys).await
     }
 
     async fn get_value(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
-        self.inner.get_value(id, access, key, slice).await
+        self.inner.get_value(id, reader, key, slice).await
     }
 
-    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
-        self.inner.get_stamp(id, access).await
+    async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError> {
+        self.inner.get_stamp(id, reader).await
     }
 
     async fn find_key(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError> {
-        self.inner.find_key(id, access, key).await
+        self.inner.find_key(id, reader, key).await
     }
 
     async fn get_keys(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        self.inner.get_keys(id, access).await
+        self.inner.get_keys(id, reader).await
     }
 
     async fn get_thread(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Thread>, WriteError> {
-        self.inner.get_thread(id, access).await
+        self.inner.get_thread(id, reader).await
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {

@@ -29,7 +29,7 @@ fn queries_are_read_or_refused() {
             .uri(&uri.to_string())
             .to_http_request();
         let bytes = text.len();
-        if let Some(Keys(keys)) = query(&request, bytes) {
+        if let Some(Keys { keys, .. }) = query(&request, bytes) {
             assert!(keys.is_sorted_by(|one, next| one < next), "each key once");
         }
         query::<Part>(&request, bytes);

@@ -44,16 +44,20 @@ pub(crate) struct Query<P>(pub(crate) P);
 #[derive(Debug, Default)]
 pub(crate) struct Nothing;
 
-/// `?key=a&key=b`.
+/// `?key=a&key=b`, with `?peek=`.
 #[derive(Debug, Default)]
-pub(crate) struct Keys(pub(crate) Vec<Key>);
+pub(crate) struct Keys {
+    pub(crate) keys: Vec<Key>,
+    pub(crate) reading: Reading,
+}
 
-/// `?tail=` or `?offset=&limit=`.
+/// `?tail=` or `?offset=&limit=`, with `?peek=`.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     tail: Option<u64>,
     offset: Option<u64>,
     limit: Option<u64>,
+    pub(crate) reading: Reading,
 }
 
 /// `?ttl_seconds=` of a write that may create a thread.
@@ -83,14 +87,14 @@ pub(crate) struct Most {
     limit: Option<usize>,
 }
 
-/// `?peek=` of the read of a thread.
+/// `?peek=` of a read of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     peek: Option<bool>,
 }
 
 impl Reading {
-    /// Whether it is no use of the thread.
+    /// Whether it does not count as a use of the thread.
     pub(crate) fn is_peek(&self) -> bool {
         self.peek.unwrap_or_default()
     }
@@ -142,29 +146,33 @@ impl Parameters for Nothing {
 }
 
 impl Parameters for Keys {
-    const NAMES: &'static [&'static str] = &["key"];
+    const NAMES: &'static [&'static str] = &["key", "peek"];
 
-    fn take(&mut self, _: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name == "peek" {
+            return self.reading.take(name, value);
+        }
         let key = Key::new(value).map_err(|error| ApiError::InvalidKey {
             error,
             operation: None,
         })?;
-        self.0.push(key);
+        self.keys.push(key);
         Ok(())
     }
 
     /// Drops repeated keys: a long list of one large value would cost the store many times its size.
     fn settle(&mut self) {
-        self.0.sort_unstable();
-        self.0.dedup();
+        self.keys.sort_unstable();
+        self.keys.dedup();
     }
 }
 
 impl Parameters for Part {
-    const NAMES: &'static [&'static str] = &["tail", "offset", "limit"];
+    const NAMES: &'static [&'static str] = &["tail", "offset", "limit", "peek"];
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         let place = match name {
+            "peek" => return self.reading.take(name, value),
             "tail" => &mut self.tail,
             "offset" => &mut self.offset,
             _ => &mut self.limit,

@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 use super::back_end::key_for;
 use super::context::RequestContext;
 use super::context::key_of;
-use super::query::OfNew;
-use crate::domain::{Access, Policy, Thread, ThreadId};
+use super::query::{OfNew, Reading};
+use crate::domain::{Access, Policy, ThreadId};
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
 use crate::identity::{ApiKey, Behalf, Caller, Right, Source};
-use crate::service::{CheckpointService, ScopeService, ServiceError, ThreadService, TurnService};
+use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use crate::web::ApiError;
 
 /// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, for a request that may use it
@@ -59,7 +59,15 @@ impl Target {
         threads_for(&self.api, &self.behalf, self.reserves_keys)
     }
 
-    /// The same; a new thread gets this TTL.
+    /// The threads as the caller may read them.
+    pub(crate) fn reads(&self, reading: &Reading) -> Cow<'_, ThreadService> {
+        match reading.is_peek() {
+            true => Cow::Owned(self.threads().peeking()),
+            false => self.threads(),
+        }
+    }
+
+    /// The threads as the caller may use them; a new thread gets this TTL.
     pub(crate) fn new_threads(&self, of_new: &OfNew) -> Cow<'_, ThreadService> {
         let threads = self.threads();
         match of_new.ttl {
@@ -73,7 +81,16 @@ impl Target {
 
     /// The scopes of threads as the caller may use them; a new thread gets this TTL.
     pub(crate) fn scopes(&self, of_new: &OfNew) -> Cow<'_, ScopeService> {
-        match self.new_threads(of_new) {
+        self.scopes_of(self.new_threads(of_new))
+    }
+
+    /// The scopes of threads as the caller may read them.
+    pub(crate) fn scope_reads(&self, reading: &Reading) -> Cow<'_, ScopeService> {
+        self.scopes_of(self.reads(reading))
+    }
+
+    fn scopes_of(&self, threads: Cow<'_, ThreadService>) -> Cow<'_, ScopeService> {
+        match threads {
             Cow::Borrowed(_) => Cow::Borrowed(&self.api.scopes),
             Cow::Owned(threads) => Cow::Owned(self.api.scopes.with_threads(threads)),
         }
@@ -92,15 +109,6 @@ impl Target {
             Cow::Borrowed(_) => Cow::Borrowed(&self.api.checkpoints),
             Cow::Owned(threads) => Cow::Owned(self.api.checkpoints.with_threads(threads)),
         }
-    }
-
-    /// The thread without its state, if the caller may read it. This is no use of the thread.
-    ///
-    /// # Errors
-    /// As [`OwnerService::peek`](crate::service::OwnerService::peek).
-    pub(crate) async fn peek(&self) -> Result<Option<Thread>, ServiceError> {
-        let access = self.threads().access();
-        self.api.owners.peek(&self.id, access).await
     }
 
     /// The signed id of a thread.

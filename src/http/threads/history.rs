@@ -16,7 +16,7 @@ use crate::http::request::conditions::Repeatable;
 use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{OfNew, Query};
 use crate::http::request::target::Target;
-use crate::http::schemas::OfNewParam;
+use crate::http::schemas::{OfNewParam, PeekParam};
 use crate::http::scopes::lifecycle::answer;
 use crate::http::scopes::schemas::RepeatHeader;
 use crate::web::ApiError;
@@ -88,6 +88,7 @@ pub(crate) async fn append_history(
     path = "/v1/threads/current/history",
     tag = "history",
     params(
+        PeekParam,
         ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
         ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
         ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
@@ -104,7 +105,7 @@ pub(crate) async fn get_history(
     Query(part): Query<HistoryPart>,
 ) -> Result<HttpResponse, ApiError> {
     let scope = ScopeId::Thread(target.id);
-    let scopes = target.scopes(&OfNew::default());
+    let scopes = target.scope_reads(&part.reading);
     let page = scopes.history(&scope, part.from(), part.reads()).await?;
     let limit_bytes = scopes.policy(&scope).history.max_bytes;
     Ok(answer_page(page, &part, Some(limit_bytes)))

@@ -1,14 +1,14 @@
 //! Query parameters of histories.
 
 use super::archive_query::OfLife;
-use crate::http::request::query::{Page, Parameters, set_once, whole};
+use crate::http::request::query::{Page, Parameters, Reading, set_once, whole};
 use crate::store::HistoryFrom;
 use crate::web::ApiError;
 
 /// The most items that a page has.
 const TAIL_MAX: u64 = 1_000;
 
-/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`.
+/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`, with `?peek=`.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryPart {
     after: Option<u64>,
@@ -18,9 +18,10 @@ pub(crate) struct HistoryPart {
     /// How many of the newest items to read, oldest first.
     tail: Option<usize>,
     page: Page,
+    pub(crate) reading: Reading,
 }
 
-/// The same with `?life=`.
+/// The same with `?life=`, for a thread that has ended and so has no `?peek=`.
 #[derive(Debug, Default)]
 pub(crate) struct FinalPart {
     pub(crate) life: OfLife,
@@ -60,7 +61,7 @@ fn place(text: &str) -> Option<u64> {
 }
 
 impl Parameters for HistoryPart {
-    const NAMES: &'static [&'static str] = &["after", "before", "order", "limit", "tail"];
+    const NAMES: &'static [&'static str] = &["after", "before", "order", "limit", "tail", "peek"];
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         let malformed = "must be a place in a history, given once";
@@ -86,6 +87,7 @@ impl Parameters for HistoryPart {
                     malformed,
                 )
             }
+            "peek" => self.reading.take(name, value),
             _ => self.page.take(name, value),
         }
     }

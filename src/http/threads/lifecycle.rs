@@ -18,7 +18,7 @@ use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, OfNew, Query, Reading};
 use crate::http::request::target::{Target, behalf, reserves_keys, threads_for};
 use crate::http::request::thread_maker::ThreadMaker;
-use crate::http::schemas::{OfNewParam, WriteHeaders};
+use crate::http::schemas::{OfNewParam, PeekParam, WriteHeaders};
 use crate::identity::THREAD_ID;
 use crate::web::{ApiError, tag};
 
@@ -71,14 +71,14 @@ pub(crate) async fn create_thread(
 /// Read a thread without its state
 ///
 /// If you name an existing thread and send an API key with the right `threads`, the response has the `signed_id`, which
-/// opens the thread for a client.
+/// opens the thread for a client. A read of the caller's own thread renews its cookie, except with `peek=true`.
 #[utoipa::path(
     get,
     path = "/v1/threads/current",
     tag = "threads",
     params(
+        PeekParam,
         ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
-        ("peek" = Option<bool>, Query, description = "`true`: this read does not extend the life of the thread."),
     ),
     responses(
         (status = 200, description = "The thread; `exists` is false if nothing was written yet.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -92,11 +92,8 @@ pub(crate) async fn get_thread(
     conditions: ReadConditions,
     Query(reading): Query<Reading>,
 ) -> Result<HttpResponse, ApiError> {
-    let service = target.threads();
-    let thread = match reading.is_peek() {
-        true => target.peek().await?,
-        false => service.get_thread(&target.id).await?,
-    };
+    let service = target.reads(&reading);
+    let thread = service.get_thread(&target.id).await?;
     let policy = service.policy();
     let answer = match &thread {
         Some(thread) => {

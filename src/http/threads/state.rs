@@ -10,9 +10,9 @@ use crate::http::answer::receipt::{content, not_modified, state};
 use crate::http::openapi::problems::{Conflict, NotFound, ReadProblems};
 use crate::http::request::conditions::ReadConditions;
 use crate::http::request::key_path::KeyPath;
-use crate::http::request::query::{Keys, Nothing, Part, Query};
+use crate::http::request::query::{Keys, Part, Query, Reading};
 use crate::http::request::target::Target;
-use crate::http::schemas::KeyParam;
+use crate::http::schemas::{KeyParam, PeekParam};
 use crate::identity::Source;
 use crate::service::ServiceError;
 use crate::store::{Found, StateBody};
@@ -24,6 +24,7 @@ use crate::web::ApiError;
     path = "/v1/threads/current/state",
     tag = "state",
     params(
+        PeekParam,
         ("key" = Option<Vec<String>>, Query, description = "Return only these keys."),
         ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
     ),
@@ -37,9 +38,9 @@ pub(crate) async fn get_state(
     target: Target,
     conditions: ReadConditions,
     AcceptsGzip(accepts_gzip): AcceptsGzip,
-    Query(Keys(keys)): Query<Keys>,
+    Query(Keys { keys, reading }): Query<Keys>,
 ) -> Result<HttpResponse, ApiError> {
-    let service = target.threads();
+    let service = target.reads(&reading);
     if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
         return Ok(answer);
     }
@@ -73,6 +74,7 @@ pub(crate) async fn get_state(
     tag = "state",
     params(
         KeyParam,
+        PeekParam,
         ("tail" = Option<u64>, Query, description = "Return at most this many of the newest elements of an array."),
         ("offset" = Option<u64>, Query, description = "Return the elements of an array from this index on. Not with `tail`."),
         ("limit" = Option<u64>, Query, description = "Return at most this many elements of an array. Not with `tail`."),
@@ -95,7 +97,7 @@ pub(crate) async fn get_value(
     conditions: ReadConditions,
     Query(part): Query<Part>,
 ) -> Result<HttpResponse, ApiError> {
-    let service = target.threads();
+    let service = target.reads(&part.reading);
     let slice = part.slice();
     // a value that is not there is 404 under all conditions (RFC 9110, section 13.2.1)
     let find = async || service.find_key(&target.id, &key).await;
@@ -119,7 +121,10 @@ pub(crate) async fn get_value(
     get,
     path = "/v1/threads/current/keys",
     tag = "state",
-    params(("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one.")),
+    params(
+        PeekParam,
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+    ),
     responses(
         (status = 200, description = "The keys, in the order of their bytes.", body = Vec<String>, headers(("etag" = String), ("x-thread-version" = u64))),
         (status = 304, description = "The state still has that tag."),
@@ -129,9 +134,9 @@ pub(crate) async fn get_value(
 pub(crate) async fn get_keys(
     target: Target,
     conditions: ReadConditions,
-    _: Query<Nothing>,
+    Query(reading): Query<Reading>,
 ) -> Result<HttpResponse, ApiError> {
-    let service = target.threads();
+    let service = target.reads(&reading);
     if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
         return Ok(answer);
     }

@@ -156,7 +156,7 @@ impl<'a> Save<'a> {
         let found = self
             .threads
             .store
-            .get_values(self.id, self.threads.access(), &keys)
+            .get_values(self.id, self.threads.reader(), &keys)
             .await?;
         let stamp = found.as_ref().map_or(Stamp::default(), |found| found.stamp);
         if !is_it(stamp.life) {

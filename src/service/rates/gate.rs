@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use super::RateCounters;
 use super::subject::{RateSubject, Uncounted};
 use crate::domain::scope::ScopeId;
-use crate::domain::{Access, Fingerprint, Rate, RateLimited, RateLimits, RateName};
-use crate::store::{Counted, Rates, Store, StoreError, WriteError, millis};
+use crate::domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
+use crate::store::{Counted, Rates, Reader, Store, StoreError, WriteError, millis};
 
 /// Lets writes through as often as the limits say.
 ///
@@ -122,7 +122,7 @@ impl RateGate {
         if let (Some(rate), true, Some(id)) = (self.limits.new_threads, looks, scope.thread()) {
             let thread = self
                 .threads
-                .get_thread(id, Access::All)
+                .get_thread(id, Reader::ALL)
                 .await
                 .map_err(Turned::Failed)?;
             if thread.is_none() {

@@ -8,7 +8,7 @@ use super::RateGate;
 use crate::domain::scope::{ItemId, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::{Access, Life, ThreadId};
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes,
     StoreError, WriteError,
 };
 
@@ -44,11 +44,11 @@ impl Scopes for LimitedScopes {
     async fn read_history(
         &self,
         scope: &ScopeId,
-        access: Access,
+        reader: Reader,
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
-        self.scopes.read_history(scope, access, from, limit).await
+        self.scopes.read_history(scope, reader, from, limit).await
     }
 
     async fn find_item(

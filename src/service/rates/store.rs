@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use super::{RateGate, RateSubject};
 use crate::domain::scope::ScopeId;
-use crate::domain::{Access, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
+use crate::domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use crate::store::{
-    Destroy, Destroyed, Found, Part, Rotate, Rotated, StateBody, Store, StoreError, Whole,
+    Destroy, Destroyed, Found, Part, Reader, Rotate, Rotated, StateBody, Store, StoreError, Whole,
     WriteError,
 };
 
@@ -33,17 +33,17 @@ impl Store for LimitedStore {
     async fn get_state(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
-        self.store.get_state(id, access).await
+        self.store.get_state(id, reader).await
     }
 
     async fn get_state_body(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<StateBody>>, WriteError> {
-        self.store.get_state_body(id, access).await
+        self.store.get_state_body(id, reader).await
     }
 
     fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
@@ -53,57 +53,57 @@ impl Store for LimitedStore {
     async fn get_whole(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.store.get_whole(id, access).await
+        self.store.get_whole(id, reader).await
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        self.store.get_values(id, access, keys).await
+        self.store.get_values(id, reader, keys).await
     }
 
     async fn get_value(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
-        self.store.get_value(id, access, key, slice).await
+        self.store.get_value(id, reader, key, slice).await
     }
 
-    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
-        self.store.get_stamp(id, access).await
+    async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError> {
+        self.store.get_stamp(id, reader).await
     }
 
     async fn find_key(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError> {
-        self.store.find_key(id, access, key).await
+        self.store.find_key(id, reader, key).await
     }
 
     async fn get_keys(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        self.store.get_keys(id, access).await
+        self.store.get_keys(id, reader).await
     }
 
     async fn get_thread(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Thread>, WriteError> {
-        self.store.get_thread(id, access).await
+        self.store.get_thread(id, reader).await
     }
 
     async fn admit(&self, id: &ThreadId) -> Result<(), WriteError> {

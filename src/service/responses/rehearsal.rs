@@ -15,7 +15,7 @@ use crate::domain::{
     Access, IntegerError, Life, Precondition, Refusal, Stamp, ThreadId, TurnToken, add,
 };
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes,
     StoreError, WriteError,
 };
 
@@ -115,11 +115,11 @@ impl Scopes for Rehearsal {
     async fn read_history(
         &self,
         scope: &ScopeId,
-        access: Access,
+        reader: Reader,
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
-        self.scopes.read_history(scope, access, from, limit).await
+        self.scopes.read_history(scope, reader, from, limit).await
     }
 
     async fn find_item(

@@ -167,8 +167,8 @@ impl ScopeService {
         from: HistoryFrom,
         limit: usize,
     ) -> Result<HistoryPage, ServiceError> {
-        let access = self.threads.access();
-        match self.scopes.read_history(scope, access, from, limit).await? {
+        let reader = self.threads.reader();
+        match self.scopes.read_history(scope, reader, from, limit).await? {
             Some(page) => Ok(page),
             None if self.policy(scope).is_made => Err(Refusal::ScopeNotFound.into()),
             None => Ok(HistoryPage::EMPTY),

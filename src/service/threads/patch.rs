@@ -53,7 +53,7 @@ impl ThreadService {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.store.get_values(id, self.access, keys).await?;
+        let found = self.store.get_values(id, self.access.into(), keys).await?;
         let values = found.map_or_else(|| vec![None; keys.len()], |found| found.content);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(values

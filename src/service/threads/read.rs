@@ -21,7 +21,7 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_state(&self, id: &ThreadId) -> Result<Found<Bytes>, ServiceError> {
-        let found = self.store.get_state(id, self.access).await?;
+        let found = self.store.get_state(id, self.reader()).await?;
         Ok(found_or(found, || Bytes::from_static(b"{}")))
     }
 
@@ -30,7 +30,7 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_state_body(&self, id: &ThreadId) -> Result<Found<StateBody>, ServiceError> {
-        let found = self.store.get_state_body(id, self.access).await?;
+        let found = self.store.get_state_body(id, self.reader()).await?;
         Ok(found_or(found, || {
             StateBody::Text(Bytes::from_static(b"{}"))
         }))
@@ -47,7 +47,7 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_whole(&self, id: &ThreadId) -> Result<Option<Found<Whole>>, ServiceError> {
-        Ok(self.store.get_whole(id, self.access).await?)
+        Ok(self.store.get_whole(id, self.reader()).await?)
     }
 
     /// The state as if it had no other keys than these.
@@ -60,7 +60,7 @@ impl ThreadService {
         keys: Vec<Key>,
     ) -> Result<Found<Bytes>, ServiceError> {
         let found = found_or(
-            self.store.get_values(id, self.access, &keys).await?,
+            self.store.get_values(id, self.reader(), &keys).await?,
             Vec::new,
         );
         let values: BTreeMap<_, _> = keys
@@ -96,7 +96,7 @@ impl ThreadService {
         slice: Option<Slice>,
     ) -> Result<Found<Part>, ServiceError> {
         let Found { stamp, content } = found_or(
-            self.store.get_value(id, self.access, key, slice).await?,
+            self.store.get_value(id, self.reader(), key, slice).await?,
             || None,
         );
         let part = content.ok_or(ServiceError::KeyNotFound { stamp })?;
@@ -114,7 +114,7 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_stamp(&self, id: &ThreadId) -> Result<Stamp, ServiceError> {
-        let stamp = self.store.get_stamp(id, self.access).await?;
+        let stamp = self.store.get_stamp(id, self.reader()).await?;
         Ok(stamp.unwrap_or_default())
     }
 
@@ -123,7 +123,7 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::KeyNotFound`]; [`ServiceError::Store`].
     pub async fn find_key(&self, id: &ThreadId, key: &Key) -> Result<Stamp, ServiceError> {
-        let found = self.store.find_key(id, self.access, key).await?;
+        let found = self.store.find_key(id, self.reader(), key).await?;
         match found_or(found, || false) {
             Found {
                 stamp,
@@ -139,7 +139,7 @@ impl ThreadService {
     /// [`ServiceError::Store`].
     pub async fn get_keys(&self, id: &ThreadId) -> Result<Found<Vec<Key>>, ServiceError> {
         Ok(found_or(
-            self.store.get_keys(id, self.access).await?,
+            self.store.get_keys(id, self.reader()).await?,
             Vec::new,
         ))
     }
@@ -149,6 +149,6 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Store`].
     pub async fn get_thread(&self, id: &ThreadId) -> Result<Option<Thread>, ServiceError> {
-        Ok(self.store.get_thread(id, self.access).await?)
+        Ok(self.store.get_thread(id, self.reader()).await?)
     }
 }

@@ -402,7 +402,7 @@ impl ThreadService {
         patch: &Json,
         effort: &Effort,
     ) -> Result<MetadataChange, ServiceError> {
-        let thread = self.store.get_thread(id, self.access).await?;
+        let thread = self.store.get_thread(id, self.access.into()).await?;
         let old = thread.map_or_else(Json::empty_object, |thread| thread.metadata);
         effort.spend(old.as_str().len() + patch.as_str().len())?;
         Ok(MetadataChange {

@@ -24,13 +24,13 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 
 use super::{
-    Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Rotate, Rotated, Store, StoreError,
-    Usage, Whole, WriteError,
+    Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Reader, Rotate, Rotated, Store,
+    StoreError, Usage, Whole, WriteError,
 };
 use crate::domain::scope::ScopeId;
 use crate::domain::{
-    Access, Key, Namespace, Position, Refusal, ResponseId, Retention, Slice, Stamp, Thread,
-    ThreadId, Write, Written,
+    Key, Namespace, Position, Refusal, ResponseId, Retention, Slice, Stamp, Thread, ThreadId,
+    Write, Written,
 };
 use crate::store::parts::{json, part};
 use budget::{Budget, Held, Locked};
@@ -143,12 +143,12 @@ impl MemoryStore {
     fn read<T>(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         read: impl FnOnce(&Living) -> T,
     ) -> Result<Option<Found<T>>, WriteError> {
         // the time after the lock, so that times of one id never go back
         let mut shard = self.0.of(id);
-        let living = shard.touch(id, access, self.0.clock.now_ms())?;
+        let living = shard.find(id, reader, self.0.clock.now_ms())?;
         Ok(living.map(|living| Found {
             stamp: living.stamp,
             content: read(living),
@@ -281,26 +281,26 @@ impl Store for MemoryStore {
     async fn get_state(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
-        self.read(id, access, state)
+        self.read(id, reader, state)
     }
 
     async fn get_whole(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.read(id, access, Living::whole)
+        self.read(id, reader, Living::whole)
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        self.read(id, access, |living| {
+        self.read(id, reader, |living| {
             keys.iter()
                 .map(|key| living.document.get(key).map(json))
                 .collect()
@@ -310,35 +310,35 @@ impl Store for MemoryStore {
     async fn get_value(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
-        self.read(id, access, |living| {
+        self.read(id, reader, |living| {
             living.document.get(key).map(|value| part(value, slice))
         })
     }
 
-    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
-        let found = self.read(id, access, |_| ())?;
+    async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError> {
+        let found = self.read(id, reader, |_| ())?;
         Ok(found.map(|found| found.stamp))
     }
 
     async fn find_key(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError> {
-        self.read(id, access, |living| living.document.get(key).is_some())
+        self.read(id, reader, |living| living.document.get(key).is_some())
     }
 
     async fn get_keys(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        self.read(id, access, |living| {
+        self.read(id, reader, |living| {
             living.document.iter().map(|(key, _)| key.clone()).collect()
         })
     }
@@ -346,9 +346,9 @@ impl Store for MemoryStore {
     async fn get_thread(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Thread>, WriteError> {
-        let found = self.read(id, access, Living::describe)?;
+        let found = self.read(id, reader, Living::describe)?;
         Ok(found.map(|found| found.content))
     }
 

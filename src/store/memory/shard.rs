@@ -21,7 +21,8 @@ use crate::domain::{
 };
 use crate::store::held_scope::HeldScope;
 use crate::store::{
-    Destroy, Destroyed, Erased, OwnedPlace, Reaped, Rotate, Rotated, ThreadOrder, Watched, millis,
+    Destroy, Destroyed, Erased, OwnedPlace, Reader, Reaped, Rotate, Rotated, ThreadOrder, Watched,
+    millis,
 };
 
 /// Threads, their events and archives, and scopes without threads.
@@ -74,6 +75,22 @@ impl Shard {
             Some(entry) => entry.touch(access, now_ms),
             None => Ok(None),
         }
+    }
+
+    /// A living thread that the caller may use, its end moved if the read is a use.
+    pub(super) fn find(
+        &mut self,
+        id: &ThreadId,
+        reader: Reader,
+        now_ms: u64,
+    ) -> Result<Option<&mut Living>, Refusal> {
+        if reader.touch {
+            return self.touch(id, reader.access, now_ms);
+        }
+        let living = self.look(id, now_ms);
+        let owner = living.as_ref().and_then(|living| living.owner_tag());
+        reader.access.check(owner)?;
+        Ok(living)
     }
 
     pub(super) fn look(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut Living> {

@@ -9,7 +9,7 @@ use crate::domain::scope::{
     HistorySummary, ItemId, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, TaskList,
 };
 use crate::domain::{Access, IdempotencyKey, Life, Stamp, ThreadId, TurnToken};
-use crate::store::{Answered, StoreError, WriteError};
+use crate::store::{Answered, Reader, StoreError, WriteError};
 
 /// Which parts of a scope are read.
 #[derive(Debug, Clone, Copy)]
@@ -168,8 +168,8 @@ impl ScopeEnd {
 
 /// Scopes: keys, tasks, a history and a record each.
 ///
-/// Reading or writing a scope with a lifetime extends it in the same step. Using a thread's scope is a use of the
-/// thread. From the millisecond at which it expires, by the store's own clock, a scope or a key reads as never
+/// Reading or writing a scope with a lifetime extends it in the same step, unless the reader does not touch it. Using a
+/// thread's scope is a use of the thread. From the millisecond at which it expires, by the store's own clock, a scope or a key reads as never
 /// written.
 ///
 /// The scope of a thread has the life of the thread and ends in the same step: its content is then archived next to
@@ -203,7 +203,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     async fn read_history(
         &self,
         scope: &ScopeId,
-        access: Access,
+        reader: Reader,
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError>;

@@ -28,19 +28,21 @@ use crate::store::{
     HistoryPage, Holding, Images, Imported, ItemPlace, JournalEntry, Journaled, Leases, Ledger,
     LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
     NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace,
-    Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reading, Reaped, Registry, ResponseView,
-    Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, StateBody, Store,
-    StoreError, ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched, Whole, WriteError,
+    Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reader, Reading, Reaped, Registry,
+    ResponseView, Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, StateBody,
+    Store, StoreError, ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched, Whole,
+    WriteError,
 };
 use crate::trace::{self, Phase};
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
 /// under its own name, with the part's as a label. `=> count` also counts what became of a thread, and
-/// `, used(id)` the use of a thread, by a function of [`uses`] of these arguments and the answer. The items in the second braces answer at once and are not measured.
+/// `, used(id) if is_use` the use of a thread, by a function of [`uses`] of these arguments and the answer. The items in
+/// the second braces answer at once and are not measured.
 macro_rules! measured {
     ($trait:ident as $part:ident {
         $($method:ident($($name:ident: $kind:ty),* $(,)?) -> $answer:ty $(=> $count:ident)?
-            $(, $used:ident($($of:ident),+))?;)*
+            $(, $used:ident($($of:ident),+) $(if $is_use:expr)?)?;)*
     } $({ $($unmeasured:item)* })?) => {
         pub(super) mod $part {
             use super::{Call, Families};
@@ -67,7 +69,7 @@ macro_rules! measured {
                     let spending = trace::spend(Phase::Store);
                     let start = Instant::now();
                     let answer = $trait::$method(&*self.backend, $($name),*).await;
-                    let used: Option<Use<'_>> = None$(.or_else(|| uses::$used($($of),+, &answer)))?;
+                    let used: Option<Use<'_>> = None$(.or_else(|| uses::$used($($of),+, &answer))$(.filter(|_| $is_use))?)?;
                     self.metrics.$part.$method.observe(start, &answer, used, self, spending);
                     $(self.metrics.$count(&answer);)?
                     answer
@@ -80,19 +82,27 @@ macro_rules! measured {
 
 measured! {
     Store as threads {
-        get_state(id: &ThreadId, access: Access) -> Result<Option<Found<Bytes>>, WriteError>, state(id);
-        get_state_body(id: &ThreadId, access: Access) -> Result<Option<Found<StateBody>>, WriteError>, state_body(id);
-        get_whole(id: &ThreadId, access: Access) -> Result<Option<Found<Whole>>, WriteError>, whole(id);
-        get_values(id: &ThreadId, access: Access, keys: &[Key])
+        get_state(id: &ThreadId, reader: Reader) -> Result<Option<Found<Bytes>>, WriteError>, state(id) if reader.touch;
+        get_state_body(id: &ThreadId, reader: Reader)
+            -> Result<Option<Found<StateBody>>, WriteError>,
+            state_body(id) if reader.touch;
+        get_whole(id: &ThreadId, reader: Reader) -> Result<Option<Found<Whole>>, WriteError>, whole(id) if reader.touch;
+        get_values(id: &ThreadId, reader: Reader, keys: &[Key])
             -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError>,
-            values(id);
-        get_value(id: &ThreadId, access: Access, key: &Key, slice: Option<Slice>)
+            values(id) if reader.touch;
+        get_value(id: &ThreadId, reader: Reader, key: &Key, slice: Option<Slice>)
             -> Result<Option<Found<Option<Part>>>, WriteError>,
-            value(id);
-        get_stamp(id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError>, without_values(id);
-        find_key(id: &ThreadId, access: Access, key: &Key) -> Result<Option<Found<bool>>, WriteError>, without_values(id);
-        get_keys(id: &ThreadId, access: Access) -> Result<Option<Found<Vec<Key>>>, WriteError>, without_values(id);
-        get_thread(id: &ThreadId, access: Access) -> Result<Option<Thread>, WriteError>, thread(id);
+            value(id) if reader.touch;
+        get_stamp(id: &ThreadId, reader: Reader)
+            -> Result<Option<Stamp>, WriteError>,
+            without_values(id) if reader.touch;
+        find_key(id: &ThreadId, reader: Reader, key: &Key)
+            -> Result<Option<Found<bool>>, WriteError>,
+            without_values(id) if reader.touch;
+        get_keys(id: &ThreadId, reader: Reader)
+            -> Result<Option<Found<Vec<Key>>>, WriteError>,
+            without_values(id) if reader.touch;
+        get_thread(id: &ThreadId, reader: Reader) -> Result<Option<Thread>, WriteError>, thread(id) if reader.touch;
         admit(id: &ThreadId) -> Result<(), WriteError>;
         write(id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> => written, written(id, write);
         destroy(id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> => destroyed, destroyed(id);
@@ -275,9 +285,9 @@ measured! {
         read_scope(scope: &ScopeId, parts: &ScopeParts<'_>)
             -> Result<Option<ScopeView>, WriteError>,
             view(scope);
-        read_history(scope: &ScopeId, access: Access, from: HistoryFrom, limit: usize)
+        read_history(scope: &ScopeId, reader: Reader, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, WriteError>,
-            history(scope);
+            history(scope) if reader.touch;
         find_item(scope: &ScopeId, access: Access, id: &ItemId)
             -> Result<Option<ItemPlace>, WriteError>,
             item(scope);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::domain::scope::{HistoryItem, Removal};
-use threadkeep::domain::{Access, Json, Operation, Owner, OwnerChange, ThreadId, Write};
+use threadkeep::domain::{Json, Operation, Owner, OwnerChange, ThreadId, Write};
 use threadkeep::service::{
     ConversationLabel, ConversationPage, ConversationService, ListedConversation, PageStart,
 };
-use threadkeep::store::{HistoryGlance, MOVES_AFTER_MS, Rotate, ThreadOrder};
+use threadkeep::store::{HistoryGlance, MOVES_AFTER_MS, Reader, Rotate, ThreadOrder};
 
 use super::room::{Room, Subject, in_parallel, json, set};
 use super::scope_room::{self, item};
@@ -390,7 +390,7 @@ async fn the_messages_of_a_thread_are_read_from_the_newest_back(room: Room) {
     assert!(
         thread
             .store
-            .get_thread(&thread.id, Access::All)
+            .get_thread(&thread.id, Reader::ALL)
             .await
             .is_ok()
     );

@@ -1,6 +1,7 @@
 //! Values come back exactly as they were sent, under whatever key.
 
-use threadkeep::domain::{Access, Key, Operation, Slice};
+use threadkeep::domain::{Key, Operation, Slice};
+use threadkeep::store::Reader;
 
 use super::room::{Room, delete, increment, push, set, text};
 
@@ -195,7 +196,7 @@ async fn hostile_keys_are_kept_apart_and_sorted_by_their_bytes(room: Room) {
 
     let found = thread
         .store
-        .get_keys(&thread.id, Access::All)
+        .get_keys(&thread.id, Reader::ALL)
         .await
         .unwrap()
         .unwrap();

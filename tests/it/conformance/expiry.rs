@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep::domain::{Access, Policy, Precondition, Slice, Write};
+use threadkeep::domain::{Policy, Precondition, Slice, Write};
+use threadkeep::store::Reader;
 
 use super::room::{Room, Subject, delete, key, push, set};
 
@@ -21,26 +22,26 @@ async fn an_expired_thread_reads_as_never_written(room: Room) {
     room.advance(thread.policy.ttl);
     let (store, id) = (&thread.store, &thread.id);
 
-    assert_eq!(store.get_state(id, Access::All).await.unwrap(), None);
+    assert_eq!(store.get_state(id, Reader::ALL).await.unwrap(), None);
     assert_eq!(
         store
-            .get_values(id, Access::All, &[key("k")])
+            .get_values(id, Reader::ALL, &[key("k")])
             .await
             .unwrap(),
         None
     );
     assert_eq!(
         store
-            .get_value(id, Access::All, &key("k"), None)
+            .get_value(id, Reader::ALL, &key("k"), None)
             .await
             .unwrap(),
         None
     );
-    assert_eq!(store.get_stamp(id, Access::All).await.unwrap(), None);
-    let found = store.find_key(id, Access::All, &key("k")).await;
+    assert_eq!(store.get_stamp(id, Reader::ALL).await.unwrap(), None);
+    let found = store.find_key(id, Reader::ALL, &key("k")).await;
     assert_eq!(found.unwrap(), None);
-    assert_eq!(store.get_keys(id, Access::All).await.unwrap(), None);
-    assert_eq!(store.get_thread(id, Access::All).await.unwrap(), None);
+    assert_eq!(store.get_keys(id, Reader::ALL).await.unwrap(), None);
+    assert_eq!(store.get_thread(id, Reader::ALL).await.unwrap(), None);
 }
 
 async fn the_first_read_after_the_end_finds_nothing_and_revives_nothing(room: Room) {
@@ -84,11 +85,11 @@ async fn every_read_moves_the_end(room: Room) {
     let later = || room.advance(90 * SECOND);
 
     later();
-    assert!(store.get_state(id, Access::All).await.unwrap().is_some());
+    assert!(store.get_state(id, Reader::ALL).await.unwrap().is_some());
     later();
     assert!(
         store
-            .get_values(id, Access::All, &[key("k")])
+            .get_values(id, Reader::ALL, &[key("k")])
             .await
             .unwrap()
             .is_some()
@@ -96,7 +97,7 @@ async fn every_read_moves_the_end(room: Room) {
     later();
     assert!(
         store
-            .get_values(id, Access::All, &[])
+            .get_values(id, Reader::ALL, &[])
             .await
             .unwrap()
             .is_some()
@@ -105,28 +106,28 @@ async fn every_read_moves_the_end(room: Room) {
     let slice = Some(Slice::Tail(1));
     assert!(
         store
-            .get_value(id, Access::All, &key("k"), slice)
+            .get_value(id, Reader::ALL, &key("k"), slice)
             .await
             .unwrap()
             .is_some()
     );
     later();
     let absent = store
-        .get_value(id, Access::All, &key("absent"), None)
+        .get_value(id, Reader::ALL, &key("absent"), None)
         .await
         .unwrap();
     assert_eq!(absent.unwrap().content, None);
     later();
-    assert!(store.get_keys(id, Access::All).await.unwrap().is_some());
+    assert!(store.get_keys(id, Reader::ALL).await.unwrap().is_some());
     later();
-    assert!(store.get_stamp(id, Access::All).await.unwrap().is_some());
+    assert!(store.get_stamp(id, Reader::ALL).await.unwrap().is_some());
     later();
-    let found = store.find_key(id, Access::All, &key("k")).await;
+    let found = store.find_key(id, Reader::ALL, &key("k")).await;
     assert!(found.unwrap().is_some());
     later();
-    assert!(store.get_thread(id, Access::All).await.unwrap().is_some());
+    assert!(store.get_thread(id, Reader::ALL).await.unwrap().is_some());
     later();
-    assert!(store.get_state(id, Access::All).await.unwrap().is_some());
+    assert!(store.get_state(id, Reader::ALL).await.unwrap().is_some());
 }
 
 async fn every_write_moves_the_end(room: Room) {

@@ -154,6 +154,7 @@ mod namespaces;
 mod operations;
 mod owned_lists;
 mod owners;
+mod peeks;
 mod preconditions;
 mod rates;
 mod reads;

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use threadkeep::domain::scope::{ScopeId, ScopeWrite};
 use threadkeep::domain::{
-    Access, FailureCode, Fingerprint, Incomplete, Json, PromptItem, ResponseId, Status, ThreadId,
+    FailureCode, Fingerprint, Incomplete, Json, PromptItem, ResponseId, Status, ThreadId,
     TurnLimits, TurnToken, Usage,
 };
 use threadkeep::service::responses::{
@@ -21,7 +21,7 @@ use threadkeep::service::responses::{
 };
 use threadkeep::store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, HistoryFrom, JournalEntry, Journaled,
-    ResponseView, Responses, StoreError, Told, WriteError,
+    Reader, ResponseView, Responses, StoreError, Told, WriteError,
 };
 use tokio::sync::Notify;
 use tokio::sync::mpsc::Sender;
@@ -392,7 +392,7 @@ pub(super) async fn history(room: &Room, thread: &ThreadId) -> Vec<String> {
     let from = HistoryFrom::After(0);
     let page = room
         .backend
-        .read_history(&scope, Access::All, from, 1_000)
+        .read_history(&scope, Reader::ALL, from, 1_000)
         .await
         .unwrap();
     let items = page.map_or(Vec::new(), |page| page.items);
@@ -512,7 +512,7 @@ async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
                 ["user", "mcp_call", "mcp_call", "assistant"],
                 "{place}"
             );
-            let state = room.backend.get_state(&thread, Access::All).await.unwrap();
+            let state = room.backend.get_state(&thread, Reader::ALL).await.unwrap();
             let state: serde_json::Value = serde_json::from_slice(&state.unwrap().content).unwrap();
             let said = state["messages"].as_array().map_or(0, Vec::len);
             assert_eq!(said, if has_window { 2 } else { 0 }, "{place}");

@@ -125,17 +125,23 @@ pub(super) async fn measure(room: &Room, text: &str) -> Owned {
 async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<Refusal>> {
     let (id, store) = (&thread.id, &thread.store);
     let mut answers = vec![
-        refused(store.get_state(id, access).await),
-        refused(store.get_keys(id, access).await),
-        refused(store.get_stamp(id, access).await),
-        refused(store.find_key(id, access, &key("k")).await),
-        refused(store.get_value(id, access, &key("k"), None).await),
-        refused(store.get_values(id, access, &[key("k"), key("list")]).await),
-        refused(store.get_thread(id, access).await),
+        refused(store.get_state(id, access.into()).await),
+        refused(store.get_keys(id, access.into()).await),
+        refused(store.get_stamp(id, access.into()).await),
+        refused(store.find_key(id, access.into(), &key("k")).await),
+        refused(store.get_value(id, access.into(), &key("k"), None).await),
+        refused(
+            store
+                .get_values(id, access.into(), &[key("k"), key("list")])
+                .await,
+        ),
+        refused(store.get_thread(id, access.into()).await),
         refused(room.backend.get_turn(id, access).await),
     ];
     let slice = Slice::Tail(1);
-    let part = store.get_value(id, access, &key("list"), Some(slice)).await;
+    let part = store
+        .get_value(id, access.into(), &key("list"), Some(slice))
+        .await;
     answers.push(refused(part));
 
     let metadata = MetadataChange {
@@ -219,7 +225,7 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
     let scope: &ScopeId = &place.scope;
     let history = place
         .scopes
-        .read_history(scope, access, HistoryFrom::After(0), 10);
+        .read_history(scope, access.into(), HistoryFrom::After(0), 10);
     answers.push(refused(history.await));
     let end = ScopeEnd::new(access);
     let ended = place.scopes.end_scope(scope, &end).await;
@@ -513,7 +519,7 @@ async fn a_restored_thread_is_its_owners_again(room: Room) {
     assert_eq!(restored.await.unwrap().unwrap().owner, Some(owner("ann")));
     assert_eq!(updated(&room, "ann").await, [thread.id]);
     assert_eq!(
-        refused(thread.store.get_state(&thread.id, of("bob")).await),
+        refused(thread.store.get_state(&thread.id, of("bob").into()).await),
         Some(Refusal::NotTheOwner)
     );
 }

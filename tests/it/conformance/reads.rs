@@ -1,6 +1,7 @@
 //! The results of reads.
 
-use threadkeep::domain::{Access, Slice, ThreadId};
+use threadkeep::domain::{Slice, ThreadId};
+use threadkeep::store::Reader;
 
 use super::room::{Room, key, set, text};
 
@@ -8,27 +9,27 @@ async fn an_absent_thread_reads_as_none_and_stays_absent(room: Room) {
     let thread = room.subject();
     let (store, id) = (&thread.store, &thread.id);
 
-    assert_eq!(store.get_state(id, Access::All).await.unwrap(), None);
-    assert_eq!(store.get_whole(id, Access::All).await.unwrap(), None);
+    assert_eq!(store.get_state(id, Reader::ALL).await.unwrap(), None);
+    assert_eq!(store.get_whole(id, Reader::ALL).await.unwrap(), None);
     assert_eq!(
         store
-            .get_values(id, Access::All, &[key("k")])
+            .get_values(id, Reader::ALL, &[key("k")])
             .await
             .unwrap(),
         None
     );
     assert_eq!(
         store
-            .get_value(id, Access::All, &key("k"), None)
+            .get_value(id, Reader::ALL, &key("k"), None)
             .await
             .unwrap(),
         None
     );
-    let found = store.find_key(id, Access::All, &key("k")).await;
+    let found = store.find_key(id, Reader::ALL, &key("k")).await;
     assert_eq!(found.unwrap(), None);
-    assert_eq!(store.get_keys(id, Access::All).await.unwrap(), None);
-    assert_eq!(store.get_thread(id, Access::All).await.unwrap(), None);
-    assert_eq!(store.get_state(id, Access::All).await.unwrap(), None);
+    assert_eq!(store.get_keys(id, Reader::ALL).await.unwrap(), None);
+    assert_eq!(store.get_thread(id, Reader::ALL).await.unwrap(), None);
+    assert_eq!(store.get_state(id, Reader::ALL).await.unwrap(), None);
 }
 
 async fn all_reads_give_the_same_stamp(room: Room) {
@@ -37,22 +38,22 @@ async fn all_reads_give_the_same_stamp(room: Room) {
     let stamp = thread.merge(&[set("k", "1")]).await.stamp;
     let (store, id) = (&thread.store, &thread.id);
 
-    let state = store.get_state(id, Access::All).await.unwrap().unwrap();
-    let whole = store.get_whole(id, Access::All).await.unwrap().unwrap();
+    let state = store.get_state(id, Reader::ALL).await.unwrap().unwrap();
+    let whole = store.get_whole(id, Reader::ALL).await.unwrap().unwrap();
     let values = store
-        .get_values(id, Access::All, &[key("k")])
+        .get_values(id, Reader::ALL, &[key("k")])
         .await
         .unwrap()
         .unwrap();
     let value = store
-        .get_value(id, Access::All, &key("k"), None)
+        .get_value(id, Reader::ALL, &key("k"), None)
         .await
         .unwrap()
         .unwrap();
-    let keys = store.get_keys(id, Access::All).await.unwrap().unwrap();
-    let object = store.get_thread(id, Access::All).await.unwrap().unwrap();
+    let keys = store.get_keys(id, Reader::ALL).await.unwrap().unwrap();
+    let object = store.get_thread(id, Reader::ALL).await.unwrap().unwrap();
     let found = async |text: &str| {
-        let found = store.find_key(id, Access::All, &key(text)).await;
+        let found = store.find_key(id, Reader::ALL, &key(text)).await;
         found.unwrap().unwrap()
     };
     let (there, absent) = (found("k").await, found("absent").await);
@@ -79,7 +80,7 @@ async fn the_whole_is_state_and_metadata(room: Room) {
     let whole = async || {
         let found = thread
             .store
-            .get_whole(&thread.id, Access::All)
+            .get_whole(&thread.id, Reader::ALL)
             .await
             .unwrap()
             .unwrap();
@@ -106,7 +107,7 @@ async fn values_come_in_the_order_asked_with_none_for_absent_keys(room: Room) {
     let asked = ["c", "absent", "a", "b", "c"].map(key);
     let found = thread
         .store
-        .get_values(&thread.id, Access::All, &asked)
+        .get_values(&thread.id, Reader::ALL, &asked)
         .await;
 
     let values = found.unwrap().unwrap().content;
@@ -127,7 +128,7 @@ async fn no_keys_asked_gives_no_values_but_the_stamp(room: Room) {
     let thread = room.subject();
     let stamp = thread.merge(&[set("a", "1")]).await.stamp;
 
-    let found = thread.store.get_values(&thread.id, Access::All, &[]).await;
+    let found = thread.store.get_values(&thread.id, Reader::ALL, &[]).await;
 
     let found = found.unwrap().unwrap();
     assert_eq!(found.stamp, stamp);
@@ -141,7 +142,7 @@ async fn an_absent_key_of_a_thread_is_none_with_a_stamp(room: Room) {
     for slice in [None, Some(Slice::Tail(1))] {
         let found = thread
             .store
-            .get_value(&thread.id, Access::All, &key("b"), slice)
+            .get_value(&thread.id, Reader::ALL, &key("b"), slice)
             .await;
 
         let found = found.unwrap().unwrap();

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use threadkeep::domain::scope::ScopeId;
-use threadkeep::domain::{Access, Refusal, Status, TurnLimits};
+use threadkeep::domain::{Refusal, Status, TurnLimits};
 use threadkeep::service::responses::{
     MissingThread, ModelTurns, NewTurn, TurnContext, TurnError, TurnRequest, UpstreamError,
 };
 use threadkeep::service::{Making, SessionMetadata, SessionService};
-use threadkeep::store::HistoryFrom;
+use threadkeep::store::{HistoryFrom, Reader};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -48,7 +48,7 @@ async fn session(room: &Room) -> ScopeId {
 /// The roles of the messages of a scope.
 async fn roles(room: &Room, scope: &ScopeId) -> Vec<String> {
     let from = HistoryFrom::After(0);
-    let page = room.backend.read_history(scope, Access::All, from, 1_000);
+    let page = room.backend.read_history(scope, Reader::ALL, from, 1_000);
     let items = page.await.unwrap().map_or(Vec::new(), |page| page.items);
     let role = |value: &str| {
         let value: serde_json::Value = serde_json::from_str(value).unwrap();

@@ -22,7 +22,9 @@ use threadkeep::service::{
     ThreadService, TurnService,
 };
 use threadkeep::stats::Stats;
-use threadkeep::store::{Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Store, WriteError};
+use threadkeep::store::{
+    Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Reader, Store, WriteError,
+};
 #[cfg(feature = "redis")]
 use threadkeep::store::{Bounds, RedisSettings, RedisStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
@@ -434,13 +436,13 @@ impl Subject {
 
     /// The state as text; none when there is no thread.
     pub(crate) async fn state(&self) -> Option<String> {
-        let found = self.store.get_state(&self.id, Access::All).await.unwrap()?;
+        let found = self.store.get_state(&self.id, Reader::ALL).await.unwrap()?;
         Some(String::from_utf8(found.content.to_vec()).unwrap())
     }
 
     /// Version and life, or the stamp of a thread that does not exist.
     pub(crate) async fn stamp(&self) -> Stamp {
-        let found = self.store.get_keys(&self.id, Access::All).await.unwrap();
+        let found = self.store.get_keys(&self.id, Reader::ALL).await.unwrap();
         found.map_or(Stamp::default(), |found| found.stamp)
     }
 
@@ -452,13 +454,13 @@ impl Subject {
     pub(crate) async fn part(&self, key_text: &str, slice: Option<Slice>) -> Option<Part> {
         let found = self
             .store
-            .get_value(&self.id, Access::All, &key(key_text), slice)
+            .get_value(&self.id, Reader::ALL, &key(key_text), slice)
             .await;
         found.unwrap()?.content
     }
 
     pub(crate) async fn thread(&self) -> Option<Thread> {
-        self.store.get_thread(&self.id, Access::All).await.unwrap()
+        self.store.get_thread(&self.id, Reader::ALL).await.unwrap()
     }
 
     pub(crate) async fn exists(&self) -> bool {

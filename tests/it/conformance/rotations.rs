@@ -8,7 +8,7 @@ use threadkeep::domain::{
     Access, Conditions, EventKind, Life, Owner, OwnerChange, Policy, Precondition, Refusal,
     TakeTurn, ThreadId, Tombstone, TurnToken, Write,
 };
-use threadkeep::store::{HistoryFrom, Rotate, Rotated, ThreadOrder};
+use threadkeep::store::{HistoryFrom, Reader, Rotate, Rotated, ThreadOrder};
 
 use super::room::{Room, Subject, json, once, push, refused, set};
 use super::scope_room;
@@ -166,7 +166,7 @@ async fn scope_history_and_checkpoints_move_along(room: Room) {
     assert_eq!(again.stamp, written.stamp);
     let history = room
         .backend
-        .read_history(&moved.scope, Access::All, HistoryFrom::After(0), 10);
+        .read_history(&moved.scope, Reader::ALL, HistoryFrom::After(0), 10);
     assert_eq!(history.await.unwrap().unwrap().items.len(), 1);
     let listed = room.backend.list_checkpoints(&new.id, Access::All).await;
     assert_eq!(listed.unwrap().unwrap().content.len(), 2);
@@ -185,7 +185,7 @@ async fn scope_history_and_checkpoints_move_along(room: Room) {
     assert!(listed.unwrap().unwrap().content.is_empty());
     let old = room
         .backend
-        .read_history(&scope.scope, Access::All, HistoryFrom::After(0), 10)
+        .read_history(&scope.scope, Reader::ALL, HistoryFrom::After(0), 10)
         .await;
     assert!(old.unwrap().is_none());
 }

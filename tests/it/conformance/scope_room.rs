@@ -11,7 +11,7 @@ use threadkeep::domain::scope::{
 };
 use threadkeep::domain::{Access, IdempotencyKey, Precondition, Refusal, Stamp};
 use threadkeep::store::{
-    Answered, HistoryFrom, HistoryPage, ScopeEnd, ScopeParts, ScopeView, Scopes, WriteError,
+    Answered, HistoryFrom, HistoryPage, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes, WriteError,
 };
 use uuid::Uuid;
 
@@ -324,7 +324,7 @@ impl Place {
     pub(crate) async fn page(&self, from: HistoryFrom, most: usize) -> Option<HistoryPage> {
         let page = self
             .scopes
-            .read_history(&self.scope, Access::All, from, most)
+            .read_history(&self.scope, Reader::ALL, from, most)
             .await;
         page.unwrap()
     }

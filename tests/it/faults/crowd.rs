@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join, join_all};
 use tokio::sync::watch;
 
-use threadkeep::domain::{Access, ThreadId};
-use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store};
+use threadkeep::domain::ThreadId;
+use threadkeep::store::{Bounds, Clock, Reader, RedisSettings, RedisStore, Store};
 
 use super::{OwnThread, Server, address, distinct_numbers, url};
 use crate::support::proxy::{Mode, Proxy};
@@ -140,10 +140,10 @@ async fn who_gives_up_leaves_the_place_to_others() {
         .await
         .unwrap();
     let id = ThreadId::random();
-    assert!(store.get_thread(&id, Access::All).await.unwrap().is_none());
+    assert!(store.get_thread(&id, Reader::ALL).await.unwrap().is_none());
 
     proxy.set(Mode::Hanging);
-    let calls = join_all((0..REQUESTS).map(|_| store.get_thread(&id, Access::All)));
+    let calls = join_all((0..REQUESTS).map(|_| store.get_thread(&id, Reader::ALL)));
     let all_wait = async || {
         let links = store.links().unwrap();
         let [in_flight, waiting] = [IN_FLIGHT, WAITING].map(|count| count as u64);
@@ -158,5 +158,5 @@ async fn who_gives_up_leaves_the_place_to_others() {
     let left = store.links().unwrap();
     assert_eq!((left.in_flight, left.waiting), (0, 0));
     proxy.set(Mode::Open);
-    assert!(store.get_thread(&id, Access::All).await.unwrap().is_none());
+    assert!(store.get_thread(&id, Reader::ALL).await.unwrap().is_none());
 }

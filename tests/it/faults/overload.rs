@@ -10,8 +10,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 
-use threadkeep::domain::{Access, ThreadId};
-use threadkeep::store::{Bounds, Clock, RedisSettings, RedisStore, Store, StoreError, WriteError};
+use threadkeep::domain::ThreadId;
+use threadkeep::store::{
+    Bounds, Clock, Reader, RedisSettings, RedisStore, Store, StoreError, WriteError,
+};
 
 use super::{address, url};
 use crate::support::redis::RedisServer;
@@ -80,7 +82,7 @@ async fn overload() {
     };
     let store = RedisStore::connect(settings, Clock::system()).await;
     let (store, id) = (Arc::new(store.unwrap()), ThreadId::random());
-    store.get_thread(&id, Access::All).await.unwrap();
+    store.get_thread(&id, Reader::ALL).await.unwrap();
     let before = connections.load(Ordering::Relaxed);
 
     let (start, mut tick) = (Instant::now(), interval(TICK));
@@ -90,7 +92,7 @@ async fn overload() {
         for _ in 0..BEGUN {
             let store = Arc::clone(&store);
             calls.push(tokio::spawn(async move {
-                let answer = store.get_thread(&id, Access::All).await;
+                let answer = store.get_thread(&id, Reader::ALL).await;
                 (start.elapsed().as_secs() as usize, answer.map(drop))
             }));
         }

@@ -53,6 +53,9 @@ fn reads(server: &Server, thread: &OwnThread) -> Vec<Request> {
     let below = [
         "",
         "?peek=true",
+        "state?peek=true",
+        "state/list?tail=1&peek=true",
+        "history?peek=true",
         "state",
         "state?key=list",
         "state/list",

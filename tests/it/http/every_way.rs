@@ -121,6 +121,8 @@ fn reads(thread: &OwnThread, key: &str) -> Vec<Request> {
         "checkpoints",
         "export",
         "?peek=true",
+        "state?peek=true",
+        "history?peek=true",
     ]
     .map(|path| thread.by_api_key(Method::GET, path))
     .into();

@@ -75,7 +75,7 @@ fn cookie(id: &str, signature: &str) -> String {
 }
 
 /// A cookie header that verifies for the id.
-fn good_cookie(id: &str) -> String {
+pub(super) fn good_cookie(id: &str) -> String {
     format!("atid={}", cookie(id, &signature(SIGNING_SECRET, id)))
 }
 

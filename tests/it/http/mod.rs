@@ -92,6 +92,7 @@ mod owner_doors;
 mod owner_lives;
 mod owner_repeats;
 mod owners;
+mod peeks;
 mod pipelines;
 mod providers;
 mod rates;

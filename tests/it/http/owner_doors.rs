@@ -241,6 +241,10 @@ fn doors(id: &str) -> Vec<Door> {
     let doors: Vec<(Method, &str, Option<Value>)> = vec![
         (Method::GET, "", None),
         (Method::GET, "?peek=true", None),
+        (Method::GET, "/state?peek=true", None),
+        (Method::GET, "/state/secret?peek=true", None),
+        (Method::GET, "/keys?peek=true", None),
+        (Method::GET, "/history?peek=true", None),
         (Method::GET, "/state", None),
         (Method::HEAD, "/state", None),
         (Method::GET, "/state/secret", None),

@@ -28,6 +28,10 @@ async fn the_busiest_threads_and_the_largest_states_are_listed(backend: Backend)
     for _ in 0..7 {
         read.get("state").ok().await;
     }
+    // peeks are not counted
+    for peek in ["", "state", "state/k", "keys", "history"] {
+        read.get(&format!("{peek}?peek=true")).ok().await;
+    }
     let text = format!("\"{}\"", "x".repeat(1_000));
     large.put("state/k", &text).ok().await;
     large.put("state/k", "1").ok().await;

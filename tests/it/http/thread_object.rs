@@ -55,41 +55,6 @@ async fn the_object_tells_version_size_and_number_of_keys(server: &Server) {
     assert_eq!(object["size_bytes"], r#"{"a":1,"b":[]}"#.len());
 }
 
-async fn a_peek_is_no_use(server: &Server) {
-    let thread = server.client().thread();
-    let path = format!("/v1/threads/{}", thread.id);
-    let client = server.client();
-    let peek = async |query: &str| {
-        let asked = client.get(&format!("{path}?{query}"));
-        asked.bearer(API_SECRET).send().await
-    };
-    assert_eq!(peek("peek=true").await.json(), thread.object().await);
-
-    thread.put("state/k", "1").ok().await;
-    let end = async |query: &str| moment(&peek(query).await.json()["expires_at"]);
-    let before = end("peek=true").await;
-    // a read moves the end unless another one did within the last second
-    until(async || end("peek=false").await > before).await;
-    // if a peek were a use, it would move the end again; a busy machine makes single ends inexact, but not all of them
-    until(async || {
-        let moved = end("peek=true").await;
-        tokio::time::sleep(Duration::from_millis(1_100)).await;
-        (end("peek=true").await - moved).abs() < Duration::from_millis(10)
-    })
-    .await;
-    assert_eq!(peek("peek=1").await.status, 400);
-    assert_eq!(peek("peek=false&peek=true").await.status, 400);
-
-    until(async || {
-        let by_itself = client.get("/v1/threads/current?peek=true");
-        let by_itself = by_itself.header("x-thread-id", &thread.signed);
-        let mut found = peek("peek=true").await.json();
-        found.as_object_mut().unwrap().remove("signed_id");
-        by_itself.ok().await.json() == found
-    })
-    .await;
-}
-
 async fn times_are_utc_and_in_order(server: &Server) {
     let before = OffsetDateTime::now_utc();
     let thread = server.client().thread();
@@ -610,7 +575,6 @@ over_both_stores!(
     a_late_answer_does_not_hand_the_destroyed_id_back,
     a_thread_that_does_not_exist_is_described_as_empty,
     the_object_tells_version_size_and_number_of_keys,
-    a_peek_is_no_use,
     times_are_utc_and_in_order,
     posting_makes_a_thread_and_signs_its_id,
     a_thread_is_made_of_nothing_too,

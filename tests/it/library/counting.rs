@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use actix_web::web::Bytes;
 use async_trait::async_trait;
-use threadkeep::domain::{Access, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
+use threadkeep::domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use threadkeep::store::{
-    Destroy, Destroyed, Found, Part, Rotate, Rotated, StateBody, Store, StoreError, Whole,
+    Destroy, Destroyed, Found, Part, Reader, Rotate, Rotated, StateBody, Store, StoreError, Whole,
     WriteError,
 };
 
@@ -77,19 +77,19 @@ impl Store for CountingStore {
     async fn get_state(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_state(id, access).await
+        self.inner.get_state(id, reader).await
     }
 
     async fn get_state_body(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<StateBody>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_state_body(id, access).await
+        self.inner.get_state_body(id, reader).await
     }
 
     fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
@@ -99,64 +99,64 @@ impl Store for CountingStore {
     async fn get_whole(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_whole(id, access).await
+        self.inner.get_whole(id, reader).await
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_values(id, access, keys).await
+        self.inner.get_values(id, reader, keys).await
     }
 
     async fn get_value(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_value(id, access, key, slice).await
+        self.inner.get_value(id, reader, key, slice).await
     }
 
-    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
+    async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError> {
         self.calls.read()?;
-        self.inner.get_stamp(id, access).await
+        self.inner.get_stamp(id, reader).await
     }
 
     async fn find_key(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError> {
         self.calls.read()?;
-        self.inner.find_key(id, access, key).await
+        self.inner.find_key(id, reader, key).await
     }
 
     async fn get_keys(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
         self.calls.read()?;
-        self.inner.get_keys(id, access).await
+        self.inner.get_keys(id, reader).await
     }
 
     async fn get_thread(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Thread>, WriteError> {
         self.calls.read()?;
-        self.inner.get_thread(id, access).await
+        self.inner.get_thread(id, reader).await
     }
 
     async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {

@@ -2,6 +2,7 @@
 
 use threadkeep::Thread;
 use threadkeep::domain::Conditions;
+use threadkeep::store::Reader;
 use threadkeep::web::ApiError;
 
 use super::{Bench, id_of};
@@ -47,11 +48,7 @@ async fn a_fork_has_the_writes_of_its_request(room: Room) {
     let copy = copy.parse().unwrap();
     assert_eq!(bench.state(&id).await, r#"{"list":[1,2]}"#);
     assert_eq!(bench.state(&copy).await, r#"{"list":[1]}"#);
-    let thread = bench
-        .room
-        .backend
-        .get_thread(&copy, Default::default())
-        .await;
+    let thread = bench.room.backend.get_thread(&copy, Reader::ALL).await;
     let metadata = thread.unwrap().unwrap().metadata;
     assert!(
         metadata

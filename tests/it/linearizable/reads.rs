@@ -7,8 +7,8 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::bufread::{GzDecoder, GzEncoder};
 use rand::RngExt as _;
-use threadkeep::domain::{Access, Key, Policy, Slice, Stamp, Thread, ThreadId};
-use threadkeep::store::{Backend, Clock, Found, StateBody, WriteError};
+use threadkeep::domain::{Key, Policy, Slice, Stamp, Thread, ThreadId};
+use threadkeep::store::{Backend, Clock, Found, Reader, StateBody, WriteError};
 
 use super::history::{History, Interval};
 use super::shown::Shown;
@@ -42,36 +42,39 @@ async fn read_one(
     id: &ThreadId,
     choice: u32,
 ) -> Result<Option<(Stamp, Shown)>, WriteError> {
-    let access = Access::All;
+    let reader = Reader {
+        touch: rand::rng().random_bool(0.7),
+        ..Reader::ALL
+    };
     Ok(match choice {
-        0..3 => shown(replica.get_state(id, access).await?, Shown::State),
+        0..3 => shown(replica.get_state(id, reader).await?, Shown::State),
         3..5 => {
-            let found = replica.get_state_body(id, access).await?;
+            let found = replica.get_state_body(id, reader).await?;
             shown(found, |body| Shown::State(text_of(replica, id, body)))
         }
-        5..7 => shown(replica.get_whole(id, access).await?, Shown::Whole),
+        5..7 => shown(replica.get_whole(id, reader).await?, Shown::Whole),
         7..9 => {
-            let stamp = replica.get_stamp(id, access).await?;
+            let stamp = replica.get_stamp(id, reader).await?;
             stamp.map(|stamp| (stamp, Shown::Stamp))
         }
         9..11 => {
-            let thread = replica.get_thread(id, access).await?;
+            let thread = replica.get_thread(id, Reader::ALL).await?;
             thread.map(|thread| (thread.stamp, Shown::Thread(Box::new(thread))))
         }
-        11 => shown(replica.get_keys(id, access).await?, Shown::Keys),
+        11 => shown(replica.get_keys(id, reader).await?, Shown::Keys),
         12 => {
             let keys = [key(), key()];
-            let found = replica.get_values(id, access, &keys).await?;
+            let found = replica.get_values(id, reader, &keys).await?;
             shown(found, |values| Shown::Values(keys.to_vec(), values))
         }
         13..15 => {
             let key = key();
-            let found = replica.find_key(id, access, &key).await?;
+            let found = replica.find_key(id, reader, &key).await?;
             shown(found, |is_there| Shown::Key(key, is_there))
         }
         _ => {
             let (key, slice) = part();
-            let found = replica.get_value(id, access, &key, slice).await?;
+            let found = replica.get_value(id, reader, &key, slice).await?;
             shown(found, |part| Shown::Part(key, slice, part))
         }
     })

@@ -12,7 +12,7 @@ use threadkeep::domain::{
 };
 use threadkeep::store::{
     Archive, Backend, CheckpointDeleted, CheckpointHead, CheckpointSaved, Clock, Destroy,
-    Destroyed, Found, HistoryFrom, Rotate, Rotated, Whole, WriteError,
+    Destroyed, Found, HistoryFrom, Reader, Rotate, Rotated, Whole, WriteError,
 };
 
 use super::history::{History, WATCHED};
@@ -386,7 +386,7 @@ impl Player {
     /// The state as it is. Its length is what the last write said, or the store has miscounted.
     pub(crate) async fn state(&mut self) -> Outcome {
         let id = &self.subject.id;
-        let found = self.subject.store.get_state(id, Access::All).await.unwrap();
+        let found = self.subject.store.get_state(id, Reader::ALL).await.unwrap();
         let stamp = found.as_ref().map_or(Stamp::default(), |found| found.stamp);
         self.version = stamp.version;
         if self.seen.last() != Some(&stamp) {
@@ -529,7 +529,7 @@ impl Player {
         let read = match step {
             ReadStep::Values(keys) => {
                 let keys: Vec<_> = keys.iter().copied().map(key).collect();
-                let found = store.get_values(id, access, &keys).await?;
+                let found = store.get_values(id, access.into(), &keys).await?;
                 found.map(|found| {
                     let values = found.content.iter();
                     let texts: Vec<_> = values.map(|value| value.as_deref().map(text)).collect();
@@ -537,14 +537,16 @@ impl Player {
                 })
             }
             ReadStep::Value(name, slice) => {
-                let found = store.get_value(id, access, &key(name), *slice).await?;
+                let found = store
+                    .get_value(id, access.into(), &key(name), *slice)
+                    .await?;
                 found.map(|found| {
                     let part = found.content.map(|part| (text(&part.json), part.total));
                     (found.stamp, format!("{part:?}"))
                 })
             }
             ReadStep::Keys => {
-                let found = store.get_keys(id, access).await?;
+                let found = store.get_keys(id, access.into()).await?;
                 found.map(|found| {
                     let keys: Vec<_> = found.content.iter().map(|key| key.as_str()).collect();
                     (found.stamp, format!("{keys:?}"))
@@ -553,7 +555,7 @@ impl Player {
             ReadStep::History => {
                 let scope = ScopeId::Thread(*id);
                 let (from, scopes) = (HistoryFrom::After(0), &self.backend);
-                let page = scopes.read_history(&scope, Access::All, from, 100).await;
+                let page = scopes.read_history(&scope, Reader::ALL, from, 100).await;
                 page.unwrap().map(|page| {
                     let items = page
                         .items
@@ -564,7 +566,7 @@ impl Player {
                 })
             }
             ReadStep::Thread => {
-                let thread = store.get_thread(id, access).await?;
+                let thread = store.get_thread(id, access.into()).await?;
                 let thread = thread.map(|thread| self.description(thread));
                 return Ok(Outcome::Thread(thread));
             }

@@ -10,8 +10,8 @@ use threadkeep::domain::scope::{
 };
 use threadkeep::domain::{Access, Fingerprint, IdempotencyKey, Life, Refusal, Stamp, ThreadId};
 use threadkeep::store::{
-    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
-    StoreError, WriteError,
+    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView,
+    Scopes, StoreError, WriteError,
 };
 
 use super::{Kind, List};
@@ -333,12 +333,14 @@ impl Scopes for Reference {
     async fn read_history(
         &self,
         _: &ScopeId,
-        _: Access,
+        reader: Reader,
         from: HistoryFrom,
         most: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
         let (mut world, now_ms) = self.now();
-        world.slide(now_ms);
+        if reader.touch {
+            world.slide(now_ms);
+        }
         Ok(world.scope.as_ref().map(|held| page(held, from, most)))
     }
 

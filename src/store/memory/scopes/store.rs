@@ -8,7 +8,7 @@ use crate::domain::{Access, Life, ThreadId};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes,
     StoreError, WriteError,
 };
 
@@ -17,23 +17,16 @@ impl MemoryStore {
     fn read_held<T>(
         &self,
         scope: &ScopeId,
-        access: Access,
-        is_use: bool,
+        reader: Reader,
         read: impl FnOnce(&mut HeldScope, Option<u64>, u64) -> T,
     ) -> Result<Option<T>, WriteError> {
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
         let Some(id) = scope.thread() else {
-            let found = shard.get_scope(scope, is_use, now_ms);
+            let found = shard.get_scope(scope, reader.touch, now_ms);
             return Ok(found.map(|(held, expires_ms)| read(held, expires_ms, now_ms)));
         };
-        let living = if is_use {
-            shard.touch(id, access, now_ms)?
-        } else {
-            let living = shard.look(id, now_ms);
-            access.check(living.as_ref().and_then(|living| living.owner_tag()))?;
-            living
-        };
+        let living = shard.find(id, reader, now_ms)?;
         let held = living.and_then(|living| living.scope.as_mut());
         Ok(held.map(|held| read(held, None, now_ms)))
     }
@@ -46,8 +39,11 @@ impl Scopes for MemoryStore {
         scope: &ScopeId,
         parts: &ScopeParts<'_>,
     ) -> Result<Option<ScopeView>, WriteError> {
-        let is_use = parts.touch;
-        self.read_held(scope, parts.access, is_use, |held, expires_ms, now_ms| {
+        let reader = Reader {
+            access: parts.access,
+            touch: parts.touch,
+        };
+        self.read_held(scope, reader, |held, expires_ms, now_ms| {
             held.view(parts, expires_ms, now_ms)
         })
     }
@@ -55,11 +51,11 @@ impl Scopes for MemoryStore {
     async fn read_history(
         &self,
         scope: &ScopeId,
-        access: Access,
+        reader: Reader,
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
-        self.read_held(scope, access, true, |held, _, _| held.page(from, limit))
+        self.read_held(scope, reader, |held, _, _| held.page(from, limit))
     }
 
     async fn find_item(
@@ -68,7 +64,7 @@ impl Scopes for MemoryStore {
         access: Access,
         id: &ItemId,
     ) -> Result<Option<ItemPlace>, WriteError> {
-        let found = self.read_held(scope, access, true, |held, _, _| held.place(id));
+        let found = self.read_held(scope, access.into(), |held, _, _| held.place(id));
         Ok(found?.flatten())
     }
 

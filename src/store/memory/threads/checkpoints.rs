@@ -36,7 +36,7 @@ impl Checkpoints for MemoryStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<Found<Vec<CheckpointHead>>>, WriteError> {
-        self.read(id, access, |living| {
+        self.read(id, access.into(), |living| {
             let saved = living.saved.as_ref();
             let heads = saved.map(|saved| saved.heads().rev().cloned());
             heads.into_iter().flatten().collect()
@@ -49,7 +49,7 @@ impl Checkpoints for MemoryStore {
         access: Access,
         number: u32,
     ) -> Result<Option<Found<Checkpoint>>, WriteError> {
-        let found = self.read(id, access, |living| living.saved(number).cloned())?;
+        let found = self.read(id, access.into(), |living| living.saved(number).cloned())?;
         Ok(found.and_then(|Found { stamp, content }| {
             let content = content?;
             Some(Found { stamp, content })

@@ -16,8 +16,8 @@ use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::link::Calls;
 use crate::store::redis::transport::replies::{array, is_done};
 use crate::store::{
-    Answered, Archives, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView,
-    Scopes, StoreError, WriteError,
+    Answered, Archives, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts,
+    ScopeView, Scopes, StoreError, WriteError,
 };
 
 #[async_trait]
@@ -35,13 +35,14 @@ impl Scopes for RedisStore {
     async fn read_history(
         &self,
         scope: &ScopeId,
-        access: Access,
+        reader: Reader,
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
         let keys = self.names.scope(scope);
         let parts = ScopeParts {
-            access,
+            access: reader.access,
+            touch: reader.touch,
             ..ScopeParts::NONE
         };
         let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, limit)];

@@ -15,13 +15,13 @@ use crate::store::redis::refusals::unless_foreign;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, bytes, integer};
-use crate::store::{Found, Whole, WriteError};
+use crate::store::{Found, Reader, Whole, WriteError};
 
 /// Bytes of how long a thread lives from now, and of whether it has a field, which follow its meta: see `look.lua`.
 const LEFT_BYTES: usize = 5;
 const HAS_BYTES: usize = 1;
 
-/// A look at a living thread, whose end it has moved.
+/// A look at a living thread, whose end it has moved if that is a use.
 struct Look {
     meta: Meta,
     /// The end that it has moved, if that lasts.
@@ -57,7 +57,7 @@ impl RedisStore {
     pub(super) async fn copied<T>(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         form: Form,
         read: impl FnOnce(&mut ThreadCopy) -> Option<T>,
     ) -> Result<Copied<T>, WriteError> {
@@ -69,9 +69,12 @@ impl RedisStore {
             return Ok(Copied::Unknown);
         };
         let looked = match glimpse.is_moved {
-            true => self.glance(id, access).await?.map(|meta| (meta, None)),
+            true => self
+                .glance(id, reader.access)
+                .await?
+                .map(|meta| (meta, None)),
             false => {
-                let look = self.look(id, access, None).await?;
+                let look = self.look(id, reader, None).await?;
                 look.map(|look| (look.meta, look.moved))
             }
         };
@@ -92,32 +95,32 @@ impl RedisStore {
     pub(super) async fn text<T>(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         copied: impl FnOnce(&mut ThreadCopy) -> Option<T>,
         fetched: impl FnOnce(Whole) -> T,
     ) -> Result<Option<Found<T>>, WriteError> {
-        match self.copied(id, access, Form::Text, copied).await? {
+        match self.copied(id, reader, Form::Text, copied).await? {
             Copied::Known(found) => Ok(found),
             Copied::Unknown => {
-                let found = self.fetch(id, access).await?;
+                let found = self.fetch(id, reader).await?;
                 Ok(found.map(|found| found.map(fetched)))
             }
         }
     }
 
-    /// Version and life; the end is moved unless it was moved a moment ago.
+    /// Version and life; a use moves the end unless it was moved a moment ago.
     pub(super) async fn stamp(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Stamp>, WriteError> {
         if let Some(mark) = self.just_moved(id) {
-            let meta = self.glance(id, access).await?;
+            let meta = self.glance(id, reader.access).await?;
             if meta.is_some_and(|meta| self.mark(meta) == mark) {
                 return Ok(Some(mark.meta.stamp));
             }
         }
-        let look = self.look(id, access, None).await?;
+        let look = self.look(id, reader, None).await?;
         Ok(look.map(|look| {
             self.note_moved(id, look.meta, look.moved);
             look.meta.stamp
@@ -128,14 +131,14 @@ impl RedisStore {
     pub(super) async fn key(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError> {
         let has = |copy: &mut ThreadCopy| copy.has_key(key);
-        if let Copied::Known(found) = self.copied(id, access, Form::Parsed, has).await? {
+        if let Copied::Known(found) = self.copied(id, reader, Form::Parsed, has).await? {
             return Ok(found);
         }
-        let look = self.look(id, access, Some(key)).await?;
+        let look = self.look(id, reader, Some(key)).await?;
         Ok(look.map(|look| {
             self.note_moved(id, look.meta, look.moved);
             Found {
@@ -166,7 +169,7 @@ impl RedisStore {
     pub(super) async fn thread_from_copy(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Thread>, WriteError> {
         let calls = self.link.calls();
         let moved = self.just_moved(id).filter(|_| !calls.is_of_several());
@@ -178,7 +181,7 @@ impl RedisStore {
         // the meta last: as it is that of the copy, the times are of the same version
         let asked = [left.guarded(), command("TIME"), self.meta_of(id)];
         let [left, time, packed] = calls.read_all(asked).await?;
-        let meta = living(&packed, access)?.filter(|meta| self.mark(*meta) == mark);
+        let meta = living(&packed, reader.access)?.filter(|meta| self.mark(*meta) == mark);
         let (Some(meta), Ok(left_ms)) = (meta, integer(&left)) else {
             return Ok(None);
         };
@@ -201,15 +204,15 @@ impl RedisStore {
         living(&calls.read(meta).await?, access)
     }
 
-    /// Looks at a living thread, whose end is moved, and perhaps for a key.
+    /// Looks at a living thread, whose end is moved if that is a use, and perhaps for a key.
     async fn look(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: Option<&Key>,
     ) -> Result<Option<Look>, WriteError> {
-        let moved = self.moving();
-        let mut look = self.reading(Script::Look, id, access);
+        let moved = self.moving(reader);
+        let mut look = self.reading(Script::Look, id, reader);
         if let Some(key) = key {
             look.arg(member::field(key));
         }
@@ -222,7 +225,7 @@ impl RedisStore {
                 let left_ms = take(&mut rest, LEFT_BYTES);
                 Ok(Some(Look {
                     meta: Meta::read(packed)?,
-                    moved: moved.lasting(left_ms),
+                    moved: moved.and_then(|moved| moved.lasting(left_ms)),
                     has_field: take(&mut rest, HAS_BYTES) == 1,
                 }))
             }
@@ -233,12 +236,12 @@ impl RedisStore {
     pub(super) async fn fetch(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        let touch = self.reading(Script::Touch, id, access);
+        let touch = self.reading(Script::Touch, id, reader);
         let mut fields = command("HGETALL");
         fields.arg(self.names.thread(id));
-        let (moved, epoch) = (self.moving(), self.link.epoch());
+        let (moved, epoch) = (self.moving(reader), self.link.epoch());
         let (left_ms, fields) = self.link.calls().read_fields(touch, fields).await?;
         let left_ms = match left_ms {
             0 => return Ok(None),
@@ -252,7 +255,7 @@ impl RedisStore {
         };
         if let Some(cache) = &self.cache {
             let (mark, owner) = (Mark { meta, epoch }, state::owner(&fields)?);
-            let moved = moved.lasting(left_ms);
+            let moved = moved.and_then(|moved| moved.lasting(left_ms));
             cache.keep(*id, ThreadCopy::new(mark, whole.clone(), owner, moved));
         }
         Ok(Some(Found {
@@ -274,16 +277,23 @@ impl RedisStore {
         }
     }
 
-    /// An end that is moved now.
-    pub(super) fn moving(&self) -> Moved {
-        Moved {
+    /// An end that is moved now, if the read is a use.
+    pub(super) fn moving(&self, reader: Reader) -> Option<Moved> {
+        reader.touch.then(|| Moved {
             at: Instant::now(),
             ahead_ms: self.ahead(),
-        }
+        })
     }
 
     /// A script that reads a thread's hash alone.
-    pub(super) fn reading(&self, script: Script, id: &ThreadId, access: Access) -> Command {
+    pub(super) fn reading(&self, script: Script, id: &ThreadId, reader: Reader) -> Command {
+        let mut cmd = self.on_thread(script, id, reader.access);
+        cmd.arg(if reader.touch { "" } else { "g" });
+        cmd
+    }
+
+    /// A script on a thread's hash alone.
+    pub(super) fn on_thread(&self, script: Script, id: &ThreadId, access: Access) -> Command {
         let mut cmd = script.call(1);
         cmd.arg(self.names.thread(id))
             .arg(self.ahead())

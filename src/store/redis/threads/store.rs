@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::reads::Copied;
 use super::{arguments, member, replies, slices, state};
-use crate::domain::{Access, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
+use crate::domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::bucket_number;
 use crate::store::redis::read_cache::{Form, ThreadCopy};
@@ -16,7 +16,7 @@ use crate::store::redis::scripts::Script;
 use crate::store::redis::startup;
 use crate::store::redis::transport::commands::command;
 use crate::store::{
-    CacheUse, Destroy, Destroyed, Found, Links, Part, Rotate, Rotated, StateBody, Store,
+    CacheUse, Destroy, Destroyed, Found, Links, Part, Reader, Rotate, Rotated, StateBody, Store,
     StoreError, Whole, WriteError,
 };
 
@@ -28,19 +28,19 @@ impl Store for RedisStore {
     async fn get_state(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Bytes>>, WriteError> {
-        self.text(id, access, ThreadCopy::state, |whole| whole.state)
+        self.text(id, reader, ThreadCopy::state, |whole| whole.state)
             .await
     }
 
     async fn get_state_body(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<StateBody>>, WriteError> {
         let fetched = |whole: Whole| StateBody::Text(whole.state);
-        self.text(id, access, ThreadCopy::state_body, fetched).await
+        self.text(id, reader, ThreadCopy::state_body, fetched).await
     }
 
     fn keep_compressed(&self, id: &ThreadId, text: &Bytes, gzip: Bytes) {
@@ -52,23 +52,23 @@ impl Store for RedisStore {
     async fn get_whole(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.text(id, access, ThreadCopy::whole, |whole| whole)
+        self.text(id, reader, ThreadCopy::whole, |whole| whole)
             .await
     }
 
     async fn get_values(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        let copied = self.copied(id, access, Form::Parsed, |copy| copy.values(keys));
+        let copied = self.copied(id, reader, Form::Parsed, |copy| copy.values(keys));
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }
-        let mut cmd = self.reading(Script::ReadValues, id, access);
+        let mut cmd = self.reading(Script::ReadValues, id, reader);
         for key in keys {
             cmd.arg(member::field(key));
         }
@@ -79,12 +79,12 @@ impl Store for RedisStore {
     async fn get_value(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
         slice: Option<Slice>,
     ) -> Result<Option<Found<Option<Part>>>, WriteError> {
         let Some(slice) = slice else {
-            let found = self.get_values(id, access, std::slice::from_ref(key));
+            let found = self.get_values(id, reader, std::slice::from_ref(key));
             let part = |values: Vec<_>| {
                 let json = values.into_iter().next().flatten();
                 json.map(|json| Part { json, total: None })
@@ -92,10 +92,10 @@ impl Store for RedisStore {
             return Ok(found.await?.map(|found| found.map(part)));
         };
         let read = |copy: &mut ThreadCopy| copy.part(key, slice);
-        if let Copied::Known(found) = self.copied(id, access, Form::Parsed, read).await? {
+        if let Copied::Known(found) = self.copied(id, reader, Form::Parsed, read).await? {
             return Ok(found);
         }
-        let mut cmd = self.reading(Script::ReadSlice, id, access);
+        let mut cmd = self.reading(Script::ReadSlice, id, reader);
         cmd.arg(member::field(key));
         match slice {
             Slice::Tail(count) => cmd.arg("tail").arg(count).arg(-1),
@@ -108,29 +108,29 @@ impl Store for RedisStore {
         Ok(slices::part(&reply, slice)?)
     }
 
-    async fn get_stamp(&self, id: &ThreadId, access: Access) -> Result<Option<Stamp>, WriteError> {
-        self.stamp(id, access).await
+    async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError> {
+        self.stamp(id, reader).await
     }
 
     async fn find_key(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError> {
-        self.key(id, access, key).await
+        self.key(id, reader, key).await
     }
 
     async fn get_keys(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        let copied = self.copied(id, access, Form::Parsed, ThreadCopy::keys);
+        let copied = self.copied(id, reader, Form::Parsed, ThreadCopy::keys);
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }
-        let cmd = self.reading(Script::ReadKeys, id, access);
+        let cmd = self.reading(Script::ReadKeys, id, reader);
         let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
         Ok(state::keys(&reply)?)
     }
@@ -138,16 +138,16 @@ impl Store for RedisStore {
     async fn get_thread(
         &self,
         id: &ThreadId,
-        access: Access,
+        reader: Reader,
     ) -> Result<Option<Thread>, WriteError> {
-        if let Some(thread) = self.thread_from_copy(id, access).await? {
+        if let Some(thread) = self.thread_from_copy(id, reader).await? {
             return Ok(Some(thread));
         }
-        let moved = self.moving();
-        let cmd = self.reading(Script::ReadThread, id, access);
+        let moved = self.moving(reader);
+        let cmd = self.reading(Script::ReadThread, id, reader);
         let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
         if let Some((meta, left_ms)) = replies::left(&reply)? {
-            self.note_moved(id, meta, moved.lasting(left_ms));
+            self.note_moved(id, meta, moved.and_then(|moved| moved.lasting(left_ms)));
         }
         Ok(replies::thread(reply)?)
     }

@@ -79,7 +79,7 @@ impl Turns for RedisStore {
         id: &ThreadId,
         access: Access,
     ) -> Result<Option<TurnHeld>, WriteError> {
-        let cmd = self.reading(Script::ReadTurn, id, access);
+        let cmd = self.on_thread(Script::ReadTurn, id, access);
         match unless_foreign(self.link.calls().read(cmd).await?)? {
             Value::Nil => Ok(None),
             reply => match &array(reply)?[..] {
@@ -110,7 +110,7 @@ impl RedisStore {
     }
 
     fn of_turn(&self, script: Script, id: &ThreadId, access: Access, token: TurnToken) -> Command {
-        let mut cmd = self.reading(script, id, access);
+        let mut cmd = self.on_thread(script, id, access);
         cmd.arg(token.0);
         cmd
     }

@@ -5,6 +5,7 @@
 -- keys, and the values.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
+if ARGV[5] == 'g' then check_writable(k.scope) end
 local _, s, _, refusal = open_scope(k, ahead, ARGV[5] ~= 'g', ARGV[6])
 if not s then return refusal or false end
 local values, keys = {}, {}

@@ -105,28 +105,40 @@ local function lifetime(ttl, ends, ahead)
   return math.max(0, math.min(ttl, ends - now(ahead)))
 end
 
--- Extends the lifetime of a key that is read. If Redis refuses writes because its disk is full or too few replicas are
--- connected, the lifetime stays and the read succeeds.
-local function renew(key, lives)
-  local moved = redis.pcall('PEXPIRE', key, lives)
-  if type(moved) == 'table' and not find(moved.err, 'MISCONF', 1, true) and not find(moved.err, 'NOREPLICAS', 1, true) then
-    call('PEXPIRE', key, lives)
+-- Does a write that a read can do without: if Redis refuses writes because its disk is full or too few replicas are
+-- connected, the read succeeds. It fails on a replica, which may lag behind.
+local function try_to(...)
+  local done = redis.pcall(...)
+  if type(done) == 'table' and not find(done.err, 'MISCONF', 1, true) and not find(done.err, 'NOREPLICAS', 1, true) then
+    call(...)
   end
 end
 
--- The meta of a living thread, its end moved, and how long it lives from now; nil without one. `access`: the threads that
--- the caller may use: nothing when all, `-` those without an owner, or the tag of an owner, whose and those without one.
--- If the thread is not among them, nil and the refusal; else false instead of it, which is the reply nil.
-local function touch(key, ahead, access)
+-- Extends the lifetime of a key that is read.
+local function renew(key, lives) try_to('PEXPIRE', key, lives) end
+
+-- Fails like a write on a replica, and changes nothing: so a read that extends no lifetime is as exact as others.
+local function check_writable(hash) try_to('HDEL', hash, '') end
+
+-- The meta of a living thread, its end moved unless `peeks` is `g`, and how long it lives from now; nil without one.
+-- `access`: the threads that the caller may use: nothing when all, `-` those without an owner, or the tag of an owner,
+-- whose and those without one. If the thread is not among them, nil and the refusal; else false instead of it, which is
+-- the reply nil.
+local function touch(key, ahead, access, peeks)
   local m = call('HGET', key, 'M')
   if not m then return nil, false end
   local ttl, ends, _, grace = unpack_(TIMES, m, TIMES_AT)
   local kept = grace * 1000 + ahead
-  if call('PTTL', key) <= kept then return nil, false end
+  local lives = call('PTTL', key) - kept
+  if lives <= 0 then return nil, false end
   local left = lifetime(ttl, ends, ahead)
   if left == 0 then return nil, false end
   if access ~= '' and #m > META_BYTES and access ~= sub(m, META_BYTES + 1) then
     return nil, {'R', access == '-' and 'owner_required' or 'not_the_owner'}
+  end
+  if peeks == 'g' then
+    check_writable(key)
+    return m, math.min(lives, left)
   end
   renew(key, left + kept)
   return m, left

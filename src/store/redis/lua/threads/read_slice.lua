@@ -1,23 +1,23 @@
 -- A part of an array. KEYS: 1 thread.
--- ARGV: 1 ahead, 2 access, 3 field, 4 `tail` or `range`, 5 count or offset, 6 limit or -1.
+-- ARGV: 1 ahead, 2 access, 3 `g` when this is no use, 4 field, 5 `tail` or `range`, 6 count or offset, 7 limit or -1.
 -- Reply: nil, a refusal, or meta, then: nothing for an absent value; its text when it is not chunked; else
 -- the header, the ordinals of the first element wanted and of the first after, and the chunks
 -- that hold them, the first of which has its number before it.
 local key = KEYS[1]
-local m, refusal = touch(key, tonumber(ARGV[1]), ARGV[2])
+local m, refusal = touch(key, tonumber(ARGV[1]), ARGV[2], ARGV[3])
 if not m then return refusal end
-local text = call('HGET', key, ARGV[3])
+local text = call('HGET', key, ARGV[4])
 if not text then return {m} end
 if byte(text) ~= 65 then return {m, text} end
 
 local a = unpack_array(text)
 local from, to = a.first, a.next
-local count = tonumber(ARGV[5])
-if ARGV[4] == 'tail' then
+local count = tonumber(ARGV[6])
+if ARGV[5] == 'tail' then
   from = math.max(a.first, a.next - count)
 else
   from = math.min(a.next, a.first + count)
-  local limit = tonumber(ARGV[6])
+  local limit = tonumber(ARGV[7])
   if limit >= 0 then to = math.min(to, from + limit) end
 end
 if from >= to then return {m, text, fmt('%.0f', from), fmt('%.0f', from)} end

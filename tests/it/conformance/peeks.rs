@@ -1,0 +1,172 @@
+//! Reads that do not count as uses of a thread.
+
+use std::time::Duration;
+
+use threadkeep::domain::{Access, Owner, OwnerChange, Policy, Slice, Write};
+use threadkeep::store::{HistoryFrom, Reader, WriteError};
+
+use super::room::{Room, Subject, key, set};
+use super::scope_room;
+use crate::support::until;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+const PEEK: Reader = Reader {
+    touch: false,
+    ..Reader::ALL
+};
+
+/// The ways to read a thread.
+const WAYS: u32 = 11;
+
+/// Reads a thread in one of these ways. Returns the answer without the time of the end; none if there is no thread.
+async fn read(
+    room: &Room,
+    thread: &Subject,
+    way: u32,
+    reader: Reader,
+) -> Result<Option<String>, WriteError> {
+    fn shown<T: std::fmt::Debug>(found: Option<T>) -> Option<String> {
+        found.map(|found| format!("{found:?}"))
+    }
+    let (store, id) = (&thread.store, &thread.id);
+    let (n, list) = (key("n"), key("list"));
+    let (tail, range) = (
+        Slice::Tail(1),
+        Slice::Range {
+            offset: 0,
+            limit: None,
+        },
+    );
+    Ok(match way {
+        0 => shown(store.get_state(id, reader).await?),
+        1 => shown(
+            store
+                .get_state_body(id, reader)
+                .await?
+                .map(|found| found.stamp),
+        ),
+        2 => shown(store.get_whole(id, reader).await?),
+        3 => shown(store.get_values(id, reader, &[n, list]).await?),
+        4 => shown(store.get_value(id, reader, &n, None).await?),
+        5 => shown(store.get_value(id, reader, &list, Some(tail)).await?),
+        6 => shown(store.get_value(id, reader, &list, Some(range)).await?),
+        7 => shown(store.get_stamp(id, reader).await?),
+        8 => shown(store.find_key(id, reader, &n).await?),
+        9 => shown(store.get_keys(id, reader).await?),
+        10 => shown(
+            store
+                .get_thread(id, reader)
+                .await?
+                .map(|thread| thread.stamp),
+        ),
+        _ => {
+            let scope = room.scope_of(thread).scope;
+            let from = HistoryFrom::After(0);
+            shown(room.backend.read_history(&scope, reader, from, 9).await?)
+        }
+    })
+}
+
+/// A thread with values, metadata and a history, of an owner if it has one.
+async fn full(room: &Room, ttl: Duration, owner: Option<&Owner>) -> Subject {
+    let thread = room.subject_under(Policy {
+        ttl,
+        ..Policy::THREAD
+    });
+    thread.merge(&[set("n", "1"), set("list", "[1,2]")]).await;
+    thread.set_metadata(r#"{"a":1}"#).await.unwrap();
+    let write = Write {
+        owner: owner.map_or(OwnerChange::None, OwnerChange::Set),
+        ..thread.blank()
+    };
+    thread.write(&write).await.unwrap();
+    let scope = room.scope_of(&thread);
+    scope.add(&[scope_room::item("a", "1")]).await;
+    thread
+}
+
+/// When a thread ends. A store may say so a few milliseconds late at times.
+async fn end_of(room: &Room, thread: &Subject) -> u64 {
+    let mut earliest = u64::MAX;
+    for _ in 0..10 {
+        let thread = room.backend.peek_thread(&thread.id).await.unwrap();
+        earliest = earliest.min(thread.unwrap().expires_ms);
+    }
+    earliest
+}
+
+async fn a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond(room: Room) {
+    let thread = full(&room, 1_000 * SECOND, None).await;
+    let end = end_of(&room, &thread).await;
+
+    for way in 0..=WAYS {
+        room.advance(60 * SECOND);
+        assert!(read(&room, &thread, way, PEEK).await.unwrap().is_some());
+        until(async || end_of(&room, &thread).await == end).await;
+    }
+
+    room.advance(1_000 * SECOND - (WAYS + 1) * 60 * SECOND);
+    for way in 0..=WAYS {
+        assert_eq!(
+            read(&room, &thread, way, PEEK).await.unwrap(),
+            None,
+            "{way}"
+        );
+    }
+}
+
+async fn a_peek_finds_what_every_read_finds(room: Room) {
+    let thread = full(&room, 1_000 * SECOND, None).await;
+    for way in 0..=WAYS {
+        // a use that was less than a second ago lets the next one skip a part of its work
+        let peeked = read(&room, &thread, way, PEEK).await.unwrap();
+        let used = read(&room, &thread, way, Reader::ALL).await.unwrap();
+        let peeked_again = read(&room, &thread, way, PEEK).await.unwrap();
+
+        assert_eq!(peeked, used, "{way}");
+        assert_eq!(peeked_again, used, "{way}");
+    }
+
+    let none = room.subject();
+    for way in 0..=WAYS {
+        assert_eq!(read(&room, &none, way, PEEK).await.unwrap(), None, "{way}");
+    }
+}
+
+async fn a_use_after_a_peek_moves_the_end(room: Room) {
+    for way in 0..=WAYS {
+        let thread = full(&room, 100 * SECOND, None).await;
+        room.advance(90 * SECOND);
+
+        read(&room, &thread, way, PEEK).await.unwrap();
+        read(&room, &thread, way, Reader::ALL).await.unwrap();
+
+        room.advance(90 * SECOND);
+        assert!(thread.exists().await, "{way}");
+    }
+}
+
+async fn a_peek_is_refused_to_callers_that_may_not_read(room: Room) {
+    let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
+    let thread = full(&room, 1_000 * SECOND, Some(&ann)).await;
+    for way in 0..=WAYS {
+        for access in [Access::Unowned, Access::Of(bob.tag())] {
+            let peek = Reader { access, ..PEEK };
+            let refused = read(&room, &thread, way, peek).await;
+            assert!(matches!(refused, Err(WriteError::Refused(_))), "{way}");
+        }
+        let own = Reader {
+            access: Access::Of(ann.tag()),
+            ..PEEK
+        };
+        assert!(read(&room, &thread, way, own).await.unwrap().is_some());
+    }
+}
+
+super::over_every_store! {
+    a_peek_leaves_the_end_of_a_thread_where_it_is_to_the_millisecond,
+    a_peek_finds_what_every_read_finds,
+    a_use_after_a_peek_moves_the_end,
+    a_peek_is_refused_to_callers_that_may_not_read,
+}

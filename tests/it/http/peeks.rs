@@ -1,0 +1,158 @@
+//! Reads with `peek=true`, which do not count as uses of a thread.
+
+use reqwest::Method;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::identity::good_cookie;
+use crate::support::client::OwnThread;
+use crate::support::server::{API_SECRET, Server};
+use crate::support::until;
+
+/// The reads that can be one, each with the query that it is about.
+const READS: [&str; 9] = [
+    "",
+    "state",
+    "state?key=list&key=k",
+    "state/k",
+    "state/list?tail=1",
+    "state/list?offset=1&limit=1",
+    "keys",
+    "history",
+    "history?tail=1",
+];
+
+async fn full(server: &Server) -> OwnThread {
+    let thread = server.client().thread();
+    thread.put("state", r#"{"k":1,"list":[1,2]}"#).ok().await;
+    let items = r#"{"items":[{"id":"a","value":1},{"id":"b","value":2}]}"#;
+    thread.post("history", items).ok().await;
+    thread
+}
+
+fn peek_of(read: &str) -> String {
+    let sign = if read.contains('?') { '&' } else { '?' };
+    format!("{read}{sign}peek=true")
+}
+
+/// When a thread ends. A store may say so a few milliseconds late at times.
+async fn end_of(thread: &OwnThread) -> OffsetDateTime {
+    let mut ends = Vec::new();
+    for _ in 0..10 {
+        let found = thread.get("?peek=true").ok().await.json();
+        let end = OffsetDateTime::parse(found["expires_at"].as_str().unwrap(), &Rfc3339);
+        ends.push(end.unwrap());
+    }
+    ends.into_iter().min().unwrap()
+}
+
+async fn a_peek_reads_the_same_and_leaves_the_end_to_the_millisecond(server: &Server) {
+    let mut threads = Vec::new();
+    for read in READS {
+        let thread = full(server).await;
+        let end = end_of(&thread).await;
+        threads.push((read, thread, end));
+    }
+    // a use would show by now, as it moves the end to an hour from its own time
+    let latest = threads.last().unwrap().2;
+    let hour = time::Duration::HOUR - time::Duration::seconds(2);
+    until(async || latest - OffsetDateTime::now_utc() < hour).await;
+
+    for (read, thread, end) in threads {
+        let peeked = thread.get(&peek_of(read)).ok().await;
+        let headed = thread.head(&peek_of(read)).ok().await;
+        let by_key = thread.by_api_key(Method::GET, &peek_of(read)).ok().await;
+
+        until(async || end_of(&thread).await == end).await;
+        let used = thread.get(read).ok().await;
+        if !read.is_empty() {
+            assert_eq!(peeked.text(), used.text(), "{read}");
+            assert_eq!(by_key.text(), used.text(), "{read}");
+        }
+        assert_eq!(peeked.header("etag"), used.header("etag"), "{read}");
+        assert_eq!(headed.header("etag"), used.header("etag"), "{read}");
+        assert!(end_of(&thread).await > end, "{read}");
+    }
+}
+
+async fn a_peek_of_a_thread_that_does_not_exist_finds_it_empty(server: &Server) {
+    for read in ["", "state", "keys", "history"] {
+        let thread = server.client().thread();
+
+        let peeked = thread.get(&peek_of(read)).ok().await;
+
+        assert_eq!(peeked.text(), thread.get(read).ok().await.text(), "{read}");
+    }
+}
+
+async fn conditions_of_a_peek_are_checked(server: &Server) {
+    let thread = full(server).await;
+    let etag = thread.get("state").ok().await.etag().to_owned();
+    for read in ["state", "state/k", "keys"] {
+        let known = thread.get(&peek_of(read)).header("if-none-match", &etag);
+        assert_eq!(known.send().await.status, 304, "{read}");
+        let stale = thread.get(&peek_of(read)).header("if-match", "\"99\"");
+        stale.refused(412, "version_mismatch").await;
+    }
+    let missing = thread.get("state/none?peek=true");
+    missing.refused(404, "key_not_found").await;
+}
+
+async fn a_peek_is_true_or_false_and_given_once(server: &Server) {
+    let thread = full(server).await;
+    for read in ["", "state", "state/k", "keys", "history"] {
+        for query in ["peek=1", "peek=", "peek=true&peek=true"] {
+            let asked = thread.get(&format!("{read}?{query}"));
+            asked.refused(400, "invalid_parameter").await;
+        }
+        thread.get(&format!("{read}?peek=false")).ok().await;
+    }
+    // what reads no thread has no such parameter
+    let turn = thread.get("turn?peek=true");
+    turn.refused(400, "invalid_parameter").await;
+    let write = thread.put("state/k?peek=true", "2");
+    write.refused(400, "invalid_parameter").await;
+    let archive = format!("/v1/archives/{}/history?peek=true", thread.id);
+    let archive = server.client().get(&archive);
+    let archive = archive.bearer(API_SECRET);
+    archive.refused(400, "invalid_parameter").await;
+}
+
+async fn a_peek_does_not_renew_the_cookie(server: &Server) {
+    let thread = full(server).await;
+    let cookie = good_cookie(&thread.id);
+    let ask = async |query: &str| {
+        let path = format!("/v1/threads/current{query}");
+        let asked = server.client().get(&path).header("cookie", &cookie);
+        let answer = asked.ok().await;
+        assert!(answer.header("x-thread-id").is_some());
+        answer.header("set-cookie").map(str::to_owned)
+    };
+
+    assert_eq!(ask("?peek=true").await, None);
+    assert_eq!(ask("/state?peek=true").await, None);
+    assert!(ask("?peek=false").await.is_some());
+    assert!(ask("").await.is_some());
+}
+
+async fn a_caller_that_may_not_read_may_not_peek(server: &Server) {
+    let thread = full(server).await;
+    let client = server.client();
+    for read in READS {
+        let path = format!("/v1/threads/{}", thread.id);
+        let path = match read {
+            "" => format!("{path}?peek=true"),
+            read => format!("{path}/{}", peek_of(read)),
+        };
+        client.get(&path).refused(401, "api_key_required").await;
+    }
+}
+
+super::over_both_stores!(
+    a_peek_reads_the_same_and_leaves_the_end_to_the_millisecond,
+    a_peek_of_a_thread_that_does_not_exist_finds_it_empty,
+    conditions_of_a_peek_are_checked,
+    a_peek_is_true_or_false_and_given_once,
+    a_peek_does_not_renew_the_cookie,
+    a_caller_that_may_not_read_may_not_peek,
+);
