@@ -15,7 +15,7 @@ import { PlaygroundPage } from "./pages/playground.js";
 import { SettingsPage } from "./pages/settings.js";
 import { StatisticsPage } from "./pages/statistics.js";
 import { ThreadPage } from "./pages/thread/page.js";
-import { ThreadsPage } from "./pages/threads.js";
+import { ThreadsPage } from "./pages/threads/page.js";
 import { WebhooksPage } from "./pages/webhooks.js";
 import { type Route, route, shownPart } from "./route.js";
 import { can, docs, meet, openAtStart, session } from "./session.js";

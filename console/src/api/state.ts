@@ -1,4 +1,4 @@
-import { membersOf } from "../json/text.js";
+import { elementsOf, membersOf } from "../json/text.js";
 import { asProblem } from "./problem.js";
 import { type Call, call } from "./request.js";
 
@@ -26,6 +26,16 @@ export function deleteKey(id: string, key: string, options: Options = {}) {
 export function pushValue(id: string, key: string, value: string, options: Options = {}) {
   if (isInNoPath(key)) return merge(id, `{"op":"push","key":${JSON.stringify(key)},"value":${value}}`, options);
   return call(`${keyPath(id, key)}/push`, { ...options, method: "POST", body: value });
+}
+
+/** The whole state, by its keys, without extending the thread's life. */
+export async function peekState(id: string, signal: AbortSignal): Promise<Map<string, string>> {
+  return membersOf((await call(`/v1/threads/${id}/state`, { query: { peek: true }, signal })).text);
+}
+
+/** The newest elements of an array in the state, without extending the thread's life. */
+export async function peekTail(id: string, key: string, tail: number, signal: AbortSignal): Promise<string[]> {
+  return elementsOf((await call(keyPath(id, key), { query: { tail, peek: true }, signal })).text);
 }
 
 /** Times that other writes of the thread may come between. */

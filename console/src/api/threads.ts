@@ -75,15 +75,23 @@ export interface HistoryPage {
   limitBytes: number | undefined;
 }
 
+export interface HistoryOptions {
+  /** The life of an archive. */
+  life?: string | undefined;
+  /** Whether this does not extend the thread's life. */
+  peek?: true;
+  signal?: AbortSignal;
+}
+
 /** The newest items before a place, oldest first. */
 export async function getHistory(
   path: string,
   before: number | undefined,
   limit: number,
-  life?: string,
-  signal?: AbortSignal,
+  { life, peek, signal }: HistoryOptions = {},
 ): Promise<HistoryPage> {
-  const query = before === undefined ? { tail: limit, life } : { before, limit, order: "desc", life };
+  const part = before === undefined ? { tail: limit } : { before, limit, order: "desc" };
+  const query = { ...part, life, peek };
   const { text } = await call(path, { query, signal });
   const root = { start: 0, end: text.length };
   const list = member(text, root, "items");

@@ -1,5 +1,6 @@
 import { Doc } from "../json/rows.js";
-import { messagesOf } from "./messages.js";
+import { kindAt } from "../json/text.js";
+import { isMessage, messagesOf } from "./messages.js";
 
 const docs = new WeakMap<ReadonlyMap<string, string>, Map<string, string[]>>();
 /** Messages by the text that they were read from, so that a change of one key reads that key only. */
@@ -9,15 +10,32 @@ let texts = new Map<string, string[] | undefined>();
 export function conversations(state: ReadonlyMap<string, string>): Map<string, string[]> {
   let found = docs.get(state);
   if (found) return found;
-  found = new Map();
   const kept = new Map<string, string[] | undefined>();
-  for (const [key, text] of state) {
-    if (text.charCodeAt(0) !== 91) continue;
+  found = conversationsIn(state, (text) => {
     const messages = texts.has(text) ? texts.get(text) : messagesOf(new Doc(text));
     kept.set(text, messages);
-    if (messages) found.set(key, messages);
-  }
+    return messages;
+  });
   texts = kept;
   docs.set(state, found);
   return found;
 }
+
+/** The same of a state that is looked at once. */
+export function conversationsIn(
+  state: ReadonlyMap<string, string>,
+  read = (text: string) => messagesOf(new Doc(text)),
+): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const [key, text] of state) {
+    const messages = kindAt(text, 0) === "array" ? read(text) : undefined;
+    if (messages) found.set(key, messages);
+  }
+  return found;
+}
+
+/** The key that holds the main conversation, among those that hold one. */
+export const mainOf = (keys: readonly string[]) => keys.find((key) => key === "messages") ?? keys[0];
+
+/** A list of values as messages, if most of them are. */
+export const messagesIn = (values: string[]) => (2 * values.filter(isMessage).length > values.length ? values : undefined);

@@ -25,7 +25,7 @@ export function History({ path, life, changes = 0 }: { path: string; life?: stri
   const [search, setSearch] = useState("");
   useEffect(() => {
     const controller = new AbortController();
-    getHistory(path, undefined, PAGE, life, controller.signal).then(
+    getHistory(path, undefined, PAGE, { life, signal: controller.signal }).then(
       (page) => {
         setPage(page);
         setItems(page.items.reverse());
@@ -39,7 +39,7 @@ export function History({ path, life, changes = 0 }: { path: string; life?: stri
   }, [path, life, changes]);
   const more = async () => {
     try {
-      const older = await getHistory(path, items.at(-1)!.seq, PAGE, life);
+      const older = await getHistory(path, items.at(-1)!.seq, PAGE, { life });
       setItems([...items, ...older.items.reverse()]);
     } catch (error) {
       setProblem(asProblem(error));

@@ -1,21 +1,17 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { NO_ID, type Problem, asProblem } from "../api/problem.js";
-import { returns } from "../api/request.js";
-import { type ThreadFilter, listThreads } from "../api/threads.js";
-import type { Thread } from "../api/types.js";
-import { count, shortId } from "../format.js";
-import { hrefOfThread, isThreadId } from "../ids.js";
-import { membersOf } from "../json/text.js";
-import { excerpt, readableExcerpt } from "../json/visible.js";
-import { go } from "../route.js";
-import { latest } from "../stats/collector.js";
-import { titleOf } from "../title.js";
-import { Bar } from "../ui/bar.js";
-import { Copy } from "../ui/copy.js";
-import { Empty, Failure } from "../ui/notices.js";
-import { Ago, Left } from "../ui/time.js";
-import { VirtualList } from "../ui/virtual-list.js";
+import { NO_ID, type Problem, asProblem } from "../../api/problem.js";
+import { returns } from "../../api/request.js";
+import { type ThreadFilter, listThreads } from "../../api/threads.js";
+import type { Thread } from "../../api/types.js";
+import { count } from "../../format.js";
+import { hrefOfThread, isThreadId } from "../../ids.js";
+import { go } from "../../route.js";
+import { latest } from "../../stats/collector.js";
+import { Empty, Failure } from "../../ui/notices.js";
+import { VirtualList } from "../../ui/virtual-list.js";
+import { ThreadRow } from "./row.js";
+import { forgetWords } from "./words.js";
 
 /** Threads that one step reads. The service lists them in order of id; if the first step has all, the console sorts them. */
 const STEP = 1_000;
@@ -31,6 +27,8 @@ const cursor = signal<string | null | undefined>(undefined);
 const isBusy = signal(false);
 /** Pages that were read so far. */
 const pagesRead = signal(0);
+/** Lists that were begun. */
+const listsRead = signal(0);
 const problem = signal<Problem | undefined>(undefined);
 let controller = new AbortController();
 
@@ -43,6 +41,7 @@ async function readMore(isStart: boolean): Promise<void> {
     threads.value = [];
     cursor.value = undefined;
     pagesRead.value = 0;
+    listsRead.value++;
   } else if (isBusy.value || isComplete.value) return;
   const { signal } = controller;
   isBusy.value = true;
@@ -88,6 +87,7 @@ export function forgetThreads(): void {
   problem.value = undefined;
   pagesRead.value = 0;
   filter.value = { owner: "", order: "updated", metadata: undefined };
+  forgetWords();
 }
 
 export function ThreadsPage() {
@@ -189,42 +189,8 @@ export function ThreadsPage() {
         length={list.length}
         rowHeight={64}
         onNearEnd={readOn}
-        row={(index, { isActive: _, ...properties }) => {
-          const thread = list[index]!;
-          const title = titleOf(thread.metadata);
-          return (
-            <div key={thread.id} role="listitem" {...properties} tabIndex={-1} class="thread-row" onKeyDown={(event) => {
-              if (event.key === "Enter" && event.target === event.currentTarget) go(hrefOfThread(thread.id));
-            }}>
-              <a class="thread-link" href={hrefOfThread(thread.id)}>
-                {title && <bdi class="thread-title ellipsis">{title}</bdi>}
-                <span class="ellipsis">
-                  <code class={title ? "dim" : ""}>{shortId(thread.id)}</code> <bdi>{thread.owner ? excerpt(thread.owner, 60) : ""}</bdi>
-                </span>
-              </a>
-              <span class="thread-meta ellipsis dim">{summary(thread.metadata, title !== undefined)}</span>
-              <Bar value={thread.size_bytes} max={thread.limit_bytes} name="Size of the state" />
-              <span class="thread-numbers">
-                <span title="Version">v{count(thread.version)}</span>
-                <span title="Keys">{count(thread.keys)} {thread.keys === 1 ? "key" : "keys"}</span>
-              </span>
-              <span class="thread-times">
-                <Ago at={thread.updated_at} />
-                <span class="dim">
-                  <Left until={thread.expires_at} /> left
-                </span>
-              </span>
-              <Copy text={thread.id} name="id" />
-            </div>
-          );
-        }}
+        row={(index, properties) => <ThreadRow key={list[index]!.id} thread={list[index]!} list={listsRead.value} properties={properties} />}
       />
     </>
   );
-}
-
-/** The first members of the metadata, without a title that the row begins with. */
-function summary(metadata: string, hasTitle: boolean): string {
-  const members = [...membersOf(metadata)].filter(([key]) => !hasTitle || key !== "title").slice(0, 4);
-  return members.map(([key, value]) => `${excerpt(key, 30)}: ${readableExcerpt(value, 60)}`).join("  ");
 }

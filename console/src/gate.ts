@@ -1,0 +1,45 @@
+/** Runs a few tasks at a time, in the order in which they came. */
+export class Gate {
+  #running = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(private readonly max: number) {}
+
+  /** Runs a task when it is its turn. One whose signal is aborted before fails without having run. */
+  async run<T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    if (this.#running < this.max) this.#running++;
+    else await this.#turn(signal);
+    try {
+      return await task();
+    } finally {
+      this.#leave();
+    }
+  }
+
+  /** Waits for a task to end, whose room this one then has. */
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const enter = () => {
+        leaveQueue();
+        resolve();
+      };
+      const giveUp = () => {
+        leaveQueue();
+        reject(signal.reason as Error);
+      };
+      const leaveQueue = () => {
+        this.#waiting.delete(enter);
+        signal.removeEventListener("abort", giveUp);
+      };
+      this.#waiting.add(enter);
+      signal.addEventListener("abort", giveUp);
+    });
+  }
+
+  #leave(): void {
+    const [next] = this.#waiting;
+    if (next) next();
+    else this.#running--;
+  }
+}

@@ -1,0 +1,70 @@
+/** The last words of conversations, for the rows of a list. Reading them extends no life. */
+
+import { asProblem } from "../../api/problem.js";
+import { peekState, peekTail } from "../../api/state.js";
+import { getHistory } from "../../api/threads.js";
+import type { Thread } from "../../api/types.js";
+import { conversationsIn, mainOf, messagesIn } from "../../chat/conversations.js";
+import { type Words, lastWords } from "../../chat/last-words.js";
+import { Gate } from "../../gate.js";
+
+const AT_ONCE = 2;
+/** Newest messages that are read, as the last one may have no text. */
+const MESSAGES = 4;
+/** Bytes of a state that is read whole, to find its conversation. Of a larger one, this is the key `messages`. */
+const STATE_MAX_BYTES = 65_536;
+const THREADS_KEPT = 2_000;
+
+/** Words that were read. */
+interface Kept {
+  words: Words | undefined;
+  version: string;
+  /** The list that they were read for, unless they are from the state: a history grows without a new version. */
+  list: number | undefined;
+}
+
+const gate = new Gate(AT_ONCE);
+const kept = new Map<string, Kept>();
+
+export const forgetWords = () => kept.clear();
+
+const versionOf = ({ created_at, version }: Thread) => `${created_at} ${version}`;
+
+/** What was read of a thread, if it is right for the list of that number. */
+export function knownWords(thread: Thread, list: number): Pick<Kept, "words"> | undefined {
+  const found = kept.get(thread.id);
+  const isRight = found?.version === versionOf(thread) && (found.list ?? list) === list;
+  return isRight ? found : undefined;
+}
+
+/** Reads the last words of a thread, if it has a conversation, after the reads that were asked for before. */
+export async function readWords(thread: Thread, list: number, signal: AbortSignal): Promise<Words | undefined> {
+  const known = knownWords(thread, list);
+  if (known) return known.words;
+  return gate.run(signal, async () => {
+    const said = await messagesOfState(thread, signal);
+    const words = lastWords(said ?? (await messagesOfHistory(thread, signal)) ?? []);
+    if (kept.size >= THREADS_KEPT) forgetWords();
+    kept.set(thread.id, { words, version: versionOf(thread), list: said ? undefined : list });
+    return words;
+  });
+}
+
+async function messagesOfState({ id, keys, size_bytes }: Thread, signal: AbortSignal): Promise<string[] | undefined> {
+  if (keys === 0) return undefined;
+  if (size_bytes <= STATE_MAX_BYTES) {
+    const chats = conversationsIn(await peekState(id, signal));
+    return chats.get(mainOf([...chats.keys()]) ?? "")?.slice(-MESSAGES);
+  }
+  try {
+    return messagesIn(await peekTail(id, "messages", MESSAGES, signal));
+  } catch (error) {
+    if (/^(key_not_found|not_an_array)$/.test(asProblem(error).code)) return undefined;
+    throw error;
+  }
+}
+
+async function messagesOfHistory({ id }: Thread, signal: AbortSignal): Promise<string[] | undefined> {
+  const { items } = await getHistory(`/v1/threads/${id}/history`, undefined, MESSAGES, { peek: true, signal });
+  return messagesIn(items.map(({ value }) => value));
+}

@@ -1,0 +1,21 @@
+import type { RefObject } from "preact";
+import { useEffect } from "preact/hooks";
+
+/** Acts when an element comes into view, and aborts that when it leaves the view or the page, or when one of `inputs` changes. */
+export function useWhileShown(ref: RefObject<Element | null>, act: (signal: AbortSignal) => void, inputs: unknown[]): void {
+  useEffect(() => {
+    let controller: AbortController | undefined;
+    const observer = new IntersectionObserver((entries) => {
+      const isShown = entries.at(-1)!.isIntersecting;
+      if (isShown === (controller !== undefined)) return;
+      controller?.abort();
+      controller = isShown ? new AbortController() : undefined;
+      if (controller) act(controller.signal);
+    });
+    observer.observe(ref.current!);
+    return () => {
+      observer.disconnect();
+      controller?.abort();
+    };
+  }, inputs);
+}

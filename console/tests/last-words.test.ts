@@ -1,0 +1,173 @@
+/** The last words of conversations, in the rows of the list of threads. */
+
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import type { Page } from "playwright-core";
+import { type Server, api, newThread, noErrors, openConsole, push, startServer, until, visit } from "./support/console.js";
+
+afterEach(noErrors);
+
+const rowOf = (page: Page, title: string) => page.locator(".thread-row").filter({ has: page.getByText(title, { exact: true }) });
+const wordsOf = (page: Page, title: string) => rowOf(page, title).locator(".thread-words");
+
+const thread = (server: Server, title: string, state: object = {}) => newThread(server, { metadata: { title }, state });
+const item = (server: Server, id: string, name: string, value: unknown) => api(server, "POST", `/v1/threads/${id}/history`, { id: name, value });
+
+const said = (role: string, content: unknown) => ({ role, content });
+
+/** The reads of single threads that a page makes. */
+function readsOf(page: Page): URL[] {
+  const reads: URL[] = [];
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (/^\/v1\/threads\/thrd_/.test(url.pathname)) reads.push(url);
+  });
+  return reads;
+}
+
+test("rows show the last words of a conversation in the state or in the history", async () => {
+  const server = await startServer();
+  await thread(server, "In the state", { messages: [said("user", "Hello"), said("assistant", "Good evening")] });
+  await thread(server, "Under another key", { tokens: 4, dialogue: [said("human", "Under another key!")] });
+  await thread(server, "Of a model", { messages: [said("user", [{ type: "text", text: "In parts" }]), { role: "assistant", content: null, tool_calls: [{ id: "1", function: { name: "weather" } }] }] });
+  await thread(server, "Large", { notes: "x".repeat(100_000), messages: [said("user", "Large and short")] });
+  await thread(server, "Large without", { notes: "x".repeat(100_000) });
+  await thread(server, "No words", { list: [1, 2], text: "A text" });
+  const history = await thread(server, "In the history", { tokens: 1 });
+  await item(server, history, "1", said("user", "Old words"));
+  await item(server, history, "2", said("assistant", "Words of the history"));
+  const page = await openConsole(server, "#/threads");
+
+  await wordsOf(page, "In the state").getByText("Good evening").waitFor();
+  await wordsOf(page, "Under another key").getByText("Under another key!").waitFor();
+  await wordsOf(page, "Of a model").getByText("In parts").waitFor();
+  await wordsOf(page, "Large").getByText("Large and short").waitFor();
+  await wordsOf(page, "In the history").getByText("Words of the history").waitFor();
+  assert.equal((await wordsOf(page, "In the state").textContent())!.trim(), "assistant Good evening");
+  assert.equal((await wordsOf(page, "Large without").textContent())!, "");
+  assert.equal((await wordsOf(page, "No words").textContent())!, "");
+});
+
+test("refreshing the list brings new words, and reads no state again that has not changed", async () => {
+  const server = await startServer();
+  await thread(server, "Unchanged", { messages: [said("user", "As before")] });
+  const changed = await thread(server, "Changed", { messages: [said("user", "First")] });
+  const grown = await thread(server, "Grown");
+  await item(server, grown, "1", said("user", "One"));
+  const page = await openConsole(server, "#/threads");
+  await wordsOf(page, "Unchanged").getByText("As before").waitFor();
+  await wordsOf(page, "Changed").getByText("First").waitFor();
+  await wordsOf(page, "Grown").getByText("One").waitFor();
+
+  await push(server, changed, "assistant", "Second");
+  // a history grows without a new version of its thread
+  await item(server, grown, "2", said("assistant", "Two"));
+  const reads = readsOf(page);
+  await page.getByRole("button", { name: "Refresh" }).click();
+
+  await wordsOf(page, "Changed").getByText("Second").waitFor();
+  await wordsOf(page, "Grown").getByText("Two").waitFor();
+  await wordsOf(page, "Unchanged").getByText("As before").waitFor();
+  const paths = reads.map(({ pathname }) => pathname).sort();
+  assert.deepEqual(paths, [`/v1/threads/${changed}/state`, `/v1/threads/${grown}/history`].sort());
+});
+
+test("a list of 30 threads with their last words extends no life", async () => {
+  const server = await startServer();
+  const ids: string[] = [];
+  for (let i = 0; i < 30; i++) {
+    const id = await thread(server, `Thread ${i}`, i % 3 === 0 ? {} : { messages: [said("user", `Words of ${i}`)] });
+    if (i % 3 === 0) await item(server, id, "1", said("user", `Words of ${i}`));
+    ids.push(id);
+  }
+  const endOf = async (id: string) => Date.parse((await api<{ expires_at: string }>(server, "GET", `/v1/threads/${id}?peek=true`)).expires_at);
+  const ends = await Promise.all(ids.map(endOf));
+  // a use would show from now on: it moves the end to an hour from its own time
+  const latest = Math.max(...ends);
+  await until("the newest thread is 3 s old", async () => latest - Date.now() < 3_597_000);
+  const page = await openConsole(server, "#/events");
+  const reads = readsOf(page);
+
+  await visit(page, "#/threads");
+  for (let i = 29; i >= 0; i--) {
+    await rowOf(page, `Thread ${i}`).scrollIntoViewIfNeeded();
+    await wordsOf(page, `Thread ${i}`).getByText(`Words of ${i}`, { exact: true }).waitFor();
+  }
+
+  assert.ok(reads.length >= 30, `${reads.length} reads`);
+  assert.deepEqual(reads.filter(({ searchParams }) => searchParams.get("peek") !== "true").map(String), []);
+  const after = await Promise.all(ids.map(endOf));
+  // a store says the end of a thread a few milliseconds late at times
+  for (const [i, end] of after.entries()) assert.ok(Math.abs(end - ends[i]!) < 500, `thread ${i}: ${end - ends[i]!} ms`);
+});
+
+/** Reads of states that a page has begun, and that wait until they are released. */
+interface Reads {
+  begun: number;
+  /** Those that the page has aborted. */
+  aborted: number;
+  /** The most at a time. */
+  most: number;
+  isReleased: boolean;
+}
+
+function holdReads(): void {
+  const reads: Reads = { begun: 0, aborted: 0, most: 0, isReleased: false };
+  (globalThis as unknown as { reads: Reads }).reads = reads;
+  let inFlight = 0;
+  const send = globalThis.fetch;
+  globalThis.fetch = async (input, init) => {
+    if (!/\/threads\/thrd_\w+\/state\?/.test(String(input))) return send(input, init);
+    reads.begun++;
+    reads.most = Math.max(reads.most, ++inFlight);
+    try {
+      while (!reads.isReleased) {
+        init!.signal!.throwIfAborted();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      return await send(input, init);
+    } catch (error) {
+      reads.aborted++;
+      throw error;
+    } finally {
+      inFlight--;
+    }
+  };
+}
+
+test("only rows in view are read, two at a time, and not after they have left the view", async () => {
+  const server = await startServer();
+  for (let i = 0; i < 60; i++) await thread(server, `Thread ${i}`, { messages: [said("user", `Words of ${i}`)] });
+  const page = await openConsole(server, "#/events");
+  await page.evaluate(holdReads);
+  const reads = () => page.evaluate(() => (globalThis as unknown as { reads: Reads }).reads);
+
+  await visit(page, "#/threads");
+  await until("two reads wait", async () => (await reads()).begun === 2);
+  await page.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight));
+  await rowOf(page, "Thread 0").waitFor();
+  await until("reads of other rows wait instead", async () => {
+    const { begun, aborted } = await reads();
+    return aborted >= 2 && begun - aborted === 2;
+  });
+  await page.evaluate(() => void ((globalThis as unknown as { reads: Reads }).reads.isReleased = true));
+
+  await wordsOf(page, "Thread 0").getByText("Words of 0", { exact: true }).waitFor();
+  const { begun, most } = await reads();
+  assert.equal(most, 2);
+  assert.ok(begun < 40, `${begun} reads for a screen of rows`);
+});
+
+test("a thread that ends meanwhile has a row without words", async () => {
+  const server = await startServer();
+  await thread(server, "Staying", { messages: [said("user", "Still here")] });
+  const gone = await thread(server, "Gone", { messages: [said("user", "Not to be seen")] });
+  const page = await openConsole(server, "#/events");
+  await page.route(`**/v1/threads/${gone}/**`, (route) => route.fulfill({ status: 503, json: { code: "store_unavailable", detail: "no" } }));
+
+  await visit(page, "#/threads");
+
+  await wordsOf(page, "Staying").getByText("Still here").waitFor();
+  assert.equal((await wordsOf(page, "Gone").textContent())!, "");
+  assert.equal(await page.getByRole("alert").count(), 0);
+});
