@@ -105,7 +105,7 @@ async fn a_detail_names_what_is_allowed(server: &Server) {
         (
             thread.get("state/k?max=1"),
             "invalid_parameter",
-            "Unknown query parameter `max`. Allowed: tail, offset, limit.",
+            "Unknown query parameter `max`. Allowed: tail, offset, limit, peek.",
         ),
         (
             thread.get("turn?tail=1"),
