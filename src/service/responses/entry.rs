@@ -54,3 +54,28 @@ impl Entry {
         serde_json::from_slice(bytes).map_err(corrupt)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_older_versions_are_read() {
+        let answer = r#""answer":{"parts":[],"finish":"Done","usage":{"input_tokens":0,"cached_tokens":0,"output_tokens":0,"reasoning_tokens":0}}"#;
+        let older = format!(r#"{{"answer":{{{answer},"indexes":[3]}}}}"#);
+
+        let Entry::Answer { numbers, .. } = Entry::read(older.as_bytes()).unwrap() else {
+            panic!("an answer");
+        };
+
+        let expected = ItemNumbers {
+            items: vec![3],
+            calls: Vec::new(),
+        };
+        assert_eq!(numbers, expected);
+        // and these read ours
+        let ours = format!(r#"{{"answer":{{{answer},"indexes":[3],"calls":[4]}}}}"#);
+        let read = Entry::read(ours.as_bytes()).unwrap();
+        assert_eq!(read.to_bytes(), ours.as_bytes());
+    }
+}

@@ -1,12 +1,13 @@
 //! Runs a scripted upstream for any client until it is stopped: `scripted-upstream [SCRIPT.json]`.
 //!
-//! It prints its URL and its key, a line each, and repeats the script. Without a script it answers with the text of the
-//! user. `GET /faults` lists the mistakes in all requests.
+//! It prints its URL and its key, a line each, and repeats the script. Without a script it does what the user says, see
+//! [`told`]. `GET /faults` lists the mistakes in all requests.
 
 use std::error::Error;
+use std::time::Duration;
 use std::{env, fs};
 
-use threadkeep_scripted_upstream::{Reply, Upstream, read_script};
+use threadkeep_scripted_upstream::{ModelRequest, Reply, Upstream, read_script};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -16,10 +17,38 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let upstream = Upstream::start_for_any_client().await;
     let mut replies = script.into_iter().cycle();
-    upstream.answer_with(move |request| {
-        let scripted = replies.next();
-        scripted.unwrap_or_else(|| Reply::text(request.user_text()))
-    });
+    upstream.answer_with(move |request| replies.next().unwrap_or_else(|| told(request)));
     println!("{}\n{}", upstream.url(), upstream.key());
     std::future::pending().await
+}
+
+/// The reply to a text of the user, whose first words may ask for more than its repetition: `think: TEXT` for reasoning before
+/// it, `call: NAME ARGUMENTS` for a call, whether the request offers that function or not, `first: NAME ARGUMENTS` for a call
+/// before a text, and `wait: TEXT` for 7 s of silence. Results of calls are repeated.
+fn told(request: &ModelRequest) -> Reply {
+    let results = request.results();
+    if !results.is_empty() {
+        return Reply::text(results.join(" "));
+    }
+    let text = request.user_text();
+    let (thinks, rest) = match text.strip_prefix("think: ") {
+        Some(rest) => (true, rest),
+        None => (false, text.as_str()),
+    };
+    let call = |rest: &str| -> (String, String) {
+        let (name, arguments) = rest.split_once(' ').unwrap_or((rest, "{}"));
+        (name.into(), arguments.into())
+    };
+    let reply = match rest.split_once(": ") {
+        Some(("call", rest)) => Reply::calls([call(rest)]),
+        Some(("first", rest)) => Reply::text("Meanwhile.")
+            .and_calls([call(rest)])
+            .calls_first(),
+        Some(("wait", rest)) => Reply::text(rest).delayed(Duration::from_secs(7)),
+        _ => Reply::text(rest),
+    };
+    match thinks {
+        true => reply.reasoning("I think about it."),
+        false => reply,
+    }
 }
