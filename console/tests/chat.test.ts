@@ -27,6 +27,30 @@ test("a thread with messages opens as a conversation, which follows new messages
   assert.equal(await page.getByLabel("Conversation").locator("option").count(), 2);
 });
 
+test("a conversation stays at its end when its box changes size, unless one looks at another part of it", async () => {
+  const messages = Array.from({ length: 40 }, (_, i) => ({ role: "user", content: `Message ${i} `.repeat(20) }));
+  const page = await openConsole(server, pageOf(await newThread(server, { state: { messages } })));
+  const chat = page.getByRole("log");
+  await chat.getByText("Message 39").waitFor();
+  const fromEnd = () => chat.evaluate((element) => element.scrollHeight - element.clientHeight - element.scrollTop);
+  const heightOf = () => chat.evaluate((element) => element.clientHeight);
+  await until("the end is in view", async () => (await fromEnd()) < 5);
+
+  for (const [width, height] of [[1280, 700], [700, 620], [1280, 900]] as const) {
+    const before = await heightOf();
+    await page.setViewportSize({ width, height });
+    await until("the box has another size", async () => (await heightOf()) !== before);
+    await until("the end is in view again", async () => (await fromEnd()) < 5);
+  }
+
+  await chat.evaluate((element) => element.scrollTo(0, 300));
+  await until("another part is in view", async () => (await fromEnd()) > 200);
+  const before = await heightOf();
+  await page.setViewportSize({ width: 1280, height: 660 });
+  await until("the box has another size", async () => (await heightOf()) !== before);
+  assert.ok((await fromEnd()) > 200);
+});
+
 test("a message is pushed", async () => {
   const id = await newThread(server, { state: {} });
   const page = await openConsole(server, pageOf(id, "chat"));

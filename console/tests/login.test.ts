@@ -107,6 +107,18 @@ test("a key without a right to threads sees the pages that it opens", async () =
   await page.locator(".status.on").waitFor();
 });
 
+test("a page that a key does not open has a link to one that it opens", async () => {
+  for (const [key, fragment, name] of [[READER, "#/events", "Threads"], [EVENTS, "#/threads", "Events"]] as const) {
+    const page = await openConsole(server, fragment, key);
+    await page.getByText("This API key does not open this page").waitFor();
+
+    await page.locator("main").getByRole("link", { name, exact: true }).click();
+
+    await page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+    assert.equal(await page.getByText("This API key does not open this page").count(), 0);
+  }
+});
+
 test("the key is forgotten on demand, with all that it has read", async () => {
   await newThread(server, { metadata: { title: "A secret title" } });
   const page = await openConsole(server, "#/threads");

@@ -43,19 +43,58 @@ for (const [size, width, height] of SIZES)
     assert.equal(await page.locator("main").evaluate((main) => main.scrollTop), 0);
   });
 
+/** The names of the figures that are in view as a whole, and of those that are in view in part. */
+const figuresOf = (page: Page): Promise<{ whole: string[]; cut: string[] }> =>
+  page.locator(".facts").evaluate((line) => {
+    const box = line.getBoundingClientRect();
+    const whole: string[] = [];
+    const cut: string[] = [];
+    for (const figure of line.children) {
+      const { left, right, top, bottom } = figure.getBoundingClientRect();
+      const name = figure.querySelector("dt")!.textContent!;
+      if (top >= box.bottom - 1) continue;
+      // a title that is too long ends in an ellipsis
+      const isWhole = left >= box.left - 1 && right <= box.right + 1 && bottom <= box.bottom + 1 && figure.scrollWidth <= figure.clientWidth + 1;
+      (isWhole ? whole : cut).push(name);
+    }
+    return { whole, cut };
+  });
+
 test("the figures are on one line until a button shows all", async () => {
   const page = await open(390, 844, { owner: "ada", metadata: { title: "A trip to Oslo" }, state: { n: 1 } }, "state");
-  const figures = page.locator(".facts > div");
-  const rows = async () => new Set(await figures.evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().top)))).size;
-  await figures.first().waitFor();
-  assert.equal(await rows(), 1);
+  const heightOf = () => page.locator(".facts").evaluate((line) => line.getBoundingClientRect().height);
+  await page.locator(".facts > div").first().waitFor();
+  const line = await heightOf();
+  assert.ok(line < 40, `${line} px`);
 
   await page.getByRole("button", { name: "All figures" }).click();
 
-  await until("they take several lines", async () => (await rows()) > 1);
+  await until("they take several lines", async () => (await heightOf()) > 2 * line);
+  assert.equal((await figuresOf(page)).whole.length, 10);
   await page.getByRole("button", { name: "One line" }).click();
-  await until("they are on one line again", async () => (await rows()) === 1);
+  await until("they are on one line again", async () => (await heightOf()) === line);
 });
+
+for (const [width, wanted] of [
+  [390, ["Size", "Time left"]],
+  [768, ["Size", "Time left", "Version"]],
+  [1280, ["Size", "Time left", "Version", "Changed", "Created", "Owner", "Metadata"]],
+  [1440, ["Size", "Time left", "Version", "Changed", "Created", "Owner", "Metadata"]],
+  [1920, ["Size", "Time left", "Version", "Changed", "Created", "Owner", "Metadata"]],
+] as const)
+  test(`no figure is cut off on the line at a width of ${width}`, async () => {
+    const metadata = { title: "A trip to Oslo", topic: "trains and ferries", language: "en", channel: "web" };
+    for (const owner of ["ada", "user-4f1e2a9b-77c1@example.com"]) {
+      const page = await open(width, 800, { owner, metadata, state: { n: 1 } }, "state");
+      await page.locator(".facts > div").first().waitFor();
+
+      const { whole, cut } = await figuresOf(page);
+
+      await page.locator(".facts-line").screenshot({ path: join(SCREENSHOTS, `figures-${width}-${owner.length}.png`) });
+      assert.deepEqual(cut, []);
+      if (owner === "ada") assert.deepEqual(whole.slice(0, wanted.length), wanted);
+    }
+  });
 
 test("the actions are a menu that the keyboard moves in", async () => {
   const page = await open(1280, 800, { state: { n: 1 } }, "state");

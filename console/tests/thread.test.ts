@@ -293,7 +293,7 @@ test("history, scope and turn are shown as they change", async () => {
 
   await page.locator(".facts").getByText("free").waitFor();
   await api(server, "POST", `/v1/threads/${id}/turn`, { ttl_seconds: 600, exclusive: true });
-  await press(page, "Ask for the turn again");
+  await press(page, "Refresh the turn");
   await page.locator(".facts").getByText("held, exclusive").waitFor();
   await choose(page, "Add a message");
   await dialog(page).getByLabel("Value as JSON").fill("1");

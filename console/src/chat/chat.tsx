@@ -16,8 +16,8 @@ const PART_MAX = 30_000;
 const ROLE_MAX = 120;
 
 /**
- * A conversation: the newest messages, and earlier ones on demand. It stays at the end while one looks at the end. With a text to
- * find, it has the messages that contain it.
+ * A conversation: the newest messages, and earlier ones on demand. It stays at the end while one looks at the end, also when the box
+ * changes its size. With a text to find, it has the messages that contain it.
  */
 export function Chat({ messages: all, name, isSearched = false }: { messages: readonly string[]; name: string; isSearched?: boolean }) {
   const [shown, setShown] = useState(WINDOW);
@@ -30,8 +30,15 @@ export function Chat({ messages: all, name, isSearched = false }: { messages: re
   useLayoutEffect(() => {
     const scroller = ref.current!;
     const onScroll = () => (isAtEnd.current = scroller.scrollTop + scroller.clientHeight > scroller.scrollHeight - 80);
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current) scroller.scrollTop = scroller.scrollHeight;
+    });
+    observer.observe(scroller);
     scroller.addEventListener("scroll", onScroll, { passive: true });
-    return () => scroller.removeEventListener("scroll", onScroll);
+    return () => {
+      observer.disconnect();
+      scroller.removeEventListener("scroll", onScroll);
+    };
   }, []);
   useLayoutEffect(() => {
     const scroller = ref.current!;

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../api/problem.js";
 import { visible } from "../json/visible.js";
+import { PAGES, firstPage } from "../pages.js";
 import { Copy } from "./copy.js";
 
 /** An error in the words of the service. */
@@ -34,12 +35,17 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** In place of a page that the key does not open. */
+/** In place of a page that the key does not open, with a way to one that it opens. */
 export function Missing({ right }: { right: string }) {
+  const page = firstPage();
+  const label = PAGES.find(([name]) => name === page)?.[1];
   return (
     <Empty title="This API key does not open this page.">
       <p>
         It needs the right <code>{right}</code>. Give it to the key with the setting <code>api_key_rights</code>, or use another key.
+      </p>
+      <p>
+        This key opens <a href={`#/${page}`}>{label}</a>.
       </p>
     </Empty>
   );

@@ -14,7 +14,7 @@ import type { ThreadView } from "./view.js";
 /** Units of an owner before it is folded. */
 const OWNER_MAX = 30;
 
-/** The figures of a thread: one line, which a button unfolds. */
+/** The figures of a thread: one line of those that fit on it as a whole, the most wanted first. A button unfolds all. */
 export function Facts({ view, thread }: { view: ThreadView; thread: Thread }) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
@@ -28,24 +28,24 @@ export function Facts({ view, thread }: { view: ThreadView; thread: Thread }) {
             <Bar value={thread.size_bytes} max={thread.limit_bytes} name="Size of the state" />
           </dd>
         </div>
-        <Fact name="Keys">{count(view.state.value.size)}</Fact>
-        <Fact name="Version">{count(view.version)}</Fact>
         <Fact name="Time left">{phase === "live" ? <Left until={thread.expires_at} /> : "–"}</Fact>
-        <Fact name="TTL">{duration(thread.ttl_seconds * 1_000)}</Fact>
+        <Fact name="Version">{count(view.version)}</Fact>
         <Fact name="Changed">
           <Ago at={thread.updated_at} />
-        </Fact>
-        <Fact name="Owner">
-          {thread.owner ? <Owner owner={thread.owner} /> : "–"}
-        </Fact>
-        <Fact name="Turn">
-          <Turn view={view} />
         </Fact>
         <Fact name="Created">
           <Ago at={thread.created_at} />
         </Fact>
+        <Fact name="Owner">
+          {thread.owner ? <Owner owner={thread.owner} /> : "–"}
+        </Fact>
         <Fact name="Metadata">
           <Metadata text={thread.metadata} />
+        </Fact>
+        <Fact name="Keys">{count(view.state.value.size)}</Fact>
+        <Fact name="TTL">{duration(thread.ttl_seconds * 1_000)}</Fact>
+        <Fact name="Turn">
+          <Turn view={view} />
         </Fact>
       </dl>
       <button type="button" class="quiet" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
@@ -57,7 +57,7 @@ export function Facts({ view, thread }: { view: ThreadView; thread: Thread }) {
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (
-    <div>
+    <div class={`fact-${name.toLowerCase()}`}>
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
@@ -126,7 +126,7 @@ function Turn({ view }: { view: ThreadView }) {
       ) : (
         "free"
       )}{" "}
-      <button type="button" class="quiet" aria-label="Ask for the turn again" onClick={() => void ask()}>
+      <button type="button" class="quiet" aria-label="Refresh the turn" title="Refresh the turn" onClick={() => void ask()}>
         ↻
       </button>
     </>
