@@ -7,13 +7,13 @@ use std::{fmt, io};
 
 use actix_web::dev::Server;
 use actix_web::error::ErrorInternalServerError;
-use actix_web::http::header::{CONTENT_ENCODING, VARY};
+use actix_web::web::Bytes;
 use actix_web::{App, Error, HttpRequest, HttpResponse, HttpServer, Resource};
 use flate2::Compression;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-use crate::http::{accepts_gzip, gzip, read_only};
+use crate::http::{Encoded, gzip, read_only};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -50,12 +50,8 @@ fn page(request: &HttpRequest, registry: &Registry) -> Result<HttpResponse, Erro
     encode(&mut text, registry)
         .map_err(|fmt::Error| ErrorInternalServerError("the metrics cannot be written"))?;
     let mut response = HttpResponse::Ok();
-    response
-        .content_type(CONTENT_TYPE)
-        .insert_header((VARY, "accept-encoding"));
-    if !accepts_gzip(request) {
-        return Ok(response.body(text));
-    }
-    response.insert_header((CONTENT_ENCODING, "gzip"));
-    Ok(response.body(gzip(text.as_bytes(), Compression::fast())))
+    response.content_type(CONTENT_TYPE);
+    let text = Bytes::from(text);
+    let compressed = || gzip(&text, Compression::fast());
+    Ok(Encoded::choose(request, text.clone(), compressed).answer(response))
 }

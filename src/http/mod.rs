@@ -36,7 +36,7 @@ use crate::webhooks::Webhooks;
 pub use admin::readiness::Readiness;
 pub use admin::settings::SettingObject;
 pub use answer::compressor::Compressor;
-pub(crate) use answer::gzip::{accepts_gzip, gzip};
+pub(crate) use answer::gzip::{Encoded, VARY_BY_ENCODING, gzip};
 pub use answer::memory::AnswerMemory;
 pub(crate) use answer::negotiation::{EVENT_STREAM, accepts_json};
 pub(crate) use answer::receipt::{mark_answer_of_replay, mark_replay};

@@ -54,10 +54,15 @@ function combinedHot(all: HotThreads[]): HotThreads | undefined {
 }
 
 function ranked(rankings: (Ranking | undefined)[], add: (a: number, b: number) => number): Ranking | undefined {
-  const found = new Map<string, number>();
-  for (const ranking of rankings)
-    for (const [id, figure] of ranking ?? []) found.set(id, add(found.get(id) ?? 0, figure));
-  return rankings.some((ranking) => ranking) ? [...found].sort(([, a], [, b]) => b - a) : undefined;
+  const figures = folded(rankings.flatMap((ranking) => ranking ?? []), add);
+  return rankings.some((ranking) => ranking) ? [...figures].sort(([, a], [, b]) => b - a) : undefined;
+}
+
+/** The values of each key as one. */
+function folded<K, V>(entries: readonly (readonly [K, V])[], add: (a: V, b: V) => V): Map<K, V> {
+  const found = new Map<K, V>();
+  for (const [key, value] of entries) found.set(key, found.has(key) ? add(found.get(key)!, value) : value);
+  return found;
 }
 
 type Maybe = number | null | undefined;
@@ -86,9 +91,7 @@ function newestOf<T extends { at: number }>(all: readonly T[]): T | undefined {
 
 /** The sums of the values of each key. */
 export function sumsOf<K>(all: ReadonlyMap<K, number>[]): Map<K, number> {
-  const sums = new Map<K, number>();
-  for (const counts of all) for (const [key, count] of counts) sums.set(key, (sums.get(key) ?? 0) + count);
-  return sums;
+  return folded(all.flatMap((counts) => [...counts]), (a, b) => a + b);
 }
 
 function addedBuckets(all: Latency[]): Latency {
@@ -97,12 +100,7 @@ function addedBuckets(all: Latency[]): Latency {
 }
 
 function merged<T>(rows: T[], nameOf: (row: T) => string, add: (a: T, b: T) => T): T[] {
-  const found = new Map<string, T>();
-  for (const row of rows) {
-    const before = found.get(nameOf(row));
-    found.set(nameOf(row), before ? add(before, row) : row);
-  }
-  return [...found.values()];
+  return [...folded(rows.map((row) => [nameOf(row), row] as const), add).values()];
 }
 
 const addRoute = (a: RouteFigures, b: RouteFigures): RouteFigures => ({

@@ -3,15 +3,15 @@
 use std::sync::OnceLock;
 
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, EntityTag,
-    Header, HeaderName, IfNoneMatch, REFERRER_POLICY, VARY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, EntityTag, Header, HeaderName,
+    IfNoneMatch, REFERRER_POLICY,
 };
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Resource};
 use flate2::Compression;
 use sha2::{Digest, Sha256};
 
-use crate::http::{accepts_gzip, gzip, read_only};
+use crate::http::{Encoded, VARY_BY_ENCODING, gzip, read_only};
 
 /// The pages run their own script and call this server, and nothing else. They write text into their elements and never
 /// markup: with Trusted Types the browser rejects every way to write any. No page may show them in a frame, where a
@@ -89,8 +89,8 @@ impl File {
     /// A browser asks for each file again with the tag that it has: with a new program come new files.
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let Prepared { digest, gzip } = self.prepared();
-        let is_gzip = accepts_gzip(request);
-        let tag = EntityTag::new_strong(match is_gzip {
+        let body = Encoded::choose(request, Bytes::from_static(self.bytes), || gzip.clone());
+        let tag = EntityTag::new_strong(match body.is_gzip {
             true => format!("{digest}-gzip"),
             false => digest.clone(),
         });
@@ -102,7 +102,7 @@ impl File {
         answer
             .insert_header((ETAG, tag))
             .insert_header((CACHE_CONTROL, "no-cache"))
-            .insert_header((VARY, "accept-encoding"))
+            .insert_header(VARY_BY_ENCODING)
             .insert_header((CONTENT_SECURITY_POLICY, POLICY))
             .insert_header((REFERRER_POLICY, "no-referrer"))
             .insert_header((OPENER_POLICY, "same-origin"))
@@ -111,11 +111,7 @@ impl File {
             return answer.finish();
         }
         answer.insert_header((CONTENT_TYPE, self.kind));
-        if is_gzip {
-            answer.insert_header((CONTENT_ENCODING, "gzip"));
-            return answer.body(gzip.clone());
-        }
-        answer.body(self.bytes)
+        body.answer(answer)
     }
 }
 

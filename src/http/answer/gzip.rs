@@ -3,9 +3,11 @@
 use std::future::{Ready, ready};
 use std::io::Write;
 
-use actix_web::http::header::{ACCEPT_ENCODING, AcceptEncoding, Encoding, Header};
+use actix_web::http::header::{
+    ACCEPT_ENCODING, AcceptEncoding, CONTENT_ENCODING, Encoding, Header, HeaderName, VARY,
+};
 use actix_web::web::Bytes;
-use actix_web::{Error, FromRequest, HttpRequest, dev};
+use actix_web::{Error, FromRequest, HttpRequest, HttpResponse, HttpResponseBuilder, dev};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -23,7 +25,7 @@ impl FromRequest for AcceptsGzip {
 }
 
 /// The same for a request.
-pub(crate) fn accepts_gzip(request: &HttpRequest) -> bool {
+fn accepts_gzip(request: &HttpRequest) -> bool {
     if !request.headers().contains_key(ACCEPT_ENCODING) {
         return false;
     }
@@ -31,6 +33,37 @@ pub(crate) fn accepts_gzip(request: &HttpRequest) -> bool {
     let accepted = AcceptEncoding::parse(request).ok();
     let best = accepted.and_then(|accepted| accepted.negotiate(offered.iter()));
     best == Some(Encoding::gzip())
+}
+
+/// The header of answers that other clients get in another encoding.
+pub(crate) const VARY_BY_ENCODING: (HeaderName, &str) = (VARY, "accept-encoding");
+
+/// A body in the encoding that its client prefers.
+pub(crate) struct Encoded {
+    bytes: Bytes,
+    pub(crate) is_gzip: bool,
+}
+
+impl Encoded {
+    /// Chooses between a body and its compressed form.
+    pub(crate) fn choose(
+        request: &HttpRequest,
+        plain: Bytes,
+        compressed: impl FnOnce() -> Bytes,
+    ) -> Self {
+        let is_gzip = accepts_gzip(request);
+        let bytes = if is_gzip { compressed() } else { plain };
+        Self { bytes, is_gzip }
+    }
+
+    /// The answer with that body.
+    pub(crate) fn answer(self, mut response: HttpResponseBuilder) -> HttpResponse {
+        response.insert_header(VARY_BY_ENCODING);
+        if self.is_gzip {
+            response.insert_header((CONTENT_ENCODING, "gzip"));
+        }
+        response.body(self.bytes)
+    }
 }
 
 /// Bytes of a header without optional fields.

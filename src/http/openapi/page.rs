@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use actix_web::http::header::{CONTENT_ENCODING, ContentType, VARY};
+use actix_web::http::header::ContentType;
 use actix_web::web::{self, Bytes, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 use flate2::Compression;
@@ -13,7 +13,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::openapi_json;
 use crate::http::methods::read_only;
-use crate::http::{accepts_gzip, gzip};
+use crate::http::{Encoded, gzip};
 
 /// Adds both.
 pub(in crate::http) fn routes(config: &mut ServiceConfig) {
@@ -37,15 +37,9 @@ async fn index() -> HttpResponse {
 
 async fn document(request: HttpRequest) -> HttpResponse {
     let mut response = HttpResponse::Ok();
-    response
-        .content_type(ContentType::json())
-        .insert_header((VARY, "accept-encoding"));
-    match accepts_gzip(&request) {
-        true => response
-            .insert_header((CONTENT_ENCODING, "gzip"))
-            .body(compressed()),
-        false => response.body(openapi_json()),
-    }
+    response.content_type(ContentType::json());
+    let plain = Bytes::from_static(openapi_json().as_bytes());
+    Encoded::choose(&request, plain, compressed).answer(response)
 }
 
 /// The document is the same for all, so it is compressed once.
