@@ -16,6 +16,7 @@ ELSEWHERE = {
 # the output that a page promises
 EXPECTED = {
     "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"'],
+    "docs/concepts.md": ['"items":[]'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
     "docs/mcp.md": ['"structuredContent":{"ok":true}'],
     "docs/scopes.md": ['"id":"turn-1"'],
