@@ -2,8 +2,8 @@
 
 use super::client::Failure;
 use crate::domain::Json;
-use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
-use crate::upstreams::json::{Object, array, elements, find, inside_member};
+use crate::service::responses::{AnswerPart, Finish, ModelAnswer, content_of};
+use crate::upstreams::json::{Object, array, elements, inside_member};
 
 /// Adds an empty message to an answer that has neither a message nor a call.
 ///
@@ -15,7 +15,7 @@ pub(super) fn with_words(
 ) -> Result<ModelAnswer, Failure> {
     let has_words = answer.parts.iter().any(|part| match part {
         AnswerPart::Item(_) => false,
-        AnswerPart::Message(message) => has_text(message.as_str()),
+        AnswerPart::Message(message) => has_text(content_of(message)),
         AnswerPart::Call { .. } => true,
     });
     let is_message = |part: &AnswerPart| matches!(part, AnswerPart::Message(_));
@@ -28,8 +28,7 @@ pub(super) fn with_words(
     Ok(answer)
 }
 
-fn has_text(message: &str) -> bool {
-    let content = find(message, "content").unwrap_or(message);
+fn has_text(content: &str) -> bool {
     elements(content).any(|part| {
         inside_member(part, "text").is_some() || inside_member(part, "refusal").is_some()
     })

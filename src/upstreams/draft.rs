@@ -2,9 +2,9 @@
 
 use super::answer::{message, output_text, refusal};
 use super::client::Failure;
-use super::json::{elements, find, inside_member, text};
+use super::json::{elements, inside_member, text};
 use crate::domain::{Json, Usage};
-use crate::service::responses::{AnswerPart, Finish, ModelAnswer, Piece, TextKind};
+use crate::service::responses::{AnswerPart, Finish, ModelAnswer, Piece, TextKind, content_of};
 
 /// Parts of one answer at most. The setting `turn_max_tool_calls` allows 10,000 calls.
 const PARTS_MAX: usize = 10_240;
@@ -49,6 +49,24 @@ struct Call {
     /// The id and the name; before them, arguments are held back.
     head: Option<(Option<String>, String)>,
     arguments: Option<Text>,
+}
+
+impl PlacedText {
+    /// A piece of it.
+    fn piece(&self, part: usize, text: String) -> Piece {
+        Piece::Text {
+            part,
+            kind: self.kind,
+            place: self.place,
+            text,
+        }
+    }
+
+    /// The last piece, if no piece has all of it.
+    fn rest(&mut self, part: usize) -> Option<Piece> {
+        let text = self.text.rest()?;
+        Some(self.piece(part, text))
+    }
 }
 
 impl Draft {
@@ -130,18 +148,10 @@ impl Draft {
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
         self.count(json.len())?;
-        let found = self.place(part, kind, place)?;
-        let place = found.place;
-        if let Some(text) = found.text.push(json) {
-            self.tell(
-                Piece::Text {
-                    part,
-                    kind,
-                    place,
-                    text,
-                },
-                pieces,
-            );
+        let open = self.place(part, kind, place)?;
+        if let Some(text) = open.text.push(json) {
+            let piece = open.piece(part, text);
+            self.tell(piece, pieces);
         }
         Ok(())
     }
@@ -219,10 +229,8 @@ impl Draft {
         message: Json,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
-        let content = message.as_str();
-        let content = find(content, "content").unwrap_or(content);
         let mut counted = 0;
-        for (place, json) in elements(content).enumerate() {
+        for (place, json) in elements(content_of(&message)).enumerate() {
             let text = [(TextKind::Text, "text"), (TextKind::Refusal, "refusal")];
             let text = text
                 .into_iter()
@@ -233,12 +241,7 @@ impl Draft {
             let open = self.place(part, kind, Some(place))?;
             counted += open.text.json.len();
             if let Some(text) = open.text.complete(whole)? {
-                let piece = Piece::Text {
-                    part,
-                    kind,
-                    place,
-                    text,
-                };
+                let piece = open.piece(part, text);
                 self.tell(piece, pieces);
             }
         }
@@ -260,18 +263,10 @@ impl Draft {
             return Ok(());
         };
         let counted: usize = texts.iter().map(|open| open.text.json.len()).sum();
-        let rests: Vec<_> = texts
-            .iter_mut()
-            .filter_map(|open| Some((open.kind, open.place, open.text.rest()?)))
-            .collect();
+        let rests = texts.iter_mut().filter_map(|open| open.rest(part));
+        let rests: Vec<_> = rests.collect();
         *item = whole.clone();
-        for (kind, place, text) in rests {
-            let piece = Piece::Text {
-                part,
-                kind,
-                place,
-                text,
-            };
+        for piece in rests {
             self.tell(piece, pieces);
         }
         self.count(whole.as_str().len().saturating_sub(counted))?;
@@ -393,15 +388,8 @@ impl Part {
             } => {
                 texts.sort_by_key(|text| text.place);
                 let content = texts.iter_mut().map(|open| {
-                    let (kind, place) = (open.kind, open.place);
-                    let rest = open.text.rest();
-                    pieces.extend(rest.map(|text| Piece::Text {
-                        part,
-                        kind,
-                        place,
-                        text,
-                    }));
-                    match kind {
+                    pieces.extend(open.rest(part));
+                    match open.kind {
                         TextKind::Refusal => refusal(&open.text.json),
                         _ => output_text(&open.text.json),
                     }

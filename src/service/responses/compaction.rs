@@ -8,7 +8,7 @@ use super::error::TurnError;
 use super::items::turn_item_id;
 use super::model::{
     AnswerPart, CompactedPrompt, Finish, ModelAnswer, Parameters, Question, ToolChoice,
-    UpstreamError,
+    UpstreamError, content_of,
 };
 use super::request::InputItem;
 use super::turns::{ModelTurns, Shared};
@@ -137,7 +137,7 @@ impl Shared {
 /// The texts of an answer. None: it has none, or was cut off, so the end of the conversation would be lost.
 fn summary_of(answer: &ModelAnswer) -> Option<String> {
     let messages = answer.parts.iter().filter_map(|part| match part {
-        AnswerPart::Message(content) => Some(content.as_str()),
+        AnswerPart::Message(message) => Some(content_of(message)),
         AnswerPart::Item(_) | AnswerPart::Call { .. } => None,
     });
     let texts: Vec<_> = messages
@@ -148,4 +148,26 @@ fn summary_of(answer: &ModelAnswer) -> Option<String> {
     let summary = texts.join("\n");
     let is_whole = answer.finish == Finish::Done && !summary.trim().is_empty();
     is_whole.then_some(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Usage;
+
+    #[test]
+    fn a_summary_is_read_from_either_form_of_a_message() {
+        let content = r#"[{"type":"output_text","text":"All of it."}]"#;
+        for message in [
+            content.to_owned(),
+            format!(r#"{{"phase":"final_answer","content":{content}}}"#),
+        ] {
+            let answer = ModelAnswer {
+                parts: vec![AnswerPart::Message(Json::parse(&message).unwrap())],
+                finish: Finish::Done,
+                usage: Usage::default(),
+            };
+            assert_eq!(summary_of(&answer).as_deref(), Some("All of it."));
+        }
+    }
 }

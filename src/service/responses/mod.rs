@@ -42,6 +42,7 @@ pub(crate) use items::{item_id_of, turn_of_item, upstream_id_of};
 pub use listening::{SoFar, StreamItem, TurnStream};
 pub use media::MediaAt;
 pub use message_window::MessageWindow;
+pub(crate) use model::content_of;
 pub use model::{
     AnswerPart, CompactedPrompt, Finish, Function, MediaPlace, Model, ModelAnswer, Parameters,
     Piece, Question, ToolChoice, UpstreamError,

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::event::TextKind;
 use super::observer::UpstreamOutcome;
-use crate::domain::{Failure, FailureCode, Json, PromptItem, Usage};
+use crate::domain::{Failure, FailureCode, Json, PromptItem, Usage, member};
 
 /// A model behind an upstream, which repeats requests by itself as the settings say.
 #[async_trait]
@@ -285,6 +285,15 @@ pub enum AnswerPart {
         /// The arguments as the model wrote them.
         arguments: String,
     },
+}
+
+/// The content of a message in either form of [`AnswerPart::Message`], a JSON array.
+pub(crate) fn content_of(message: &Json) -> &str {
+    let message = message.as_str();
+    match message.starts_with('{') {
+        true => member(message, "content").unwrap_or("[]"),
+        false => message,
+    }
 }
 
 /// Why an answer ended.
