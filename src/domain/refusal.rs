@@ -73,6 +73,12 @@ pub enum Refusal {
         /// The size that it would have had.
         attempted_bytes: u64,
     },
+    /// The items that a compaction would replace are not those that it was made of.
+    #[error("the history has {count} items up to that place")]
+    PrefixChanged {
+        /// The number of items up to its place now.
+        count: u64,
+    },
     /// The id of an item stands for another item already.
     #[error("the id of an item was used for another value")]
     ItemIdReused {

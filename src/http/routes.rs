@@ -90,6 +90,26 @@ fn thread_routes(config: &mut ServiceConfig, thread: &str) {
                 .default_service(not_allowed_for_thread("POST, DELETE")),
         )
         .service(
+            // items may have these ids
+            web::resource(path("/history/compact"))
+                .route(post().to(threads::compaction::compact_history))
+                .route(delete().to(threads::history_removal::delete_history_item))
+                .default_service(not_allowed_for_thread("POST, DELETE")),
+        )
+        .service(
+            web::resource(path("/history/segments"))
+                .route(get().to(threads::compaction::list_segments))
+                .route(head().to(threads::compaction::list_segments))
+                .route(delete().to(threads::history_removal::delete_history_item))
+                .default_service(not_allowed_for_thread("GET, HEAD, DELETE")),
+        )
+        .service(
+            web::resource(path("/history/segments/{n:[^/]*}"))
+                .route(get().to(threads::compaction::get_segment))
+                .route(head().to(threads::compaction::get_segment))
+                .default_service(not_allowed_for_thread("GET, HEAD")),
+        )
+        .service(
             web::resource(path("/history/{item:[^/]*}"))
                 .route(delete().to(threads::history_removal::delete_history_item))
                 .default_service(not_allowed_for_thread("DELETE")),

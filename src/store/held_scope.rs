@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    GLANCE_MAX_BYTES, HistoryFrom, HistoryGlance, HistoryPage, ItemPlace, ScopeParts, ScopeView,
+    GLANCE_MAX_BYTES, HistoryFrom, HistoryGlance, HistoryPage, ItemPlace, Originals, ScopeParts,
+    ScopeView,
 };
 use crate::domain::heap::Heap;
 use crate::domain::scope::{
-    Appended, HistorySummary, ItemId, ScopeDocument, ScopeImage, ScopeKey, ScopeValue, ScopeWrite,
-    ScopeWritten,
+    Appended, Compacted, Compaction, HistorySummary, ItemId, ScopeDocument, ScopeImage, ScopeKey,
+    ScopeValue, ScopeWrite, ScopeWritten, Segment,
 };
 use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp};
 
@@ -102,6 +103,23 @@ impl HeldScope {
         })
     }
 
+    /// Compacts its history, or changes nothing. The caller looks up remembered answers before.
+    pub(super) fn compact(
+        &mut self,
+        compaction: &Compaction<'_>,
+        now_ms: u64,
+    ) -> Result<Compacted, Refusal> {
+        let (segment, dropped_segments) = self.document.compact(compaction, now_ms)?;
+        self.version += 1;
+        self.updated_ms = now_ms;
+        Ok(Compacted {
+            stamp: self.stamp(),
+            segment,
+            dropped_segments,
+            replayed: false,
+        })
+    }
+
     /// The requested parts of it.
     pub(super) fn view(
         &mut self,
@@ -134,6 +152,7 @@ impl HeldScope {
             },
             record: record.cloned(),
             history: document.history().summary(),
+            has_segments: !document.history().segments(now_ms).is_empty(),
         }
     }
 
@@ -161,8 +180,37 @@ impl HeldScope {
         found.map(|(seq, is_removed)| ItemPlace { seq, is_removed })
     }
 
+    /// The segments of its history, the newest first.
+    pub(super) fn segments(&self, now_ms: u64) -> Vec<Segment> {
+        self.document.history().segments(now_ms)
+    }
+
+    /// Items of its history as they were before compactions. None: there is no such segment.
+    pub(super) fn originals(
+        &self,
+        which: Originals,
+        from: HistoryFrom,
+        limit: usize,
+        now_ms: u64,
+    ) -> Option<HistoryPage> {
+        let history = self.document.history();
+        let from = match from {
+            HistoryFrom::After(seq) => (seq, false),
+            HistoryFrom::Before(seq) => (seq, true),
+        };
+        let items = match which {
+            Originals::All => history.read_originals(from, limit, now_ms),
+            Originals::OfSegment(number) => history.read_segment(number, from, limit, now_ms)?,
+        };
+        Some(HistoryPage {
+            items,
+            summary: history.summary(),
+            segments: Vec::new(),
+        })
+    }
+
     /// Items of its history.
-    pub(super) fn page(&self, from: HistoryFrom, limit: usize) -> HistoryPage {
+    pub(super) fn page(&self, from: HistoryFrom, limit: usize, now_ms: u64) -> HistoryPage {
         let history = self.document.history();
         HistoryPage {
             items: match from {
@@ -170,6 +218,7 @@ impl HeldScope {
                 HistoryFrom::Before(seq) => history.read(seq, true, limit),
             },
             summary: history.summary(),
+            segments: history.segments(now_ms),
         }
     }
 }

@@ -73,7 +73,7 @@ pub use traits::responses::{
     ResponseView, Responses, Told,
 };
 pub use traits::scopes::{
-    HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    HistoryFrom, HistoryPage, ItemPlace, Originals, ScopeEnd, ScopeParts, ScopeView, Scopes,
 };
 pub use traits::turns::Turns;
 pub use traits::upkeep::{Due, Reaped, Upkeep};

@@ -58,7 +58,8 @@ impl Scopes for PassingScope {
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
-        Ok(Some(self.held().page(from, limit)))
+        let now_ms = self.clock.now_ms();
+        Ok(Some(self.held().page(from, limit, now_ms)))
     }
 
     async fn find_item(

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
+use super::compaction::Compaction;
 use super::history::{Appended, History, Kept, Removal};
 use super::image::{KeyImage, ScopeImage};
 use super::key::{ScopeKey, ScopeValue};
@@ -177,6 +178,7 @@ impl ScopeDocument {
         let answers = run(&mut draft, write.operations, now_ms)?;
         let changes = draft.into_changes();
         let limit = &write.policy.history;
+        self.history.tidy_segments(now_ms);
         let removed = self.history.find(write.removes);
         let appended = self.history.plan(&removed, write.history, limit)?;
         let adds_nothing = changes.is_empty() && appended.iter().all(|appended| appended.repeated);
@@ -202,11 +204,14 @@ impl ScopeDocument {
         }
         let before = self.history.summary().len();
         let mut taken = self.history.remove(removed);
+        let left = before - self.history.summary().len();
+        // an original was no item of the history
+        let removed = left.max(taken.len() as u64);
         if !matches!(write.removes, Some(Removal::Newest(_))) {
             taken.clear();
         }
-        let removed = before - self.history.summary().len();
         self.history.append(write.history, &appended, limit, now_ms);
+        self.history.tidy_segments(now_ms);
         self.is_sealed |= write.seals;
         Ok(Applied {
             answers,
@@ -216,6 +221,21 @@ impl ScopeDocument {
             keys,
             is_change: true,
         })
+    }
+
+    /// Compacts the history, or changes nothing. Returns the number of the segment, and how many made room for it.
+    ///
+    /// # Errors
+    /// [`Refusal`]: nothing has changed.
+    pub(crate) fn compact(
+        &mut self,
+        compaction: &Compaction<'_>,
+        now_ms: u64,
+    ) -> Result<(u32, u32), Refusal> {
+        if self.is_sealed {
+            return Err(Refusal::ScopeEnded);
+        }
+        self.history.compact(compaction, now_ms)
     }
 
     fn check(&self, write: &ScopeWrite<'_>, stamp: Stamp) -> Result<(), Refusal> {

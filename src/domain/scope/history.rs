@@ -1,5 +1,7 @@
 //! Histories: lists that are added to at the end.
 
+mod segments;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::mem;
@@ -8,6 +10,7 @@ use std::str::FromStr;
 use super::error::ScopeError;
 use crate::domain::heap::{self, Heap};
 use crate::domain::{Fingerprint, IdempotencyKey, Json, Refusal};
+use segments::Segments;
 
 const ID_MAX_BYTES: usize = 128;
 /// The size of an item in addition to its id and its value.
@@ -58,7 +61,7 @@ pub struct Appended {
 pub enum Removal<'a> {
     /// All of them.
     All,
-    /// The one of that id, if there is one.
+    /// The one of that id, if there is one, also in a segment.
     Item(&'a ItemId),
     /// So many of the newest ones, up to 1 MiB of them, but one at least; the answer has them.
     Newest(usize),
@@ -70,6 +73,8 @@ pub(in crate::domain) enum Removed {
     All,
     /// Those at these places, in order.
     Places(Vec<u64>),
+    /// The one of that id in a segment.
+    Original(ItemId),
 }
 
 /// The limits of a history. An item counts with the bytes of its id and its value, and 64 more.
@@ -102,6 +107,7 @@ pub struct History {
     summary: HistorySummary,
     /// The last items that were removed or dropped, except by a clear, with their places, the newest last.
     marks: VecDeque<(Fingerprint, u64)>,
+    segments: Segments,
     /// Heap bytes of ids and values.
     heap_bytes: u64,
 }
@@ -184,7 +190,13 @@ impl Removed {
         match self {
             Self::All => true,
             Self::Places(places) => places.binary_search(&seq).is_ok(),
+            Self::Original(_) => false,
         }
+    }
+
+    /// Whether an original of that id stays.
+    fn spares(&self, id: &ItemId) -> bool {
+        !matches!(self, Self::All) && !matches!(self, Self::Original(removed) if removed == id)
     }
 }
 
@@ -221,6 +233,7 @@ impl Default for History {
             known: HashMap::new(),
             summary: HistorySummary::EMPTY,
             marks: VecDeque::new(),
+            segments: Segments::default(),
             heap_bytes: 0,
         }
     }
@@ -231,6 +244,7 @@ impl Heap for History {
         heap::array::<Kept>(self.items.capacity())
             + heap::table::<(ItemId, (u64, Fingerprint))>(self.known.capacity())
             + heap::array::<(Fingerprint, u64)>(self.marks.capacity())
+            + self.segments.heap_bytes()
             + self.heap_bytes
     }
 }
@@ -283,12 +297,14 @@ impl History {
         self.known.get(id).map(|(seq, _)| *seq)
     }
 
-    /// The place of one of the last items that were removed or dropped, except by a clear.
+    /// The place of one of the last items that were removed or dropped, except by a clear, or of an original.
     #[must_use]
     pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
         let mark = id.mark();
         let mut marks = self.marks.iter().rev();
-        marks.find(|(known, _)| *known == mark).map(|(_, seq)| *seq)
+        let marked = marks.find(|(known, _)| *known == mark);
+        let marked = marked.map(|(_, seq)| *seq);
+        marked.or_else(|| self.segments.known(id).map(|(seq, _)| *seq))
     }
 
     /// The history of these items, which are in the order of their places. The next one gets the place `next_seq`.
@@ -303,6 +319,7 @@ impl History {
                 ..HistorySummary::EMPTY
             },
             marks: VecDeque::new(),
+            segments: Segments::default(),
             items: items.into(),
         };
         history.count();
@@ -319,6 +336,9 @@ impl History {
         let mut places = match removal {
             None => Vec::new(),
             Some(Removal::All) => return Removed::All,
+            Some(Removal::Item(id)) if self.segments.known(id).is_some() => {
+                return Removed::Original(id.clone());
+            }
             Some(Removal::Item(id)) => self
                 .known
                 .get(id)
@@ -351,6 +371,7 @@ impl History {
                 let items = places.iter().map(|seq| &self.items[self.index(*seq)]);
                 self.summary.bytes - items.map(Kept::cost_bytes).sum::<u64>()
             }
+            Removed::Original(_) => self.summary.bytes,
         }
     }
 
@@ -371,7 +392,9 @@ impl History {
             let fingerprint = item.fingerprint();
             let known = self.known.get(&item.id);
             let known = known.filter(|(seq, _)| !removed.has(*seq));
-            match known.or_else(|| new.get(&item.id)) {
+            let original = self.segments.known(&item.id);
+            let original = original.filter(|_| removed.spares(&item.id));
+            match known.or(original).or_else(|| new.get(&item.id)) {
                 Some((seq, known)) if *known == fingerprint => appended.push(Appended {
                     seq: *seq,
                     repeated: true,
@@ -413,6 +436,7 @@ impl History {
                 let marks = mem::take(&mut self.marks);
                 *self = Self {
                     marks,
+                    segments: self.segments.cleared(),
                     ..Self::default()
                 };
                 self.summary.next_seq = next_seq;
@@ -420,6 +444,13 @@ impl History {
                 return Vec::new();
             }
             Removed::Places(places) => places,
+            Removed::Original(id) => {
+                let gone = self.segments.remove(&id);
+                if let Some(gone) = &gone {
+                    self.mark(gone);
+                }
+                return gone.into_iter().collect();
+            }
         };
         let mut gone = Vec::with_capacity(places.len());
         // the last first, which the newest are, so that nothing behind them moves
@@ -460,8 +491,6 @@ impl History {
             if planned.repeated {
                 continue;
             }
-            self.known
-                .insert(item.id.clone(), (planned.seq, item.fingerprint()));
             let kept = Kept {
                 seq: planned.seq,
                 id: item.id.clone(),
@@ -469,8 +498,7 @@ impl History {
                 value: item.value.clone(),
             };
             self.summary.next_seq = planned.seq + 1;
-            self.summary.bytes += kept.cost_bytes();
-            self.heap_bytes += held_bytes(&kept);
+            self.remember(&kept);
             self.items.push_back(kept);
         }
         while self.summary.bytes > limit.max_bytes && limit.drops_oldest {
@@ -481,6 +509,14 @@ impl History {
             self.mark(&oldest);
         }
         self.count();
+    }
+
+    /// Notes what is known of an item that comes into the list.
+    fn remember(&mut self, item: &Kept) {
+        let known = (item.seq, item.fingerprint());
+        self.known.insert(item.id.clone(), known);
+        self.summary.bytes += item.cost_bytes();
+        self.heap_bytes += held_bytes(item);
     }
 
     /// Forgets what is known of an item that is not in the list any longer.

@@ -1,5 +1,6 @@
 //! Scopes: small state of models, their tools and applications, and the meaning of writes to it.
 
+mod compaction;
 mod document;
 mod error;
 mod history;
@@ -12,6 +13,7 @@ mod policy;
 mod task;
 mod write;
 
+pub use compaction::{Compacted, Compaction, SEGMENTS_MAX, Segment};
 pub use document::{Applied, ScopeDocument};
 pub use error::{ScopeError, TaskError};
 pub use history::{

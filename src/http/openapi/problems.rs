@@ -53,7 +53,8 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
     (
         "412",
         "PreconditionFailed",
-        "The version is another one than the condition names (`version_mismatch`, with `current_version`).",
+        "The version is another one than the condition names (`version_mismatch`, with `current_version`), or the items that \
+         a compaction would replace have changed (`prefix_changed`, with `count`).",
     ),
     (
         "413",

@@ -19,6 +19,7 @@ use crate::http::request::target::Target;
 use crate::http::schemas::{OfNewParam, PeekParam};
 use crate::http::scopes::lifecycle::answer;
 use crate::http::scopes::schemas::RepeatHeader;
+use crate::store::{HistoryPage, Originals};
 use crate::web::ApiError;
 
 /// The receipt of an append.
@@ -94,6 +95,7 @@ pub(crate) async fn append_history(
         ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
         ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
+        ("originals" = Option<bool>, Query, description = "Return the originals in the place of summaries, as far as they are kept. Not with `tail`."),
     ),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
@@ -106,7 +108,14 @@ pub(crate) async fn get_history(
 ) -> Result<HttpResponse, ApiError> {
     let scope = ScopeId::Thread(target.id);
     let scopes = target.scope_reads(&part.reading);
-    let page = scopes.history(&scope, part.from(), part.reads()).await?;
+    let (from, reads) = (part.from(), part.reads());
+    let page = match part.has_originals() {
+        true => {
+            let page = scopes.originals(&scope, Originals::All, from, reads);
+            page.await?.unwrap_or(HistoryPage::EMPTY)
+        }
+        false => scopes.history(&scope, from, reads).await?,
+    };
     let limit_bytes = scopes.policy(&scope).history.max_bytes;
     Ok(answer_page(page, &part, Some(limit_bytes)))
 }

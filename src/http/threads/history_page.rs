@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::history_query::HistoryPart;
 use crate::domain::rfc3339;
-use crate::domain::scope::Kept;
+use crate::domain::scope::{Kept, Segment};
 use crate::http::answer::TOTAL_COUNT;
 use crate::http::answer::json::json;
 use crate::store::HistoryPage;
@@ -45,6 +45,10 @@ pub(super) struct HistoryItemObject<'a> {
     /// When it was appended.
     #[schema(value_type = String, format = DateTime)]
     at: Option<String>,
+    /// The segment with the originals that it stands for, while they are kept.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment: Option<u32>,
     /// The value, exactly as it was sent.
     #[schema(value_type = Value)]
     value: &'a RawValue,
@@ -56,17 +60,20 @@ pub(super) fn answer_page(
     part: &HistoryPart,
     limit_bytes: Option<u64>,
 ) -> HttpResponse {
-    let HistoryPage { mut items, summary } = page;
-    let read = items.len();
-    items.truncate(part.limit());
-    shorten(&mut items);
-    let next = items.last().filter(|_| items.len() < read);
-    let next = next.map(|item| item.seq);
+    let HistoryPage {
+        mut items,
+        summary,
+        segments,
+    } = page;
+    let next = cut_page(&mut items, part.limit());
     if part.tail().is_some() {
         items.reverse();
     }
     let object = HistoryObject {
-        items: items.iter().map(HistoryItemObject::of).collect(),
+        items: items
+            .iter()
+            .map(|item| HistoryItemObject::in_history(item, &segments))
+            .collect(),
         first_seq: summary.first_seq,
         next_seq: summary.next_seq,
         size_bytes: summary.bytes,
@@ -86,9 +93,27 @@ impl<'a> HistoryItemObject<'a> {
             seq: item.seq,
             id: item.id.as_str(),
             at: rfc3339(item.at_ms),
+            segment: None,
             value: serde_json::from_str(item.value.as_str()).unwrap_or(RawValue::NULL),
         }
     }
+
+    fn in_history(item: &'a Kept, segments: &[Segment]) -> Self {
+        let of_item = |segment: &&Segment| segment.summary.contains(&item.id);
+        Self {
+            segment: segments.iter().find(of_item).map(|segment| segment.number),
+            ..Self::of(item)
+        }
+    }
+}
+
+/// Shortens a page to that many items and to 2 MiB. Returns the place where the next one begins, if there is one.
+pub(super) fn cut_page(items: &mut Vec<Kept>, limit: usize) -> Option<u64> {
+    let read = items.len();
+    items.truncate(limit);
+    shorten(items);
+    let next = items.last().filter(|_| items.len() < read);
+    next.map(|item| item.seq)
 }
 
 fn shorten(items: &mut Vec<Kept>) {

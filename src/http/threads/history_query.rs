@@ -8,7 +8,7 @@ use crate::web::ApiError;
 /// The most items that a page has.
 const TAIL_MAX: u64 = 1_000;
 
-/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`, with `?peek=`.
+/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`, with `?peek=`; with `?originals=` except for `?tail=`.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryPart {
     after: Option<u64>,
@@ -17,9 +17,15 @@ pub(crate) struct HistoryPart {
     is_backwards: Option<bool>,
     /// How many of the newest items to read, oldest first.
     tail: Option<usize>,
+    /// Whether originals stand in the place of summaries.
+    originals: Option<bool>,
     page: Page,
     pub(crate) reading: Reading,
 }
+
+/// The same of a segment, without `?tail=` and `?originals=`.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentPart(pub(crate) HistoryPart);
 
 /// The same with `?life=`, for a thread that has ended and so has no `?peek=`.
 #[derive(Debug, Default)]
@@ -50,6 +56,11 @@ impl HistoryPart {
         self.limit() + 1
     }
 
+    /// Whether originals stand in the place of summaries.
+    pub(crate) fn has_originals(&self) -> bool {
+        self.originals == Some(true)
+    }
+
     pub(crate) fn tail(&self) -> Option<usize> {
         self.tail
     }
@@ -61,7 +72,15 @@ fn place(text: &str) -> Option<u64> {
 }
 
 impl Parameters for HistoryPart {
-    const NAMES: &'static [&'static str] = &["after", "before", "order", "limit", "tail", "peek"];
+    const NAMES: &'static [&'static str] = &[
+        "after",
+        "before",
+        "order",
+        "limit",
+        "tail",
+        "originals",
+        "peek",
+    ];
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
         let malformed = "must be a place in a history, given once";
@@ -87,12 +106,20 @@ impl Parameters for HistoryPart {
                     malformed,
                 )
             }
+            "originals" => {
+                let malformed = "must be true or false, given once";
+                set_once(&mut self.originals, value.parse().ok(), name, malformed)
+            }
             "peek" => self.reading.take(name, value),
             _ => self.page.take(name, value),
         }
     }
 
     fn check(&self) -> Result<(), ApiError> {
+        if self.tail.is_some() && self.has_originals() {
+            let detail = "`tail` excludes `originals`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
         let is_part = self.after.is_some() || self.before.is_some() || self.is_backwards.is_some();
         if self.tail.is_some() && (is_part || self.page.is_given()) {
             let detail = "`tail` excludes `after`, `before`, `order` and `limit`";
@@ -105,6 +132,18 @@ impl Parameters for HistoryPart {
             _ => return Ok(()),
         };
         Err(ApiError::InvalidParameter(detail.into()))
+    }
+}
+
+impl Parameters for SegmentPart {
+    const NAMES: &'static [&'static str] = &["after", "before", "order", "limit", "peek"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        self.0.take(name, value)
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        self.0.check()
     }
 }
 

@@ -6,6 +6,7 @@ pub(super) mod archives;
 mod body;
 mod checkpoint_object;
 pub(super) mod checkpoints;
+pub(super) mod compaction;
 mod document;
 pub(super) mod exports;
 mod fork_body;

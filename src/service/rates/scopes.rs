@@ -5,11 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::RateGate;
-use crate::domain::scope::{ItemId, ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{
+    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
 use crate::domain::{Access, Life, ThreadId};
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes,
-    StoreError, WriteError,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, Reader, ScopeEnd, ScopeParts,
+    ScopeView, Scopes, StoreError, WriteError,
 };
 
 /// Scopes behind a gate. Reads bypass it.
@@ -51,6 +53,28 @@ impl Scopes for LimitedScopes {
         self.scopes.read_history(scope, reader, from, limit).await
     }
 
+    async fn read_segments(
+        &self,
+        scope: &ScopeId,
+        reader: Reader,
+    ) -> Result<Option<Vec<Segment>>, WriteError> {
+        self.scopes.read_segments(scope, reader).await
+    }
+
+    async fn read_originals(
+        &self,
+        scope: &ScopeId,
+        reader: Reader,
+        which: Originals,
+        from: HistoryFrom,
+        limit: usize,
+    ) -> Result<Option<HistoryPage>, WriteError> {
+        let scopes = &self.scopes;
+        scopes
+            .read_originals(scope, reader, which, from, limit)
+            .await
+    }
+
     async fn find_item(
         &self,
         scope: &ScopeId,
@@ -68,6 +92,16 @@ impl Scopes for LimitedScopes {
     ) -> Result<ScopeWritten, WriteError> {
         let written = self.scopes.write_scope(scope, write);
         self.gate.pass(scope, true, written).await
+    }
+
+    async fn compact_history(
+        &self,
+        id: &ThreadId,
+        compaction: &Compaction<'_>,
+    ) -> Result<Compacted, WriteError> {
+        let compacted = self.scopes.compact_history(id, compaction);
+        let scope = ScopeId::Thread(*id);
+        self.gate.pass(&scope, false, compacted).await
     }
 
     async fn end_scope(

@@ -12,13 +12,13 @@ use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::domain::scope::{
-    HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId, ScopePolicies, ScopePolicy,
-    ScopeWrite, ScopeWritten, TASKS_MAX_BYTES,
+    Compacted, Compaction, HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId,
+    ScopePolicies, ScopePolicy, ScopeWrite, ScopeWritten, Segment, TASKS_MAX_BYTES,
 };
 use crate::domain::{IdempotencyKey, Life, Owner, Refusal, ThreadId, TurnToken};
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ItemPlace, ScopeEnd, ScopeParts, ScopeView, Scopes,
-    StoreError, WriteError, millis,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, ScopeEnd, ScopeParts, ScopeView,
+    Scopes, StoreError, WriteError, millis,
 };
 
 /// The scopes of a store under their policies.
@@ -157,6 +157,60 @@ impl ScopeService {
         self.commit(scope, &write).await
     }
 
+    /// Puts `items` in the place of the `count` oldest items of the history of a thread, which go up to the place `through`, and
+    /// keeps the originals for a while.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`], also with [`Refusal::PrefixChanged`], or [`ServiceError::Store`].
+    pub async fn compact(
+        &self,
+        id: &ThreadId,
+        (through, count): (u64, u64),
+        items: &[HistoryItem],
+        keep: Duration,
+        options: WriteOptions,
+    ) -> Result<Compacted, ServiceError> {
+        let scope = ScopeId::Thread(*id);
+        let compaction = Compaction {
+            through,
+            count,
+            items,
+            keep,
+            limit: self.policy(&scope).history,
+            access: self.threads.access(),
+            turn: options.turn,
+            idempotency: self.threads.own(options.idempotency),
+        };
+        self.making(Some(id), || self.scopes.compact_history(id, &compaction))
+            .await
+    }
+
+    /// The segments of the history, the newest first.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn segments(&self, scope: &ScopeId) -> Result<Vec<Segment>, ServiceError> {
+        let reader = self.threads.reader();
+        let segments = self.scopes.read_segments(scope, reader).await?;
+        Ok(segments.unwrap_or_default())
+    }
+
+    /// Up to `limit` items of the history as they were before compactions. None: there is no such segment, or no history.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn originals(
+        &self,
+        scope: &ScopeId,
+        which: Originals,
+        from: HistoryFrom,
+        limit: usize,
+    ) -> Result<Option<HistoryPage>, ServiceError> {
+        let (scopes, reader) = (&self.scopes, self.threads.reader());
+        let page = scopes.read_originals(scope, reader, which, from, limit);
+        Ok(page.await?)
+    }
+
     /// Up to `limit` items of the history.
     ///
     /// # Errors
@@ -286,10 +340,22 @@ impl ScopeService {
             access: self.threads.access(),
             ..*write
         };
-        let thread = scope.thread();
+        self.making(scope.thread(), || self.scopes.write_scope(scope, &write))
+            .await
+    }
+
+    /// Does a write; a thread that does not exist, or has no owner yet, is made for it.
+    async fn making<T, F>(
+        &self,
+        thread: Option<&ThreadId>,
+        write: impl Fn() -> F,
+    ) -> Result<T, ServiceError>
+    where
+        F: Future<Output = Result<T, WriteError>>,
+    {
         let deadline = tokio::time::Instant::now() + self.timeout;
         loop {
-            match (self.scopes.write_scope(scope, &write).await, thread) {
+            match (write().await, thread) {
                 (Err(WriteError::Refused(Refusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>
                 {

@@ -48,6 +48,15 @@ impl From<&ScopePolicy> for Limits {
     }
 }
 
+impl From<&HistoryLimit> for Limits {
+    fn from(limit: &HistoryLimit) -> Self {
+        Self {
+            history_bytes: limit.max_bytes,
+            ..Self::default()
+        }
+    }
+}
+
 /// The reply of a script that no limit refuses, unless it is a refusal.
 pub(super) fn unless_refused(reply: Vec<Value>) -> Result<Vec<Value>, WriteError> {
     accepted(reply, Limits::default())
@@ -111,6 +120,7 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
             attempted_bytes: number(0)?,
             size_bytes: number(1)?,
         },
+        "prefix_changed" => Refusal::PrefixChanged { count: number(0)? },
         "item_id_reused" => Refusal::ItemIdReused { item: index()? },
         "version_mismatch" => Refusal::VersionMismatch {
             current: Stamp {

@@ -11,7 +11,10 @@ const LOG: &str = include_str!("lua/log/log.lua");
 const ERASED: &str = include_str!("lua/log/erased.lua");
 const ARRAYS: &str = include_str!("lua/shared/arrays.lua");
 const INTEGERS: &str = include_str!("lua/shared/integers.lua");
-const SCOPE: &str = include_str!("lua/scopes/scope.lua");
+const SCOPE: &str = concat!(
+    include_str!("lua/scopes/scope.lua"),
+    include_str!("lua/scopes/segments.lua")
+);
 const TURNS: &str = include_str!("lua/shared/turns.lua");
 const CHANGES: &str = include_str!("lua/shared/changes.lua");
 const CHECKPOINTS: &str = include_str!("lua/shared/checkpoints.lua");
@@ -107,6 +110,10 @@ scripts! {
     PutRecord = "deployment/put_record.lua" [],
     ReadScope = "scopes/read_scope.lua" [OWNERS, LOG, SCOPE],
     FindItem = "scopes/find_item.lua" [OWNERS, LOG, SCOPE],
+    CompactHistory = "scopes/compact_history.lua" [OWNERS, RECORDS, LOG, SCOPE, TURNS],
+    TrimSegment = "scopes/trim_segment.lua" [OWNERS, LOG],
+    ReadSegments = "scopes/read_segments.lua" [OWNERS, LOG, SCOPE],
+    ReadOriginals = "scopes/read_originals.lua" [OWNERS, LOG, SCOPE],
     WriteScope = "scopes/write_scope.lua" [OWNERS, RECORDS, LOG, INTEGERS, SCOPE, TURNS],
     WriteScopeInResponse = "scopes/write_scope.lua" + "responses/in_scope.lua" [OWNERS, RECORDS, LOG, INTEGERS, SCOPE, TURNS, RESPONSES],
     MakeRoom = "scopes/make_room.lua" [OWNERS, LOG, SCOPE],

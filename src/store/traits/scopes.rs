@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::domain::scope::{
-    HistorySummary, ItemId, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, TaskList,
+    Compacted, Compaction, HistorySummary, ItemId, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite,
+    ScopeWritten, Segment, TaskList,
 };
-use crate::domain::{Access, IdempotencyKey, Life, Stamp, ThreadId, TurnToken};
+use crate::domain::{Access, IdempotencyKey, Life, Refusal, Stamp, ThreadId, TurnToken};
 use crate::store::{Answered, Reader, StoreError, WriteError};
 
 /// Which parts of a scope are read.
@@ -58,6 +59,8 @@ pub struct ScopeView {
     pub record: Option<Bytes>,
     /// How much history there is.
     pub history: HistorySummary,
+    /// Whether it may have segments.
+    pub has_segments: bool,
 }
 
 /// A part of a history.
@@ -67,6 +70,8 @@ pub struct HistoryPage {
     pub items: Vec<Kept>,
     /// How much there is.
     pub summary: HistorySummary,
+    /// The segments that summaries among the items stand for; none for a page of originals.
+    pub segments: Vec<Segment>,
 }
 
 /// The place of an item in a history.
@@ -83,6 +88,7 @@ impl HistoryPage {
     pub const EMPTY: Self = Self {
         items: Vec::new(),
         summary: HistorySummary::EMPTY,
+        segments: Vec::new(),
     };
 }
 
@@ -127,6 +133,7 @@ impl ScopeView {
             tasks_stamp: Stamp::default(),
             record: None,
             history: HistorySummary::EMPTY,
+            has_segments: false,
         }
     }
 }
@@ -138,6 +145,15 @@ pub enum HistoryFrom {
     After(u64),
     /// Before a place, the newest first; [`u64::MAX`]: from the end.
     Before(u64),
+}
+
+/// Items as they were before compactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Originals {
+    /// The whole history, with originals in the place of summaries as far as they are kept.
+    All,
+    /// Those of the segment of that number.
+    OfSegment(u32),
 }
 
 /// The end of a scope, and on what conditions.
@@ -175,6 +191,8 @@ impl ScopeEnd {
 /// The scope of a thread has the life of the thread and ends in the same step: its content is then archived next to
 /// the thread's final state, and restored with it.
 ///
+/// Only histories of threads are compacted: a store without threads need not implement what is about segments.
+///
 /// Changes of keys or tasks are logged in the same step, while all threads are watched.
 #[async_trait]
 pub trait Scopes: fmt::Debug + Send + Sync {
@@ -208,6 +226,34 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError>;
 
+    /// The segments of a scope's history that are kept, the newest first; none if the scope does not exist.
+    ///
+    /// # Errors
+    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    async fn read_segments(
+        &self,
+        _: &ScopeId,
+        _: Reader,
+    ) -> Result<Option<Vec<Segment>>, WriteError> {
+        Ok(None)
+    }
+
+    /// Up to `limit` items of a scope's history as they were before compactions, of one moment; none if there is no such scope or
+    /// segment.
+    ///
+    /// # Errors
+    /// [`WriteError`]: the owner refuses the caller, or the store fails.
+    async fn read_originals(
+        &self,
+        _: &ScopeId,
+        _: Reader,
+        _: Originals,
+        _: HistoryFrom,
+        _: usize,
+    ) -> Result<Option<HistoryPage>, WriteError> {
+        Ok(None)
+    }
+
     /// Finds an item of a scope's history by its id, without a scan. The store knows the places of the last 256 items
     /// that were removed or dropped, except by a clear, for as long as the scope lives under its id or is moved to
     /// another.
@@ -233,6 +279,20 @@ pub trait Scopes: fmt::Debug + Send + Sync {
         scope: &ScopeId,
         write: &ScopeWrite<'_>,
     ) -> Result<ScopeWritten, WriteError>;
+
+    /// Compacts the history of a thread, in one step with the check of its conditions. Nothing that is appended meanwhile is lost.
+    ///
+    /// # Errors
+    /// [`WriteError::Refused`]: nothing has changed; [`PrefixChanged`](crate::domain::Refusal::PrefixChanged) also without a
+    /// history, and [`NoThread`](crate::domain::Refusal::NoThread) for a thread that must get its owner first. [`WriteError::Store`]: see
+    /// [`StoreError::is_ambiguous`].
+    async fn compact_history(
+        &self,
+        _: &ThreadId,
+        _: &Compaction<'_>,
+    ) -> Result<Compacted, WriteError> {
+        Err(Refusal::PrefixChanged { count: 0 }.into())
+    }
 
     /// Ends a scope with all that it holds, in one step with the check of its conditions, of which that of the
     /// idempotency key comes first. Whether there was one. That of a thread is emptied, and the thread goes on.

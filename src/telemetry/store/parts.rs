@@ -12,7 +12,9 @@ use tokio::sync::broadcast;
 use super::ObservedStore;
 use super::call::{Call, Families};
 use super::uses;
-use crate::domain::scope::{ItemId, ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{
+    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
 use crate::domain::{
     Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
     Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
@@ -27,11 +29,11 @@ use crate::store::{
     Erased, ErasedLife, Erasure, EventLog, Found, Heads, Heard, HistoryFrom, HistoryGlance,
     HistoryPage, Holding, Images, Imported, ItemPlace, JournalEntry, Journaled, Leases, Ledger,
     LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
-    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Owned, OwnedPlace,
-    Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reader, Reading, Reaped, Registry,
-    ResponseView, Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes, StateBody,
-    Store, StoreError, ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched, Whole,
-    WriteError,
+    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Originals, Owned,
+    OwnedPlace, Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reader, Reading, Reaped,
+    Registry, ResponseView, Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    StateBody, Store, StoreError, ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched,
+    Whole, WriteError,
 };
 use crate::trace::{self, Phase};
 
@@ -288,12 +290,19 @@ measured! {
         read_history(scope: &ScopeId, reader: Reader, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, WriteError>,
             history(scope) if reader.touch;
+        read_segments(scope: &ScopeId, reader: Reader)
+            -> Result<Option<Vec<Segment>>, WriteError>;
+        read_originals(
+            scope: &ScopeId, reader: Reader, which: Originals, from: HistoryFrom, limit: usize
+        ) -> Result<Option<HistoryPage>, WriteError>,
+            history(scope) if reader.touch;
         find_item(scope: &ScopeId, access: Access, id: &ItemId)
             -> Result<Option<ItemPlace>, WriteError>,
             item(scope);
         write_scope(scope: &ScopeId, write: &ScopeWrite<'_>)
             -> Result<ScopeWritten, WriteError>,
             scope_written(scope, write);
+        compact_history(id: &ThreadId, compaction: &Compaction<'_>) -> Result<Compacted, WriteError>;
         end_scope(scope: &ScopeId, end: &ScopeEnd) -> Result<Answered<bool>, WriteError>;
         admit_scope(scope: &ScopeId) -> Result<(), WriteError>;
         read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, limit: usize)

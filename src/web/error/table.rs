@@ -214,6 +214,9 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             .with("size_bytes", size_bytes)
             .with("attempted_bytes", attempted_bytes)
             .refused_bytes("history", attempted_bytes),
+        Refusal::PrefixChanged { count } => {
+            row(StatusCode::PRECONDITION_FAILED, "prefix_changed").with("count", count)
+        }
         Refusal::ItemIdReused { item } => {
             row(StatusCode::UNPROCESSABLE_ENTITY, "item_id_reused").with("item", item)
         }

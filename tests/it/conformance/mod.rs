@@ -123,6 +123,7 @@ mod appends;
 mod archives;
 mod arrays;
 mod checkpoints;
+mod compactions;
 mod concurrency;
 mod conversations;
 mod copies;

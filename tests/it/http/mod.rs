@@ -60,6 +60,7 @@ pub(crate) mod around;
 mod arrays;
 mod checkpoints;
 mod commands;
+mod compactions;
 mod compression;
 mod conditions;
 mod console;

@@ -327,6 +327,7 @@ impl Scopes for Reference {
             },
             record: document.record().filter(|_| parts.record).cloned(),
             history: document.history().summary(),
+            has_segments: false,
         }))
     }
 
@@ -415,6 +416,7 @@ fn page(held: &Held, from: HistoryFrom, most: usize) -> HistoryPage {
         }
     };
     HistoryPage {
+        segments: Vec::new(),
         items: items.into_iter().take(most).collect(),
         summary: history.summary(),
     }

@@ -2,14 +2,16 @@
 
 use async_trait::async_trait;
 
-use crate::domain::scope::{ItemId, ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{
+    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
 use crate::domain::threads::turn::check_turn;
 use crate::domain::{Access, Life, ThreadId};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
 use crate::store::{
-    Answered, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes,
-    StoreError, WriteError,
+    Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, Reader, ScopeEnd, ScopeParts,
+    ScopeView, Scopes, StoreError, WriteError,
 };
 
 impl MemoryStore {
@@ -55,7 +57,31 @@ impl Scopes for MemoryStore {
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
-        self.read_held(scope, reader, |held, _, _| held.page(from, limit))
+        self.read_held(scope, reader, |held, _, now_ms| {
+            held.page(from, limit, now_ms)
+        })
+    }
+
+    async fn read_segments(
+        &self,
+        scope: &ScopeId,
+        reader: Reader,
+    ) -> Result<Option<Vec<Segment>>, WriteError> {
+        self.read_held(scope, reader, |held, _, now_ms| held.segments(now_ms))
+    }
+
+    async fn read_originals(
+        &self,
+        scope: &ScopeId,
+        reader: Reader,
+        which: Originals,
+        from: HistoryFrom,
+        limit: usize,
+    ) -> Result<Option<HistoryPage>, WriteError> {
+        let page = self.read_held(scope, reader, |held, _, now_ms| {
+            held.originals(which, from, limit, now_ms)
+        });
+        Ok(page?.flatten())
     }
 
     async fn find_item(
@@ -85,6 +111,22 @@ impl Scopes for MemoryStore {
         drop(shard);
         drop(expired);
         Ok(written?)
+    }
+
+    async fn compact_history(
+        &self,
+        id: &ThreadId,
+        compaction: &Compaction<'_>,
+    ) -> Result<Compacted, WriteError> {
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        // one that keeps no originals makes room
+        if !has_room && !compaction.keep.is_zero() {
+            return Err(self.0.budget.refuse().into());
+        }
+        let compacted = shard.change(id, now_ms, |entry, step| entry.compact(compaction, step));
+        Ok(compacted?)
     }
 
     async fn end_scope(
@@ -117,9 +159,10 @@ impl Scopes for MemoryStore {
         limit: usize,
     ) -> Result<Option<HistoryPage>, StoreError> {
         let shard = self.0.of(id);
-        let last = shard.past.archive(id, life, self.0.clock.now_ms());
+        let now_ms = self.0.clock.now_ms();
+        let last = shard.past.archive(id, life, now_ms);
         Ok(last.map(|last| match &last.living.scope {
-            Some(scope) => scope.page(from, limit),
+            Some(scope) => scope.page(from, limit, now_ms),
             None => HistoryPage::EMPTY,
         }))
     }

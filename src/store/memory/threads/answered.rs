@@ -2,7 +2,7 @@
 
 use super::records::Remembered;
 use crate::domain::heap::Heap;
-use crate::domain::scope::{Appended, Kept, KvAnswer, ScopeWritten};
+use crate::domain::scope::{Appended, Compacted, Kept, KvAnswer, ScopeWritten};
 use crate::domain::{Answer, Refusal, Thread, TurnGranted, Written, heap};
 use crate::store::{self, CheckpointDeleted, CheckpointSaved, Destroyed, Rotated};
 
@@ -101,6 +101,7 @@ impl Heap for Answered {
 #[derive(Debug)]
 pub(crate) enum ScopeAnswered {
     Written(ScopeWritten),
+    Compacted(Compacted),
     /// Whether there was a scope to end.
     Ended(bool),
 }
@@ -113,7 +114,18 @@ impl ScopeAnswered {
                 replayed: true,
                 ..first.clone()
             }),
-            Self::Ended(_) => Err(Refusal::IdempotencyKeyReused),
+            Self::Compacted(_) | Self::Ended(_) => Err(Refusal::IdempotencyKeyReused),
+        }
+    }
+
+    /// The answer to a repeated compaction.
+    pub(crate) fn replay_compaction(&self) -> Result<Compacted, Refusal> {
+        match self {
+            Self::Compacted(first) => Ok(Compacted {
+                replayed: true,
+                ..*first
+            }),
+            Self::Written(_) | Self::Ended(_) => Err(Refusal::IdempotencyKeyReused),
         }
     }
 
@@ -121,7 +133,7 @@ impl ScopeAnswered {
     pub(crate) fn replay_end(&self) -> Result<store::Answered<bool>, Refusal> {
         match self {
             Self::Ended(first) => Ok(store::Answered::replay(*first)),
-            Self::Written(_) => Err(Refusal::IdempotencyKeyReused),
+            Self::Written(_) | Self::Compacted(_) => Err(Refusal::IdempotencyKeyReused),
         }
     }
 }
@@ -135,7 +147,7 @@ impl Heap for ScopeAnswered {
                     + heap::array::<Kept>(written.taken.capacity())
                     + written.taken.iter().map(Heap::heap_bytes).sum::<u64>()
             }
-            Self::Ended(_) => 0,
+            Self::Compacted(_) | Self::Ended(_) => 0,
         }
     }
 }
@@ -148,7 +160,7 @@ impl Remembered for ScopeAnswered {
                 let taken = written.taken.iter().map(Kept::cost_bytes);
                 8 * (written.answers.len() + written.appended.len()) as u64 + taken.sum::<u64>()
             }
-            Self::Ended(_) => 8,
+            Self::Compacted(_) | Self::Ended(_) => 8,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::living::Living;
 use super::records::Records;
 use super::saved::SavedStates;
 use crate::domain::heap::Heap;
-use crate::domain::scope::{HistorySummary, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{Compacted, Compaction, HistorySummary, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::{check_turn, end_turn, renew_turn, take_turn};
 use crate::domain::{
     AHEAD_MAX_MS, Access, Answer, Completed, EndReason, EventKind, Fork, IdempotencyKey, IfExists,
@@ -430,6 +430,41 @@ impl Entry {
             records.add(key, answer, now_ms, ends_ms);
         }
         Ok(written)
+    }
+
+    pub(crate) fn compact(
+        &mut self,
+        compaction: &Compaction<'_>,
+        step: &mut Step<'_>,
+    ) -> Result<Compacted, Refusal> {
+        let now_ms = step.now_ms;
+        self.sweep(step);
+        self.check_access(compaction.access, now_ms)?;
+        if let Some(key) = compaction.idempotency
+            && let Some(records) = &self.scope_records
+            && let Some(first) = records.find(key, now_ms)?
+        {
+            return first.replay_compaction();
+        }
+        self.check_turn(compaction.turn, now_ms)?;
+        if self.is_unbound(compaction.access, now_ms) {
+            return Err(Refusal::NoThread);
+        }
+        let Some(living) = &mut self.living else {
+            return Err(Refusal::PrefixChanged { count: 0 });
+        };
+        let compacted = match &mut living.scope {
+            Some(scope) => scope.compact(compaction, now_ms)?,
+            None => return Err(Refusal::PrefixChanged { count: 0 }),
+        };
+        living.slide(now_ms);
+        if let Some(key) = compaction.idempotency {
+            let ends_ms = living.expires_ms();
+            let records = self.scope_records.get_or_insert_default();
+            let answer = ScopeAnswered::Compacted(compacted);
+            records.add(key, answer, now_ms, ends_ms);
+        }
+        Ok(compacted)
     }
 
     /// Takes the thread's scope away, which is for the caller to drop.

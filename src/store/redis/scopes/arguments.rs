@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::domain::Life;
 use crate::domain::scope::{
-    KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,
+    HistoryItem, KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,
 };
 use crate::store::ScopeParts;
 use crate::store::redis::threads::arguments::{bounded_ms, idempotency, precondition, put, trace};
@@ -70,11 +70,16 @@ pub(crate) fn write(
         add_operation(cmd, operation);
     }
     for item in write.history {
-        cmd.arg("H")
-            .arg(item.id.as_str())
-            .arg(item.value.as_str())
-            .arg(&item.fingerprint().0[..]);
+        cmd.arg("H");
+        add_item(cmd, item);
     }
+}
+
+/// A new item of a history.
+pub(super) fn add_item(cmd: &mut Command, item: &HistoryItem) {
+    cmd.arg(item.id.as_str())
+        .arg(item.value.as_str())
+        .arg(&item.fingerprint().0[..]);
 }
 
 /// Limits, lifetimes and what the write is, packed, and a life for a new scope.

@@ -1,6 +1,8 @@
 //! Scopes as they lie in Redis, and the calls about them.
 
 mod arguments;
+mod compactions;
 pub(super) mod images;
 pub(super) mod replies;
+mod segments;
 mod store;

@@ -17,6 +17,7 @@ const META_BYTES: usize = 75;
 /// The number of empty places in the history, which follows if there are any.
 pub(super) const GAPS_BYTES: usize = 6;
 const SEALED: u64 = 1;
+const HAS_SEGMENTS: u64 = 2;
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 
 /// The field `M` of a scope.
@@ -120,6 +121,7 @@ pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeV
         updated_ms: meta.updated_ms,
         expires_ms,
         is_sealed: meta.flags & SEALED != 0,
+        has_segments: meta.flags & HAS_SEGMENTS != 0,
         values: values.iter().map(value).collect::<Result<_, _>>()?,
         keys,
         tasks: match tasks {

@@ -3,8 +3,10 @@
 use async_trait::async_trait;
 use redis::Value;
 
-use super::{arguments, replies};
-use crate::domain::scope::{HistorySummary, ItemId, ScopeId, ScopeWrite, ScopeWritten};
+use super::{arguments, replies, segments};
+use crate::domain::scope::{
+    Compacted, Compaction, HistorySummary, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
 use crate::domain::{Access, Life, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
@@ -16,8 +18,8 @@ use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::link::Calls;
 use crate::store::redis::transport::replies::{array, is_done};
 use crate::store::{
-    Answered, Archives, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts,
-    ScopeView, Scopes, StoreError, WriteError,
+    Answered, Archives, HistoryFrom, HistoryPage, ItemPlace, Originals, Reader, ScopeEnd,
+    ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
 
 #[async_trait]
@@ -47,9 +49,45 @@ impl Scopes for RedisStore {
         };
         let cmds = [self.reading_scope(&keys, &parts), range(&keys, from, limit)];
         let [view, items] = self.link.calls().read_all(cmds).await?;
-        let view = replies::view(unless_foreign(view)?, &parts)?;
-        let page = view.map(|view| page(view.history, items));
-        Ok(page.transpose()?)
+        let Some(view) = replies::view(unless_foreign(view)?, &parts)? else {
+            return Ok(None);
+        };
+        let mut page = page(view.history, items)?;
+        if view.has_segments {
+            page.segments = self.read_segments(scope, reader).await?.unwrap_or_default();
+        }
+        Ok(Some(page))
+    }
+
+    async fn read_segments(
+        &self,
+        scope: &ScopeId,
+        reader: Reader,
+    ) -> Result<Option<Vec<Segment>>, WriteError> {
+        let cmd = self.reading_history(Script::ReadSegments, &self.names.scope(scope), reader);
+        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(segments::read(reply)?)
+    }
+
+    async fn read_originals(
+        &self,
+        scope: &ScopeId,
+        reader: Reader,
+        which: Originals,
+        from: HistoryFrom,
+        limit: usize,
+    ) -> Result<Option<HistoryPage>, WriteError> {
+        let mut cmd = self.reading_history(Script::ReadOriginals, &self.names.scope(scope), reader);
+        let (_, first, way) = way(from);
+        cmd.arg(match which {
+            Originals::All => 0,
+            Originals::OfSegment(number) => number,
+        })
+        .arg(if way == "+" { "f" } else { "b" })
+        .arg(first)
+        .arg(limit.min(i64::MAX as usize));
+        let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
+        Ok(segments::page(reply)?)
     }
 
     async fn find_item(
@@ -59,12 +97,8 @@ impl Scopes for RedisStore {
         id: &ItemId,
     ) -> Result<Option<ItemPlace>, WriteError> {
         let keys = self.names.scope(scope);
-        let mut cmd = Script::FindItem.call(3 + usize::from(keys.thread.is_some()));
-        cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
-        add_thread(&mut cmd, &keys);
-        cmd.arg(self.ahead())
-            .arg(arguments::who(access))
-            .arg(id.as_str());
+        let mut cmd = self.reading_history(Script::FindItem, &keys, access.into());
+        cmd.arg(id.as_str());
         let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
         Ok(replies::item_place(reply)?)
     }
@@ -76,6 +110,14 @@ impl Scopes for RedisStore {
     ) -> Result<ScopeWritten, WriteError> {
         let reply = self.call_write_scope(scope, write, None).await?;
         replies::written(reply, write)
+    }
+
+    async fn compact_history(
+        &self,
+        id: &ThreadId,
+        compaction: &Compaction<'_>,
+    ) -> Result<Compacted, WriteError> {
+        self.compact(id, compaction).await
     }
 
     async fn end_scope(
@@ -177,6 +219,17 @@ impl RedisStore {
         }
     }
 
+    /// A call of a script that reads a history.
+    fn reading_history(&self, script: Script, keys: &ScopeKeys<'_>, reader: Reader) -> Command {
+        let mut cmd = script.call(3 + usize::from(keys.thread.is_some()));
+        cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+        add_thread(&mut cmd, keys);
+        cmd.arg(self.ahead())
+            .arg(arguments::who(reader.access))
+            .arg(if reader.touch { "" } else { "g" });
+        cmd
+    }
+
     fn reading_scope(&self, keys: &ScopeKeys<'_>, parts: &ScopeParts<'_>) -> Command {
         let mut cmd = Script::ReadScope.call(3 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
@@ -192,15 +245,21 @@ fn add_thread(cmd: &mut Command, keys: &ScopeKeys<'_>) {
     }
 }
 
-/// Reads a stretch of a history, past the scripts: its values can be large.
-fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, limit: usize) -> Command {
-    let (name, from, to) = match from {
+/// The command that reads a stretch of a stream, the place where it begins, and the end of the stream to which it goes.
+fn way(from: HistoryFrom) -> (&'static str, String, &'static str) {
+    let (name, place, to) = match from {
         HistoryFrom::After(place) => ("XRANGE", place.saturating_add(1), "+"),
         HistoryFrom::Before(place) => ("XREVRANGE", place.saturating_sub(1), "-"),
     };
+    (name, format!("{place}-0"), to)
+}
+
+/// Reads a stretch of a history, past the scripts: its values can be large.
+fn range(keys: &ScopeKeys<'_>, from: HistoryFrom, limit: usize) -> Command {
+    let (name, from, to) = way(from);
     let mut cmd = command(name);
     cmd.arg(&keys.history)
-        .arg(format!("{from}-0"))
+        .arg(from)
         .arg(to)
         .arg("COUNT")
         .arg(limit.min(i64::MAX as usize));
@@ -217,5 +276,6 @@ fn page(summary: HistorySummary, items: Value) -> Result<HistoryPage, StoreError
     Ok(HistoryPage {
         items: items.collect::<Result<_, _>>()?,
         summary,
+        segments: Vec::new(),
     })
 }

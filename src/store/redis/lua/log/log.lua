@@ -96,6 +96,54 @@ local function beside(thread, kind)
   return sub(thread, 1, at) .. kind .. sub(thread, at + 4)
 end
 
+-- Functions for the segments of histories; segments.lua adds others.
+local segments = {}
+
+-- A segment: its number, the place of its first item, the last place that was replaced, the number of its items and their
+-- bytes, when they were replaced, when they are gone, and the length of the ids of the summary, which follow with spaces.
+segments.FORMAT, segments.BYTES = '>I4I6I6I6I6I6I6I2', 42
+
+-- The segments in the field `S` of a scope, the oldest first, and the number of the last one that there was.
+function segments.unpack(text)
+  if not text then return {}, 0 end
+  local list, at = {}, 5
+  while at < #text do
+    local g, bytes = {}, 0
+    g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends, bytes = unpack_(segments.FORMAT, text, at)
+    at = at + segments.BYTES
+    g.ids = sub(text, at, at + bytes - 1)
+    at, list[#list + 1] = at + bytes, g
+  end
+  return list, (unpack_('>I4', text))
+end
+
+-- The keys of a segment of a scope: its items, and their ids.
+function segments.keys(scope, number)
+  local at = find(scope, '}:k:', 1, true)
+  local start, name = sub(scope, 1, at), sub(scope, at + 4) .. ':' .. number
+  return start .. ':s:' .. name, start .. ':si:' .. name
+end
+
+-- Deletes the items of a scope's segments.
+function segments.drop(scope)
+  for _, g in ipairs((segments.unpack(call('HGET', scope, 'S')))) do call('UNLINK', segments.keys(scope, g.number)) end
+end
+
+-- Moves the items of the segments in a field `S` to another scope of the slot. Returns their new keys and when they end.
+function segments.move(text, from, to)
+  local moved = {}
+  for _, g in ipairs((segments.unpack(text))) do
+    local old, new = {segments.keys(from, g.number)}, {segments.keys(to, g.number)}
+    for i = 1, 2 do
+      if call('EXISTS', old[i]) == 1 then
+        call('RENAME', old[i], new[i])
+        moved[#moved + 1] = {new[i], g.ends}
+      end
+    end
+  end
+  return moved
+end
+
 -- Deletes the checkpoints of a thread. Returns their numbers in order, with commas.
 local function drop_checkpoints(thread)
   local index = beside(thread, ':p:')
@@ -112,6 +160,7 @@ end
 
 -- Deletes what a thread's scope and its checkpoints were kept in: whose life it was is not known any more.
 local function drop_scope(thread)
+  segments.drop(beside(thread, ':k:'))
   for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind)) end
   drop_checkpoints(thread)
 end
@@ -122,6 +171,11 @@ local function archive_scope(thread, archive, life, archive_ms)
   if not m then return end
   if sub(m, LIFE_AT, LIFE_END) ~= life then return drop_scope(thread) end
   call('HSET', archive, 'S', m)
+  local scope = beside(thread, ':k:')
+  -- they end by themselves, and not later than the archive
+  for _, moved in ipairs(segments.move(call('HGET', scope, 'S'), scope, scope .. ':' .. hex(life))) do
+    if call('PTTL', moved[1]) > archive_ms then call('PEXPIRE', moved[1], archive_ms) end
+  end
   for _, kind in ipairs(BESIDE) do
     local from = beside(thread, kind)
     if call('EXISTS', from) == 1 then

@@ -9,6 +9,6 @@ if over <= 0 then return 1 end
 local found = oldest_items(k.history, s, over, {})
 -- a full Redis refuses this, as it would refuse the write that the room is made for
 call('HSET', k.scope, 'M', pack_scope(s))
-drop_items(k, s, found)
+drop_items(k, s, found, ahead)
 call('HSET', k.scope, 'M', pack_scope(s))
 return found.is_enough and 1 or 0

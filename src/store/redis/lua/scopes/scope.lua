@@ -1,5 +1,5 @@
 -- Shared by the scripts that read and write scopes. A scope is one hash:
---   M          meta: flags (1: rejects writes), life, version, bytes of the values, number of keys,
+--   M          meta: flags (1: rejects writes, 2: has segments), life, version, bytes of the values, number of keys,
 --              created, updated, lifetime after a use (0: unlimited), when the first key expires
 --              (0: none does), version of the tasks, places of the
 --              oldest and of the next item of the history, its bytes, number of its events; then the number
@@ -11,10 +11,13 @@
 --   U          the response that has, or last had, the floor of a scope without a thread
 --   G          the last items that were removed or dropped, except by a clear, the newest last: of each the first 8
 --              bytes of the SHA-1 of its id, and its place (6 bytes)
+--   S          the number of the last segment, and each one that is kept, the oldest first: see log.lua
 -- Next to it, in its slot:
 --   :k:NAME    the scope; of a thread its id, of others a digest
 --   :y:NAME    the history: a stream of PLACE-0 with `t` time, `i` id, `v` value
 --   :z:NAME    its ids: place (6 bytes) and fingerprint of the value
+--   :s:NAME:N  the items that compaction N replaced, a stream like the history
+--   :si:NAME:N their ids; both end by themselves
 --   :j:NAME    its remembered answers, as records.lua has them
 -- The scope of a thread has no time to live of its own: it has the thread's life, and ends with it.
 local SCOPE = '>Bc8I6I4I4I6I6I6I6I6I6I6I6I4'
@@ -172,11 +175,12 @@ local function marked_place(key, id)
   end
 end
 
-local function drop_items(k, s, found)
+local function drop_items(k, s, found, ahead)
   in_slices('HDEL', k.ids, found.ids)
   call('XTRIM', k.history, 'MINID', fmt('%.0f-0', found.first))
   mark_items(k.scope, found.ids, found.places)
   s.first, s.history, s.items = oldest_place(k.history, s, found.first), s.history - found.bytes, s.items - #found.ids
+  segments.tidy(k, s, ahead)
 end
 
 -- The newest items of a history, up to that number and that many bytes, but one at least; the newest first.
@@ -196,7 +200,7 @@ local function newest_items(history, most)
 end
 
 -- Removes items, the newest first; their places stay empty.
-local function remove_items(k, s, items)
+local function remove_items(k, s, items, ahead)
   local entries, ids, places = {}, {}, {}
   for i, item in ipairs(items) do
     local at = #items + 1 - i
@@ -206,6 +210,7 @@ local function remove_items(k, s, items)
   call('XDEL', k.history, unpack(entries))
   call('HDEL', k.ids, unpack(ids))
   mark_items(k.scope, ids, places)
+  segments.remove_copies(k, s, ids, places, ahead)
   s.items = s.items - #items
   if s.items == 0 then
     call('UNLINK', k.history, k.ids)
@@ -213,13 +218,15 @@ local function remove_items(k, s, items)
   elseif place_of(items[#items]) == s.first then
     s.first = oldest_place(k.history, s, s.first)
   end
+  segments.tidy(k, s, ahead)
 end
 
 -- Plans to append an item. The plan has `next`, the place for it; `ids`, the key of the ids, unless the history is new;
--- `gone`, ids that the write removes; and the outcome of earlier items: `new` ones and `added`, their bytes; `known`, the
--- place and fingerprint by id; and `places`, each as `place repeated`.
+-- `originals`, the keys with the ids of originals; `gone`, ids that the write removes; and the outcome of earlier items:
+-- `new` ones and `added`, their bytes; `known`, the place and fingerprint by id; and `places`, each as `place repeated`.
 local function plan_item(plan, id, value, fingerprint)
   local old = plan.known[id] or plan.ids and not plan.gone[id] and call('HGET', plan.ids, id)
+  for _, key in ipairs(plan.originals) do old = old or not plan.gone[id] and call('HGET', key, id) end
   if not old then
     old = pack('>I6', plan.next) .. fingerprint
     plan.known[id], plan.new[#plan.new + 1] = old, {place = plan.next, id = id, value = value, known = old}
@@ -253,5 +260,5 @@ local function append_items(k, s, plan, dropped, ahead)
   end
   in_slices('HSET', k.ids, ids)
   s.next, s.history, s.items = plan.next, s.history + plan.added, s.items + #plan.new
-  if dropped then drop_items(k, s, dropped) end
+  if dropped then drop_items(k, s, dropped, ahead) end
 end

@@ -62,7 +62,7 @@ if s and (has(2) or has(4)) then
   local scope = beside(key, ':k:')
   if has(2) then
     call('COPY', KEYS[2], scope)
-    call('HDEL', scope, 'R', 'G')
+    call('HDEL', scope, 'R', 'G', 'S')
   else
     s.bytes, s.keys, s.due, s.tasks = 0, 0, 0, 0
   end
@@ -72,7 +72,8 @@ if s and (has(2) or has(4)) then
   else
     s.first, s.history, s.items = s.next, 0, 0
   end
-  s.life, s.events = life, 0
+  -- originals stay with the source
+  s.life, s.events, s.flags = life, 0, s.flags % 2
   call('HSET', scope, 'M', pack_scope(s))
 end
 local answer, lives = begin_with(k, {life = life, version = 1, bytes = bytes, keys = keys, created = now(ahead),

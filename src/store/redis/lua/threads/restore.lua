@@ -43,6 +43,11 @@ call('HDEL', from, 'S')
 if call('HEXISTS', k.archive, 'T') == 1 then call('HDEL', k.archive, 'T') end
 call('ZREM', k.archives, id .. '-' .. hex(its_life))
 drop_scope(k.thread)
+local scope_key = beside(k.thread, ':k:')
+local kept_scope = scope_key .. ':' .. hex(its_life)
+for _, moved in ipairs(segments.move(call('HGET', kept_scope, 'S'), kept_scope, scope_key)) do
+  call('PEXPIRE', moved[1], math.max(1, moved[2] - now(ahead) + ahead))
+end
 -- moved, since nobody asks for it there any more: a copy of 100,000 small items takes 0.1 s
 for _, kind in ipairs(BESIDE) do
   local to = beside(k.thread, kind)

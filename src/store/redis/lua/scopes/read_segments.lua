@@ -1,0 +1,17 @@
+-- Lists the segments of a history. KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
+-- ARGV: 1 ahead, 2 access, 3 `g` when this is no use. Reply: nil; a refusal; or for each segment, the oldest first: number,
+-- place of its first item, last place, number of items, their bytes, when they were replaced, when they are gone, ids of the
+-- summary with spaces.
+local ahead = tonumber(ARGV[1])
+local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
+if ARGV[3] == 'g' then check_writable(k.scope) end
+local _, s, _, refusal = open_scope(k, ahead, ARGV[3] ~= 'g', ARGV[2])
+if not s then return refusal or false end
+local answer = {}
+for _, g in ipairs(segments.living(k, s, ahead)) do
+  for _, field in ipairs({g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends}) do
+    answer[#answer + 1] = fmt('%.0f', field)
+  end
+  answer[#answer + 1] = g.ids
+end
+return answer
