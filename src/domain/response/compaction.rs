@@ -43,7 +43,9 @@ pub fn readable_item(item: &str) -> Cow<'_, str> {
     ))
 }
 
-fn is_compaction(item: &str) -> bool {
+/// Whether an item is a compaction.
+#[must_use]
+pub fn is_compaction(item: &str) -> bool {
     item.starts_with('{') && member(item, "type") == Some(r#""compaction""#)
 }
 

@@ -8,7 +8,7 @@ mod prompt;
 mod usage;
 mod window;
 
-pub use compaction::{compaction_item, is_foreign_compaction, readable_item};
+pub use compaction::{compaction_item, is_compaction, is_foreign_compaction, readable_item};
 pub use id::{ResponseId, ResponseIdError};
 pub use limits::TurnLimits;
 pub use outcome::{Failure, FailureCode, Incomplete, Outcome, Status};

@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::history::{HistoryItem, HistoryLimit, ItemId};
 use crate::domain::{Access, IdempotencyKey, Stamp, TurnToken};
 
+/// How long originals are kept where a compaction does not say so: a week.
+pub const ORIGINALS_KEPT: Duration = Duration::from_secs(604_800);
 /// Segments that are kept at most.
 pub const SEGMENTS_MAX: usize = 16;
 

@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::history_page::{HistoryItemObject, cut_page};
 use super::history_query::SegmentPart;
-use crate::domain::scope::{HistoryItem, ItemId, ScopeId, Segment};
+use crate::domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId, Segment};
 use crate::domain::{IdempotencyKey, Json, rfc3339};
 use crate::http::answer::json::json;
 use crate::http::answer::receipt::ok_or_replay;
@@ -27,8 +27,6 @@ use crate::web::ApiError;
 
 /// Levels around a value: the body, the list and the item.
 const AROUND: usize = 3;
-/// A week.
-const KEEP_SECONDS: u64 = 604_800;
 /// `/v1/threads/{thread}/history/segments/{n}`: the seventh part, the first being empty.
 const PLACE: usize = 6;
 
@@ -265,10 +263,11 @@ impl NewSummary<'_> {
             let detail = "`items` must have at most `count` items, and at most `through`";
             return Err(ApiError::InvalidParameter(detail.into()));
         }
-        let keep = self.keep_seconds.map_or(KEEP_SECONDS, |Whole(keep)| keep);
+        let keep = self.keep_seconds;
+        let keep = keep.map_or(ORIGINALS_KEPT, |Whole(keep)| Duration::from_secs(keep));
         let items = items.into_iter().enumerate();
         let items = items.map(|(index, item)| item.read(request, index));
-        Ok((items.collect::<Result<_, _>>()?, Duration::from_secs(keep)))
+        Ok((items.collect::<Result<_, _>>()?, keep))
     }
 }
 

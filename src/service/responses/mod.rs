@@ -33,7 +33,7 @@ mod telling;
 mod turns;
 
 pub use catalog::{Catalog, CatalogEntry};
-pub use compaction::Compaction;
+pub use compaction::{Compaction, WholeConversation};
 pub use dialogue::items_of_message;
 pub use error::TurnError;
 pub use event::{CallEvent, CallKind, TextKind, TurnEvent};

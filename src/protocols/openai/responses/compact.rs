@@ -1,37 +1,57 @@
 //! `POST /responses/compact`.
 
+use std::time::Duration;
+
 use actix_web::HttpResponse;
 use serde_json::Value;
 
 use super::asked::Asked;
 use super::object::of_usage;
-use crate::domain::{Json, ResponseId};
+use crate::domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId};
+use crate::domain::{Json, Refusal, ResponseId, Usage, is_compaction, member_text};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::objects::answer;
 use crate::protocols::openai::request::OpenAiRequest;
-use crate::service::responses::{CompactedPrompt, Compaction};
+use crate::service::ServiceError;
+use crate::service::responses::{
+    CompactedPrompt, Compaction, TurnError, WholeConversation, turn_item_id, turn_of_item,
+};
 
 /// `POST /responses/compact`
 pub(in crate::protocols::openai) async fn compact_response(
     request: OpenAiRequest,
 ) -> Result<HttpResponse, OpenAiError> {
-    let turns = request.turns()?.clone();
     let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
-    if body.given("conversation").is_some() {
-        let wanted = "null: compact its items by 'previous_response_id' or 'input'";
-        return Err(Fault::unsupported("unsupported_parameter", "conversation", wanted).into());
+    let is_in_place = body.given("conversation").is_some();
+    if is_in_place && body.given("input").is_some() {
+        let wanted = "null: the items of the conversation are compacted";
+        return Err(Fault::unsupported("unsupported_parameter", "input", wanted).into());
     }
+    let asked = Asked::read(&request, body).await?;
+    let (id, created_ms) = (asked.id, asked.request.created_ms);
+    let compacted = match is_in_place {
+        true => in_place(request, asked).await?,
+        false => apart(request, asked).await?,
+    };
+    Ok(answer(object(&id, created_ms, &compacted), false))
+}
+
+/// Compacts a history, and changes nothing.
+async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
+    let turns = request.turns()?.clone();
     let Asked {
         id,
         request: asked,
         conversation,
-    } = Asked::read(&request, body).await?;
+    } = asked;
     let mut items = match &conversation {
         Some((scope, before)) => {
             let earlier = turns.all_before(scope, *before).await?;
-            earlier.ok_or_else(too_large)?
+            earlier
+                .ok_or_else(|| too_large("previous_response_id"))?
+                .items
         }
         None => Vec::new(),
     };
@@ -43,19 +63,84 @@ pub(in crate::protocols::openai) async fn compact_response(
     request.note_recognized();
     drop(request);
     let compaction = Compaction {
-        id,
-        created_ms: asked.created_ms,
+        item_id: turn_item_id("cmp_", &id, asked.created_ms, 0),
         model: asked.model,
         instructions: asked.instructions,
         items,
+        into_one: false,
     };
-    let compacted = turns.compact(compaction).await?;
-    Ok(answer(object(&id, asked.created_ms, &compacted), false))
+    Ok(turns.compact(compaction).await?)
 }
 
-fn too_large() -> Fault {
+/// Puts one item in the place of all items that a conversation has now. Those that come meanwhile stay.
+async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
+    let turns = request.turns()?.clone();
+    let nothing = || Fault::wrong_value("conversation", "a conversation with items");
+    let (scope, before) = asked.conversation.ok_or_else(nothing)?;
+    let ScopeId::Thread(thread) = scope else {
+        return Err(nothing().into());
+    };
+    let whole = turns.all_before(&scope, before).await?;
+    let WholeConversation { items, through } = whole.ok_or_else(|| too_large("conversation"))?;
+    let repeat = request.repeat_digest("threadkeep compaction of a conversation")?;
+    let name = repeat.unwrap_or_else(rand::random);
+    let prefix = format!("cmp_{}", hex::encode(name));
+    let first = items.first().ok_or_else(nothing)?.clone();
+    let is_own = repeat.is_some() && id_of(&first).starts_with(&prefix);
+    if is_own || items.len() == 1 && is_compaction(first.as_str()) {
+        request.note_recognized();
+        return Ok(CompactedPrompt {
+            output: vec![first],
+            usage: Usage::default(),
+        });
+    }
+    // it counts as an item of the last turn, so that the next one may still follow that
+    let last_turn = items.iter().rev().find_map(|item| {
+        let id = id_of(item);
+        turn_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))
+    });
+    let count = items.len() as u64;
+    let compaction = Compaction {
+        item_id: prefix + &last_turn.unwrap_or_default(),
+        model: asked.request.model,
+        instructions: asked.request.instructions,
+        items,
+        into_one: true,
+    };
+    let options = request.options()?;
+    let scopes = request.protocol.scopes.clone();
+    drop(request);
+    let id: ItemId = compaction.item_id.parse().map_err(|_| nothing())?;
+    let compacted = turns.compact(compaction).await?;
+    let new: Vec<_> = compacted
+        .output
+        .iter()
+        .map(|item| HistoryItem {
+            id: id.clone(),
+            value: item.clone(),
+        })
+        .collect();
+    let written = scopes.compact(&thread, (through, count), &new, ORIGINALS_KEPT, options);
+    match written.await {
+        Ok(_) => Ok(compacted),
+        // another compaction was first, or an item was removed
+        Err(ServiceError::Refused(Refusal::PrefixChanged { .. })) => {
+            let (by, left) = (None, Duration::ZERO);
+            Err(TurnError::Locked { by, left }.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn id_of(item: &Json) -> String {
+    member_text(item.as_str(), "id")
+        .unwrap_or_default()
+        .into_owned()
+}
+
+fn too_large(param: &str) -> Fault {
     let wanted = "a conversation whose items have up to 8 MiB";
-    Fault::unsupported("unsupported_value", "previous_response_id", wanted)
+    Fault::unsupported("unsupported_value", param, wanted)
 }
 
 fn object(id: &ResponseId, created_ms: u64, compacted: &CompactedPrompt) -> String {

@@ -126,6 +126,96 @@ async fn a_conversation_is_compacted_up_to_a_response_and_stays_as_it_was(server
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
+async fn a_conversation_is_compacted_in_place(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let id = new_id();
+    upstream.script(["One.", "Two.", "All so far.", "Three.", "Four."].map(Reply::text));
+    let turn = |input: &str, more: Value| {
+        let mut body = json!({"model": "openai-chat", "input": input});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let answer = program.post("/responses", &body);
+        async { answer.ok().await.json() }
+    };
+    let first = turn("first", json!({"conversation": id})).await;
+    let second = turn("second", json!({"conversation": id})).await;
+    let conversation = program.conversation(second["conversation"]["id"].as_str().unwrap());
+
+    let body = json!({"model": "openai-chat", "conversation": conversation.id});
+    let compacted = compact(&program, &body).await;
+
+    assert_eq!(kinds_of(&compacted["output"]), ["compaction"]);
+    let said = asked(&upstream);
+    assert!(said.contains("first") && said.contains("Two."), "{said}");
+    let list = conversation.list("order=asc").await;
+    assert_eq!(list["data"], compacted["output"]);
+    // a retry asks nobody and changes nothing
+    assert_eq!(
+        compact(&program, &body).await["output"],
+        compacted["output"]
+    );
+    assert_eq!(conversation.list("order=asc").await, list);
+    // a turn that follows the last response reads the summary
+    let third = turn("third", json!({"previous_response_id": second["id"]})).await;
+    assert_eq!(third["conversation"], second["conversation"]);
+    let said = asked(&upstream);
+    assert!(
+        said.contains("All so far.") && !said.contains("One."),
+        "{said}"
+    );
+    let earlier =
+        json!({"model": "openai-chat", "input": "x", "previous_response_id": first["id"]});
+    let refused = program.post("/responses", &earlier);
+    self::refused(
+        refused,
+        400,
+        Some("unsupported_value"),
+        Some("previous_response_id"),
+    )
+    .await;
+    let list = conversation.list("order=asc").await;
+    assert_eq!(
+        kinds_of(&list["data"]),
+        ["compaction", "message", "message"]
+    );
+    let with_input = json!({"model": "openai-chat", "conversation": conversation.id, "input": "x"});
+    let refused = program.post("/responses/compact", &with_input);
+    self::refused(refused, 400, Some("unsupported_parameter"), Some("input")).await;
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn items_that_come_while_the_model_summarizes_stay(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let conversation = program.create(&json!({})).await;
+    let items = |texts: &[&str]| {
+        let items = texts.iter().map(|text| message("user", text));
+        Value::from(items.collect::<Vec<_>>())
+    };
+    conversation.add(&items(&["one", "two"])).ok().await;
+    upstream.script([Reply::text("Both.")]);
+    let gate = upstream.hold();
+    let body = json!({"model": "openai-chat", "conversation": conversation.id});
+    let compacting = program.post("/responses/compact", &body);
+    let adding = async {
+        gate.waiting(1).await;
+        conversation.add(&items(&["three"])).ok().await;
+        gate.open();
+    };
+
+    let (compacted, ()) = tokio::join!(compacting.ok(), adding);
+
+    let compacted = compacted.json();
+    let list = conversation.list("order=asc").await;
+    assert_eq!(kinds_of(&list["data"]), ["compaction", "message"]);
+    assert_eq!(list["data"][0], compacted["output"][0]);
+    assert_eq!(list["data"][1]["content"][0]["text"], "three");
+}
+
 async fn a_conversation_reads_a_compaction_in_later_turns(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
@@ -244,7 +334,7 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
         (
             json!({"model": "anthropic", "conversation": new_id()}),
             400,
-            "unsupported_parameter",
+            "invalid_value",
             "conversation",
         ),
         (
@@ -297,6 +387,8 @@ async fn a_summary_that_is_cut_off_or_empty_is_a_failure(server: &Server) {
 over_both_stores! {
     a_summary_of_the_model_stands_for_a_conversation,
     a_conversation_is_compacted_up_to_a_response_and_stays_as_it_was,
+    a_conversation_is_compacted_in_place,
+    items_that_come_while_the_model_summarizes_stay,
     a_conversation_reads_a_compaction_in_later_turns,
     an_upstream_that_compacts_makes_the_items_and_reads_them,
     wrong_requests_are_refused_before_the_upstream_is_asked,
