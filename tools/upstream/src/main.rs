@@ -7,6 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 use std::{env, fs};
 
+use serde_json::Value;
 use threadkeep_scripted_upstream::{ModelRequest, Reply, Upstream, read_script};
 
 #[tokio::main(flavor = "current_thread")]
@@ -24,7 +25,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The reply to a text of the user, whose first words may ask for more than its repetition: `think: TEXT` for reasoning before
 /// it, `call: NAME ARGUMENTS` for a call, whether the request offers that function or not, `first: NAME ARGUMENTS` for a call
-/// before a text, and `wait: TEXT` for 7 s of silence. Results of calls are repeated.
+/// before a text, `json: TEXT` for a text that fits the request's JSON schema, which it must have, and `wait: TEXT` for 7 s of
+/// silence. Results of calls are repeated.
 fn told(request: &ModelRequest) -> Reply {
     let results = request.results();
     if !results.is_empty() {
@@ -44,6 +46,7 @@ fn told(request: &ModelRequest) -> Reply {
         Some(("first", rest)) => Reply::text("Meanwhile.")
             .and_calls([call(rest)])
             .calls_first(),
+        Some(("json", rest)) if has_schema(&request.body) => Reply::text(rest),
         Some(("wait", rest)) => Reply::text(rest).delayed(Duration::from_secs(7)),
         _ => Reply::text(rest),
     };
@@ -51,4 +54,14 @@ fn told(request: &ModelRequest) -> Reply {
         true => reply.reasoning("I think about it."),
         false => reply,
     }
+}
+
+/// Whether the answer must fit a JSON schema, in the form of any provider.
+fn has_schema(body: &Value) -> bool {
+    let formats = [
+        &body["text"]["format"],
+        &body["response_format"],
+        &body["output_config"]["format"],
+    ];
+    formats.iter().any(|format| format["type"] == "json_schema")
 }
