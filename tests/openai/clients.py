@@ -1,15 +1,19 @@
-"""Has clients of the Responses API use models that reason and call, on each kind of upstream, and checks that the table in
-docs/clients.md says what they can do. Called by model-clients.sh: clients.py ADDRESS KEY DOCUMENT.
+"""Has clients of the Responses API use models that reason and call, on each kind of upstream, and prints the rows of the table in
+docs/clients.md. Called by model-clients.sh: clients.py ADDRESS KEY REQUIREMENT...
 
 The scripted model repeats the text of the user, see tools/upstream/src/main.rs."""
 
 import asyncio
 import json
+import os
 import re
 import sys
 from importlib.metadata import version
 
-ADDRESS, KEY, DOCUMENT = sys.argv[1:]
+from pydantic import BaseModel
+
+ADDRESS, KEY, *REQUIREMENTS = sys.argv[1:]
+PACKAGES = [re.split(r"[\[=]", requirement)[0] for requirement in REQUIREMENTS]
 BASE = f"{ADDRESS}/v1"
 MODELS = ["chat", "responses", "messages"]
 THOUGHT = "I think about it."
@@ -17,6 +21,15 @@ SAID = "1, 2, 3"
 WEATHER = '{"city": "Oslo"}'
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
+
+class Place(BaseModel):
+    city: str
+
+
+OSLO = Place(city="Oslo")
+
+# LiteLLM fetches the prices of models when it is imported.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 # one for all, as the connections of a client belong to it
 LOOP = asyncio.new_event_loop()
@@ -26,6 +39,18 @@ asyncio.set_event_loop(LOOP)
 def check(condition, *what):
     if not condition:
         raise AssertionError(what)
+
+
+def heard(events):
+    """Returns the reasoning and the text that a stream has. Checks that reasoning comes first."""
+    thought, text = "", ""
+    for event in events:
+        if event.type in ("response.reasoning_text.delta", "response.reasoning_summary_text.delta"):
+            check(not text, "reasoning comes first")
+            thought += event.delta
+        elif event.type == "response.output_text.delta":
+            text += event.delta
+    return thought, text
 
 
 class OpenAi:
@@ -42,27 +67,74 @@ class OpenAi:
         check(answer.output_text == SAID, answer)
 
     def streams_reasoning(self):
-        thought, text = "", ""
         with self.client.responses.stream(model=self.model, input=f"think: {SAID}") as stream:
-            for event in stream:
-                if event.type in ("response.reasoning_text.delta", "response.reasoning_summary_text.delta"):
-                    check(not text, "reasoning comes first")
-                    thought += event.delta
-                elif event.type == "response.output_text.delta":
-                    text += event.delta
+            said = heard(stream)
             final = stream.get_final_response()
-        check((thought, text, final.output_text) == (THOUGHT, SAID, SAID), thought, text, final)
+        check((*said, final.output_text) == (THOUGHT, SAID, SAID), said, final)
         check([item.type for item in final.output] == ["reasoning", "message"], final.output)
+
+    def create(self, request, tool):
+        return self.client.responses.create(model=self.model, input=request, tools=[tool])
 
     def calls(self):
         tool = {"type": "function", "name": "weather", "parameters": PARAMETERS, "strict": False}
         ask = {"role": "user", "content": f"think: call: weather {WEATHER}"}
-        first = self.client.responses.create(model=self.model, input=[ask], tools=[tool])
+        first = self.create([ask], tool)
         call = next(item for item in first.output if item.type == "function_call")
         result = {"type": "function_call_output", "call_id": call.call_id, "output": "It rains."}
         back = [item.model_dump(exclude_none=True) for item in first.output]
-        second = self.client.responses.create(model=self.model, input=[ask, *back, result], tools=[tool])
+        second = self.create([ask, *back, result], tool)
         check(second.output_text == "It rains.", second)
+
+    def structures(self):
+        answer = self.client.responses.parse(model=self.model, input=f"json: {WEATHER}", text_format=Place)
+        check(answer.output_parsed == OSLO, answer)
+
+
+class OpenAiAgents:
+    package = "openai-agents"
+
+    def __init__(self, model):
+        from agents import OpenAIResponsesModel, set_tracing_disabled
+        from openai import AsyncOpenAI
+
+        set_tracing_disabled(True)
+        self.model = OpenAIResponsesModel(model, AsyncOpenAI(base_url=BASE, api_key=KEY, max_retries=0))
+
+    def run(self, text, **options):
+        from agents import Agent, Runner
+
+        agent = Agent("helper", model=self.model, **options)
+        return LOOP.run_until_complete(Runner.run(agent, text)).final_output
+
+    def answers(self):
+        answer = self.run(SAID)
+        check(answer == SAID, answer)
+
+    def streams_reasoning(self):
+        from agents import Agent, Runner
+
+        async def run():
+            result = Runner.run_streamed(Agent("helper", model=self.model), f"think: {SAID}")
+            events = [event.data async for event in result.stream_events() if event.type == "raw_response_event"]
+            return *heard(events), result.final_output
+
+        outcome = LOOP.run_until_complete(run())
+        check(outcome == (THOUGHT, SAID, SAID), outcome)
+
+    def calls(self):
+        from agents import function_tool
+
+        @function_tool
+        def weather(city: str) -> str:
+            return f"It rains in {city}."
+
+        answer = self.run(f"think: call: weather {WEATHER}", tools=[weather])
+        check(answer == "It rains in Oslo.", answer)
+
+    def structures(self):
+        answer = self.run(f"json: {WEATHER}", output_type=Place)
+        check(answer == OSLO, answer)
 
 
 class LangChain:
@@ -103,6 +175,10 @@ class LangChain:
         second = model.invoke([ask, first, ToolMessage("It rains.", tool_call_id=call["id"])])
         check(second.text == "It rains.", second)
 
+    def structures(self):
+        place = self.model.with_structured_output(Place, method="json_schema").invoke(f"json: {WEATHER}")
+        check(place == OSLO, place)
+
 
 class PydanticAi:
     package = "pydantic-ai-slim"
@@ -130,12 +206,19 @@ class PydanticAi:
         check([kind for kind, _ in parts] == ["thinking", "text"], parts)
 
     def calls(self):
-        @self.agent.tool_plain
+        from pydantic_ai import FunctionToolset
+
         def weather(city: str) -> str:
             return f"It rains in {city}."
 
-        answer = self.agent.run_sync(f"think: call: weather {WEATHER}")
+        answer = self.agent.run_sync(f"think: call: weather {WEATHER}", toolsets=[FunctionToolset([weather])])
         check(answer.output == "It rains in Oslo.", answer)
+
+    def structures(self):
+        from pydantic_ai import NativeOutput
+
+        answer = self.agent.run_sync(f"json: {WEATHER}", output_type=NativeOutput(Place))
+        check(answer.output == OSLO, answer)
 
 
 class AgentFramework:
@@ -170,14 +253,137 @@ class AgentFramework:
         answer = LOOP.run_until_complete(agent.run(f"think: call: weather {WEATHER}"))
         check("It rains in Oslo." in answer.text, answer.text)
 
+    def structures(self):
+        agent = self.client.as_agent(instructions="")
+        answer = LOOP.run_until_complete(agent.run(f"json: {WEATHER}", options={"response_format": Place}))
+        check(answer.value == OSLO, answer)
 
-CLIENTS = [OpenAi, LangChain, PydanticAi, AgentFramework]
-FEATURES = ["answers", "streams_reasoning", "calls"]
+
+class LiteLlm(OpenAi):
+    package = "litellm"
+
+    def __init__(self, model):
+        self.model = f"openai/{model}"
+
+    def ask(self, request, **options):
+        import litellm
+
+        litellm.suppress_debug_info = True
+        return litellm.responses(request, self.model, api_base=BASE, api_key=KEY, max_retries=0, **options)
+
+    def create(self, request, tool):
+        return self.ask(request, tools=[tool])
+
+    def answers(self):
+        answer = self.ask(SAID)
+        check(answer.output_text == SAID, answer)
+
+    def streams_reasoning(self):
+        said = heard(self.ask(f"think: {SAID}", stream=True))
+        check(said == (THOUGHT, SAID), said)
+
+    def structures(self):
+        answer = self.ask(f"json: {WEATHER}", text_format=Place)
+        check(Place.model_validate_json(answer.output_text) == OSLO, answer)
+
+
+class Strands:
+    package = "strands-agents"
+
+    def __init__(self, model):
+        from strands.models.openai_responses import OpenAIResponsesModel
+
+        self.model = OpenAIResponsesModel({"base_url": BASE, "api_key": KEY, "max_retries": 0}, model_id=model)
+
+    def agent(self, **options):
+        from strands import Agent
+
+        return Agent(model=self.model, **{"callback_handler": None, **options})
+
+    def answers(self):
+        answer = self.agent()(SAID)
+        check(str(answer).strip() == SAID, answer)
+
+    def streams_reasoning(self):
+        thought, text = "", ""
+
+        def note(reasoningText="", data="", **_):
+            nonlocal thought, text
+            check(not (reasoningText and text), "reasoning comes first")
+            thought += reasoningText
+            text += data
+
+        self.agent(callback_handler=note)(f"think: {SAID}")
+        check((thought, text) == (THOUGHT, SAID), thought, text)
+
+    def calls(self):
+        from strands import tool
+
+        @tool
+        def weather(city: str) -> str:
+            """Tells the weather of a city."""
+            return f"It rains in {city}."
+
+        answer = self.agent(tools=[weather])(f"think: call: weather {WEATHER}")
+        check(str(answer).strip() == "It rains in Oslo.", answer)
+
+    def structures(self):
+        answer = self.agent()(f"call: Place {WEATHER}", structured_output_model=Place)
+        check(answer.structured_output == OSLO, answer)
+
+
+class LlamaIndex:
+    package = "llama-index-llms-openai"
+
+    def __init__(self, model):
+        from llama_index.llms.openai import OpenAIResponses
+
+        self.model = OpenAIResponses(model, api_base=BASE, api_key=KEY, max_retries=0, context_window=128_000)
+
+    def answers(self):
+        answer = self.model.complete(SAID)
+        check(answer.text == SAID, answer)
+
+    def streams_reasoning(self):
+        from llama_index.core.base.llms.types import ChatMessage, ThinkingBlock
+
+        kinds = []
+        for chunk in self.model.stream_chat([ChatMessage(f"think: {SAID}")]):
+            kinds += [type(block) for block in chunk.message.blocks]
+        check(kinds.index(ThinkingBlock) == 0, kinds)
+        thoughts = [block.content for block in chunk.message.blocks if isinstance(block, ThinkingBlock)]
+        check((thoughts, chunk.message.content) == ([THOUGHT], SAID), chunk)
+
+    def calls(self):
+        from llama_index.core.llms import ChatMessage
+        from llama_index.core.tools import FunctionTool
+
+        def weather(city: str) -> str:
+            """Tells the weather of a city."""
+
+        tools = [FunctionTool.from_defaults(weather)]
+        ask = ChatMessage(f"think: call: weather {WEATHER}")
+        first = self.model.chat_with_tools(tools, chat_history=[ask])
+        [call] = self.model.get_tool_calls_from_response(first)
+        check(call.tool_kwargs == {"city": "Oslo"}, call)
+        result = ChatMessage("It rains.", role="tool", additional_kwargs={"tool_call_id": call.tool_id})
+        second = self.model.chat_with_tools(tools, chat_history=[ask, first.message, result])
+        check(second.message.content == "It rains.", second)
+
+    def structures(self):
+        from llama_index.core import PromptTemplate
+
+        place = self.model.structured_predict(Place, PromptTemplate("json: {place}"), place=WEATHER)
+        check(place == OSLO, place)
+
+
+CLIENTS = [OpenAi, OpenAiAgents, LangChain, PydanticAi, AgentFramework, LiteLlm, Strands, LlamaIndex]
+FEATURES = ["answers", "streams_reasoning", "calls", "structures"]
 
 
 def outcome(client, model, feature):
     try:
-        getattr(client(model), feature)()
+        getattr(client, feature)()
         return "yes"
     except Exception as error:
         print(f"{client.package}, {model}, {feature}: {type(error).__name__}: {str(error)[:600]}", file=sys.stderr)
@@ -185,22 +391,16 @@ def outcome(client, model, feature):
 
 
 def main():
-    with open(DOCUMENT) as document:
-        rows = re.findall(r"^\| `([\w-]+)` ([\d.]+) \|(.*)\|$", document.read(), re.M)
-    told = {name: (its_version, [cell.strip() for cell in cells.split("|")]) for name, its_version, cells in rows}
-    wrong = []
     for client in CLIENTS:
+        if client.package not in PACKAGES:
+            continue
         cells = []
+        clients = {model: client(model) for model in MODELS}
         for feature in FEATURES:
-            found = {model: outcome(client, model, feature) for model in MODELS}
+            found = {model: outcome(clients[model], model, feature) for model in MODELS}
             values = set(found.values())
             cells.append(values.pop() if len(values) == 1 else ", ".join(m for m in MODELS if found[m] == "yes"))
-        row = (version(client.package), cells)
-        print(f"| `{client.package}` {row[0]} | {' | '.join(cells)} |")
-        if told.get(client.package) != row:
-            wrong.append(client.package)
-    if wrong:
-        sys.exit(f"{DOCUMENT} says something else about {', '.join(wrong)}: {told}")
+        print(f"| `{client.package}` {version(client.package)} | Python | {' | '.join(cells)} |")
 
 
 main()
