@@ -12,8 +12,9 @@ const ERASED: &str = include_str!("lua/log/erased.lua");
 const ARRAYS: &str = include_str!("lua/shared/arrays.lua");
 const INTEGERS: &str = include_str!("lua/shared/integers.lua");
 const SCOPE: &str = concat!(
-    include_str!("lua/scopes/scope.lua"),
-    include_str!("lua/scopes/segments.lua")
+    include_str!("lua/scopes/items.lua"),
+    include_str!("lua/scopes/segments.lua"),
+    include_str!("lua/scopes/scope.lua")
 );
 const TURNS: &str = include_str!("lua/shared/turns.lua");
 const CHANGES: &str = include_str!("lua/shared/changes.lua");

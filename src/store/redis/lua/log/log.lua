@@ -96,52 +96,49 @@ local function beside(thread, kind)
   return sub(thread, 1, at) .. kind .. sub(thread, at + 4)
 end
 
--- Functions for the segments of histories; segments.lua adds others.
-local segments = {}
+-- A segment of a history: its number, the place of its first item, the last place that was replaced, the number of its items
+-- and their bytes, when they were replaced, when they are gone, and the length of the ids of the summary, which follow
+-- with spaces.
+local SEGMENT, SEGMENT_BYTES = '>I4I6I6I6I6I6I6I2', 42
 
--- A segment: its number, the place of its first item, the last place that was replaced, the number of its items and their
--- bytes, when they were replaced, when they are gone, and the length of the ids of the summary, which follow with spaces.
-segments.FORMAT, segments.BYTES = '>I4I6I6I6I6I6I6I2', 42
-
--- The segments in the field `S` of a scope, the oldest first, and the number of the last one that there was.
-function segments.unpack(text)
-  if not text then return {}, 0 end
-  local list, at = {}, 5
+-- The segments of the history of a scope, with what is done to them: one function instead of many, since each costs time
+-- in each call of a script, and most histories have no segment.
+local function segments_of(scope)
+  local text, at = call('HGET', scope, 'S') or '', 5
+  local all = {list = {}, last = text ~= '' and unpack_('>I4', text) or 0}
   while at < #text do
     local g, bytes = {}, 0
-    g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends, bytes = unpack_(segments.FORMAT, text, at)
-    at = at + segments.BYTES
+    g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends, bytes = unpack_(SEGMENT, text, at)
+    at = at + SEGMENT_BYTES
     g.ids = sub(text, at, at + bytes - 1)
-    at, list[#list + 1] = at + bytes, g
+    at, all.list[#all.list + 1] = at + bytes, g
   end
-  return list, (unpack_('>I4', text))
-end
-
--- The keys of a segment of a scope: its items, and their ids.
-function segments.keys(scope, number)
-  local at = find(scope, '}:k:', 1, true)
-  local start, name = sub(scope, 1, at), sub(scope, at + 4) .. ':' .. number
-  return start .. ':s:' .. name, start .. ':si:' .. name
-end
-
--- Deletes the items of a scope's segments.
-function segments.drop(scope)
-  for _, g in ipairs((segments.unpack(call('HGET', scope, 'S')))) do call('UNLINK', segments.keys(scope, g.number)) end
-end
-
--- Moves the items of the segments in a field `S` to another scope of the slot. Returns their new keys and when they end.
-function segments.move(text, from, to)
-  local moved = {}
-  for _, g in ipairs((segments.unpack(text))) do
-    local old, new = {segments.keys(from, g.number)}, {segments.keys(to, g.number)}
-    for i = 1, 2 do
-      if call('EXISTS', old[i]) == 1 then
-        call('RENAME', old[i], new[i])
-        moved[#moved + 1] = {new[i], g.ends}
+  -- The keys of a segment, of this scope or another: its items, and their ids.
+  function all.keys(number, of)
+    local its = of or scope
+    local from = find(its, '}:k:', 1, true)
+    local start, name = sub(its, 1, from), sub(its, from + 4) .. ':' .. number
+    return start .. ':s:' .. name, start .. ':si:' .. name
+  end
+  -- Deletes the items of all segments.
+  function all.drop()
+    for _, g in ipairs(all.list) do call('UNLINK', all.keys(g.number)) end
+  end
+  -- Moves their items to another scope of the slot. Returns the new keys and when they end.
+  function all.move(to)
+    local moved = {}
+    for _, g in ipairs(all.list) do
+      local old, new = {all.keys(g.number)}, {all.keys(g.number, to)}
+      for i = 1, 2 do
+        if call('EXISTS', old[i]) == 1 then
+          call('RENAME', old[i], new[i])
+          moved[#moved + 1] = {new[i], g.ends}
+        end
       end
     end
+    return moved
   end
-  return moved
+  return all
 end
 
 -- Deletes the checkpoints of a thread. Returns their numbers in order, with commas.
@@ -160,8 +157,10 @@ end
 
 -- Deletes what a thread's scope and its checkpoints were kept in: whose life it was is not known any more.
 local function drop_scope(thread)
-  segments.drop(beside(thread, ':k:'))
-  for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind)) end
+  segments_of(beside(thread, ':k:')).drop()
+  local keys = {}
+  for i, kind in ipairs(BESIDE) do keys[i] = beside(thread, kind) end
+  call('UNLINK', unpack(keys))
   drop_checkpoints(thread)
 end
 
@@ -172,8 +171,8 @@ local function archive_scope(thread, archive, life, archive_ms)
   if sub(m, LIFE_AT, LIFE_END) ~= life then return drop_scope(thread) end
   call('HSET', archive, 'S', m)
   local scope = beside(thread, ':k:')
-  -- they end by themselves, and not later than the archive
-  for _, moved in ipairs(segments.move(call('HGET', scope, 'S'), scope, scope .. ':' .. hex(life))) do
+  -- the originals end by themselves, and not later than the archive
+  for _, moved in ipairs(segments_of(scope).move(scope .. ':' .. hex(life))) do
     if call('PTTL', moved[1]) > archive_ms then call('PEXPIRE', moved[1], archive_ms) end
   end
   for _, kind in ipairs(BESIDE) do

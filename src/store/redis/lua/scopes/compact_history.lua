@@ -27,9 +27,10 @@ if not s then return {'R', 'prefix_changed', 0} end
 if s.flags % 2 == SEALED then return {'R', 'scope_ended'} end
 
 -- the later items ---------------------------------------------------------------------------
-local number, new = segments.last(k) + 1, (#ARGV - 5) / 3
+local segments = living_segments(k, s, ahead)
+local number, new = segments.last + 1, (#ARGV - 5) / 3
 -- another life or another compaction begins again
-local stream, ids = segments.keys(k.scope, ARGV[5] .. hex(s.life) .. number)
+local stream, ids = segments.keys(ARGV[5] .. hex(s.life) .. number)
 local newest = call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
 local at, copied = through, 0
 if newest then at, copied = place_of(newest), call('XLEN', stream) - new end
@@ -51,7 +52,7 @@ if is_last then
     return {'R', 'prefix_changed', before}
   end
 end
-local plan = {next = through - new + 1, ids = k.ids, originals = segments.ids(k, s, ahead), gone = {}, new = {}, added = 0,
+local plan = {next = through - new + 1, ids = k.ids, originals = original_ids(k, s, ahead), gone = {}, new = {}, added = 0,
   known = {}, places = {}}
 for i = 6, #ARGV, 3 do
   refusal = plan_item(plan, ARGV[i], ARGV[i + 1], ARGV[i + 2])
@@ -89,14 +90,14 @@ if not is_last then
 end
 
 -- and only now the change -------------------------------------------------------------------
-local kept = segments.living(k, s, ahead)
+local kept = segments.list
 local names = {}
 for i, item in ipairs(plan.new) do names[i] = item.id end
 local segment = {number = number, first = s.first, through = through, count = count, bytes = s.history - bytes,
   made = now(ahead), ends = now(ahead) + keep, ids = table.concat(names, ' ')}
 local dropped, is_kept = 0, keep > 0 and segment.bytes <= max_bytes
 if is_kept then
-  local its_stream, its_ids = segments.keys(k.scope, number)
+  local its_stream, its_ids = segments.keys(number)
   call('RENAME', k.history, its_stream)
   call('RENAME', k.ids, its_ids)
   in_slices('XDEL', its_stream, entries)
@@ -109,7 +110,7 @@ if is_kept then
   while #kept > MOST_SEGMENTS or sum > max_bytes do
     local oldest = table.remove(kept, 1)
     sum, dropped = sum - oldest.bytes, dropped + 1
-    call('UNLINK', segments.keys(k.scope, oldest.number))
+    call('UNLINK', segments.keys(oldest.number))
   end
 end
 call('RENAME', stream, k.history)
@@ -119,7 +120,8 @@ call('PERSIST', k.history)
 call('PERSIST', k.ids)
 s.first, s.history, s.items = plan.new[1].place, bytes + plan.added, copied + #later + new
 s.version, s.updated = s.version + 1, now(ahead)
-segments.put(k, s, kept, number)
+segments.last = number
+segments.put()
 call('HSET', k.scope, 'M', pack_scope(s))
 local _, left = touch(k.thread, ahead, '')
 local answer = {'C', 0, pack_scope(s), number, dropped, (copied == 0 or not is_kept) and 1 or 0}

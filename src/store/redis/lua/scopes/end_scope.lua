@@ -18,7 +18,7 @@ if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= version then
 end
 if k.thread then touch(k.thread, ahead, '') end
 -- where the thread is over, its archive will want what is there
-if s or is_over then segments.drop(k.scope) end
+if s or is_over then segments_of(k.scope).drop() end
 if s or is_over then call('UNLINK', k.scope, k.history, k.ids) end
 if s then forget_soon(KEYS[4], REMEMBERED_MS, ahead) end
 local answer = {'E', 0, s and 1 or 0}

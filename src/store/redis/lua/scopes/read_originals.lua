@@ -10,9 +10,10 @@ local _, s, _, refusal = open_scope(k, ahead, ARGV[3] ~= 'g', ARGV[2])
 if not s then return refusal or false end
 local forwards, from = ARGV[5] == 'f', tonumber(string.match(ARGV[6], '%d+'))
 local parts, hidden, is_there = {}, {}, number == 0
-for _, g in ipairs(segments.living(k, s, ahead)) do
+local segments = living_segments(k, s, ahead)
+for _, g in ipairs(segments.list) do
   -- copies behind the last place are no part of it
-  local part = {key = segments.keys(k.scope, g.number), at = ARGV[6], to = fmt('%.0f-0', g.through)}
+  local part = {key = segments.keys(g.number), at = ARGV[6], to = fmt('%.0f-0', g.through)}
   if not forwards then part.at, part.to = fmt('%.0f-0', math.min(from, g.through)), '-' end
   if number == 0 then
     parts[#parts + 1] = part

@@ -8,7 +8,7 @@ if ARGV[3] == 'g' then check_writable(k.scope) end
 local _, s, _, refusal = open_scope(k, ahead, ARGV[3] ~= 'g', ARGV[2])
 if not s then return refusal or false end
 local answer = {}
-for _, g in ipairs(segments.living(k, s, ahead)) do
+for _, g in ipairs(living_segments(k, s, ahead).list) do
   for _, field in ipairs({g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends}) do
     answer[#answer + 1] = fmt('%.0f', field)
   end

@@ -26,8 +26,6 @@ local NOBODY = '\0\0\0\0\0\0\0\0'
 -- Items of a history that one script drops at most: each takes about 4 us, and a large one can take the
 -- place of a hundred thousand small ones.
 local MOST_DROPPED = 1000
--- Removed items whose places are known, and the bytes of each in the field `G`.
-local MOST_MARKS, MARK_BYTES, DIGEST_BYTES = 256, 14, 8
 -- Bytes of the items that one write takes at most, unless a single item has more.
 local MOST_TAKEN_BYTES = 1048576
 
@@ -116,10 +114,6 @@ local function open_scope(k, ahead, is_use, access)
   return thread, s, false
 end
 
--- The place of an item, and its bytes.
-local function place_of(item) return tonumber(string.match(item[1], '^%d+')) end
-local function bytes_of(item) return #item[2][4] + #item[2][6] + 64 end
-
 -- The place of the oldest item from a place on, or that of the next item to come.
 local function oldest_place(history, s, from)
   if s.next - s.first == s.items then return from end
@@ -152,35 +146,12 @@ local function oldest_items(history, s, bytes, gone)
   return found
 end
 
-local function digest_of(id)
-  local hex = redis.sha1hex(id)
-  return pack('>I4I4', tonumber(sub(hex, 1, 8), 16), tonumber(sub(hex, 9, 16), 16))
-end
-
--- Remembers the places of items that are gone, the oldest first.
-local function mark_items(key, ids, places)
-  local marks = {call('HGET', key, 'G') or ''}
-  for i = math.max(1, #ids - MOST_MARKS + 1), #ids do
-    marks[#marks + 1] = digest_of(ids[i]) .. pack('>I6', places[i])
-  end
-  call('HSET', key, 'G', sub(table.concat(marks), -MARK_BYTES * MOST_MARKS))
-end
-
--- The place that a gone item had, if it is known.
-local function marked_place(key, id)
-  local marks, digest = call('HGET', key, 'G') or '', digest_of(id)
-  -- the newest first: an id may have been removed more than once
-  for at = #marks - MARK_BYTES + 1, 1, -MARK_BYTES do
-    if sub(marks, at, at + DIGEST_BYTES - 1) == digest then return (unpack_('>I6', marks, at + DIGEST_BYTES)) end
-  end
-end
-
 local function drop_items(k, s, found, ahead)
   in_slices('HDEL', k.ids, found.ids)
   call('XTRIM', k.history, 'MINID', fmt('%.0f-0', found.first))
   mark_items(k.scope, found.ids, found.places)
   s.first, s.history, s.items = oldest_place(k.history, s, found.first), s.history - found.bytes, s.items - #found.ids
-  segments.tidy(k, s, ahead)
+  if s.flags >= SEGMENTED then living_segments(k, s, ahead).tidy(found.ids, found.places) end
 end
 
 -- The newest items of a history, up to that number and that many bytes, but one at least; the newest first.
@@ -210,7 +181,6 @@ local function remove_items(k, s, items, ahead)
   call('XDEL', k.history, unpack(entries))
   call('HDEL', k.ids, unpack(ids))
   mark_items(k.scope, ids, places)
-  segments.remove_copies(k, s, ids, places, ahead)
   s.items = s.items - #items
   if s.items == 0 then
     call('UNLINK', k.history, k.ids)
@@ -218,7 +188,7 @@ local function remove_items(k, s, items, ahead)
   elseif place_of(items[#items]) == s.first then
     s.first = oldest_place(k.history, s, s.first)
   end
-  segments.tidy(k, s, ahead)
+  if s.flags >= SEGMENTED then living_segments(k, s, ahead).tidy(ids, places) end
 end
 
 -- Plans to append an item. The plan has `next`, the place for it; `ids`, the key of the ids, unless the history is new;

@@ -149,8 +149,8 @@ elseif there and ARGV[11] ~= '' then
   if old then
     removed = call('XRANGE', k.history, place, place)
   else
-    original = segments.find(k, s, sub(ARGV[11], 2), ahead)
-    if original then gone_ids[original.item[2][4]] = true end
+    original = s.flags >= SEGMENTED and living_segments(k, s, ahead).find(sub(ARGV[11], 2))
+    if original then gone_ids[sub(ARGV[11], 2)] = true end
   end
 end
 for _, item in ipairs(removed) do
@@ -158,7 +158,7 @@ for _, item in ipairs(removed) do
 end
 local removed_count = has(4) and s.items or original and 1 or #removed
 local removes, keeps_some = has(4) or removed_count > 0, there and not has(4)
-local plan = {next = s.next, ids = keeps_some and k.ids, originals = keeps_some and segments.ids(k, s, ahead) or {},
+local plan = {next = s.next, ids = keeps_some and k.ids, originals = keeps_some and original_ids(k, s, ahead) or {},
   gone = gone_ids, new = {}, added = 0, known = {}, places = {}}
 while i <= n do
   local refusal = plan_item(plan, ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
@@ -208,7 +208,7 @@ local adds = adds_keys or #plan.new > 0 or ARGV[5] ~= '' or ARGV[7] ~= ''
 if is_over or removes then settle(k.scope) end
 s.version, s.updated = s.version + 1, now(ahead)
 if adds and (cleared or removes) then call('HSET', k.scope, 'M', pack_scope(s)) end
-if is_over then segments.drop(k.scope) end
+if is_over then segments_of(k.scope).drop() end
 if is_over then call('UNLINK', k.scope, k.history, k.ids) end
 -- a thread with an owner moves to the top of its owner's list, at most once a second
 if thread and #thread > META_BYTES and #plan.new > 0
@@ -262,12 +262,12 @@ if ARGV[7] ~= '' then
 end
 if has(8) then s.flags = s.flags - s.flags % 2 + SEALED end
 if has(4) then
-  segments.clear(k, s)
+  if s.flags >= SEGMENTED then living_segments(k, s, ahead).clear() end
   call('UNLINK', k.history, k.ids)
   s.first, s.history, s.items = s.next, 0, 0
 end
 if #removed > 0 then remove_items(k, s, removed, ahead) end
-if original then segments.remove(k, s, original, ahead) end
+if original then living_segments(k, s, ahead).remove(sub(ARGV[11], 2)) end
 append_items(k, s, plan, dropped, ahead)
 if not thread and (s.ttl > 0 or lives > 0) then
   s.left = s.ttl > 0 and s.ttl or lives

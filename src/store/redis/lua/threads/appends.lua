@@ -18,7 +18,7 @@ local scope = scope_meta and unpack_scope(scope_meta)
 local is_there = scope and scope.life == life
 if not is_there then scope = new_scope(life, 0, ahead) end
 local plan = {next = scope.next, ids = is_there and history.ids,
-  originals = is_there and segments.ids(history, scope, ahead) or {}, gone = {}, new = {}, added = 0, known = {}, places = {}}
+  originals = is_there and original_ids(history, scope, ahead) or {}, gone = {}, new = {}, added = 0, known = {}, places = {}}
 for j = 1, #items, 3 do
   refusal = plan_item(plan, items[j], items[j + 1], items[j + 2])
   if refusal then return refusal end
@@ -35,7 +35,7 @@ for _, place in ipairs(plan.places) do
 end
 --+ append
 if #plan.new > 0 then
-  if not is_there then segments.drop(history.scope) end
+  if scope_meta and not is_there then segments_of(history.scope).drop() end
   if not is_there then call('UNLINK', history.scope, history.history, history.ids) end
   append_items(history, scope, plan, dropped, ahead)
   scope.version, scope.updated = scope.version + 1, now(ahead)

@@ -109,7 +109,7 @@ local function erase_ended(member)
       call('PEXPIRE', archive, tonumber(stops) - now(ahead) + ahead)
     end
   end
-  segments.drop(bucket .. ':k:' .. id .. ':' .. life)
+  segments_of(bucket .. ':k:' .. id .. ':' .. life).drop()
   for _, kind in ipairs(BESIDE) do call('UNLINK', bucket .. kind .. id .. ':' .. life) end
   call('ZREM', k.archives, member)
   note_erased(id, life, life == LOST_LIFE and noted or time)

@@ -45,7 +45,7 @@ call('ZREM', k.archives, id .. '-' .. hex(its_life))
 drop_scope(k.thread)
 local scope_key = beside(k.thread, ':k:')
 local kept_scope = scope_key .. ':' .. hex(its_life)
-for _, moved in ipairs(segments.move(call('HGET', kept_scope, 'S'), kept_scope, scope_key)) do
+for _, moved in ipairs(segments_of(kept_scope).move(scope_key)) do
   call('PEXPIRE', moved[1], math.max(1, moved[2] - now(ahead) + ahead))
 end
 -- moved, since nobody asks for it there any more: a copy of 100,000 small items takes 0.1 s

@@ -7,7 +7,7 @@ for i, member in ipairs(ARGV) do
   call('UNLINK', archive)
   local thread = sub(last, 1, find(last, '}:a:', 1, true)) .. ':t:' .. id
   if m and #m > META_BYTES then call('ZREM', owned_key(thread, ':oa:', sub(m, META_BYTES + 1)), member) end
-  segments.drop(beside(thread, ':k:') .. ':' .. life)
+  segments_of(beside(thread, ':k:') .. ':' .. life).drop()
   for _, kind in ipairs(BESIDE) do call('UNLINK', beside(thread, kind) .. ':' .. life) end
   call('ZREM', KEYS[1], member)
 end
