@@ -50,8 +50,8 @@ pub use rate::{Rate, RateError, RateLimited, RateLimits, RateName};
 pub use refusal::Refusal;
 pub use response::{
     Failure, FailureCode, Incomplete, Outcome, PromptItem, ResponseId, ResponseIdError, Status,
-    TurnLimits, Usage, Window, compaction_item, is_compaction, is_foreign_compaction,
-    is_user_message, output_without_call, prompt_of, readable_item,
+    TurnLimits, Usage, Window, carried, carry, compaction_item, is_carried, is_compaction,
+    is_foreign_compaction, is_user_message, output_without_call, prompt_of, readable_item,
 };
 pub use retention::{LOG_HARD_FACTOR, Retention};
 pub use rfc3339::{parse_rfc3339, rfc3339};

@@ -2,31 +2,28 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::domain::{Json, member, member_text};
+use super::carried::{carried, carry};
+use crate::domain::{Json, member};
 
-/// The beginning of each summary that this service made, which tells its items from those of other servers. Its length is a
-/// multiple of three, so its base64 begins that of the whole text.
-const MARK: &str = "threadkeep:compaction:1\n";
+/// The kind of text that an item carries.
+const KIND: &str = "compaction";
 /// How a summary is shown to a model.
 const PREFACE: &str = "Summary of the earlier part of this conversation:\n\n";
 
-/// The item with that id that holds a summary. Its `encrypted_content` is base64 without encryption, so that any replica can
-/// read it: a client that has the item has the conversation too.
+/// The item with that id that holds a summary.
 #[must_use]
 pub fn compaction_item(id: &str, summary: &str) -> Json {
-    let content = STANDARD.encode(format!("{MARK}{summary}"));
-    let item = json!({"type": "compaction", "id": id, "encrypted_content": content});
+    let content = carry(KIND, summary);
+    let item = json!({"type": KIND, "id": id, "encrypted_content": content});
     Json::from_compact(item.to_string())
 }
 
 /// Whether an item is a compaction that only the server that made it can read.
 #[must_use]
 pub fn is_foreign_compaction(item: &str) -> bool {
-    is_compaction(item) && summary_of(item).is_none()
+    is_compaction(item) && carried(KIND, item).is_none()
 }
 
 /// An item as a model reads it: a summary of this service becomes a message of the user, because it must not have more
@@ -34,7 +31,7 @@ pub fn is_foreign_compaction(item: &str) -> bool {
 #[must_use]
 pub fn readable_item(item: &str) -> Cow<'_, str> {
     let summary = Some(item).filter(|item| is_compaction(item));
-    let Some(summary) = summary.and_then(summary_of) else {
+    let Some(summary) = summary.and_then(|item| carried(KIND, item)) else {
         return Cow::Borrowed(item);
     };
     let text = Value::from(format!("{PREFACE}{summary}"));
@@ -47,12 +44,6 @@ pub fn readable_item(item: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn is_compaction(item: &str) -> bool {
     item.starts_with('{') && member(item, "type") == Some(r#""compaction""#)
-}
-
-fn summary_of(item: &str) -> Option<String> {
-    let content = member_text(item, "encrypted_content")?;
-    let text = String::from_utf8(STANDARD.decode(content.as_bytes()).ok()?).ok()?;
-    text.strip_prefix(MARK).map(str::to_owned)
 }
 
 #[cfg(test)]

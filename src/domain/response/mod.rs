@@ -1,5 +1,6 @@
 //! Responses: turns of a model in a conversation.
 
+mod carried;
 mod compaction;
 mod id;
 mod limits;
@@ -8,6 +9,7 @@ mod prompt;
 mod usage;
 mod window;
 
+pub use carried::{carried, carry, is_carried};
 pub use compaction::{compaction_item, is_compaction, is_foreign_compaction, readable_item};
 pub use id::{ResponseId, ResponseIdError};
 pub use limits::TurnLimits;

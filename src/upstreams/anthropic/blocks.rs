@@ -70,7 +70,7 @@ impl<'a> Blocks<'a> {
             }
             Some("tool_use") => self.call(block, pieces)?,
             _ if thinking::is_thinking(block) => {
-                let part = self.draft.begin_item(thinking::item(block), pieces)?;
+                let part = self.draft.begin_item(thinking::begun(), pieces)?;
                 let thinking = Thinking::begin(block);
                 self.think(part, block, pieces)?;
                 Block::Thinking { part, thinking }

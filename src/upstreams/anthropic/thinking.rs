@@ -1,10 +1,14 @@
 //! Content blocks that go back as they came, as items.
 
-use crate::domain::{Json, members};
+use std::borrow::Cow;
+
+use crate::domain::{Json, carried, carry, members};
 use crate::upstreams::json::{Object, array, find, inside, inside_member};
 
-/// The member of an item that has the block, unchanged. Other kinds of upstreams do not read it.
+/// The member of an item that has its block, unchanged. Other kinds of upstreams do not read it.
 const BLOCK: &str = "anthropic_block";
+/// The kind of block that `encrypted_content` of an item carries, since many clients send no other member back.
+const CARRIED: &str = "thinking";
 /// The type of items whose block is neither thinking nor anything else that has an item of its own.
 const OTHER: &str = "\"anthropic_block\"";
 
@@ -14,6 +18,11 @@ pub(super) fn is_thinking(block: &str) -> bool {
         inside_member(block, "type"),
         Some("thinking" | "redacted_thinking")
     )
+}
+
+/// The item of a block of thinking that is still to come.
+pub(super) fn begun() -> Json {
+    Json::from_compact(r#"{"type":"reasoning","summary":[]}"#)
 }
 
 /// The item of a block. Thinking, which is a summary in this API, is the summary of a `reasoning` item.
@@ -29,23 +38,30 @@ pub(super) fn item(block: &str) -> Json {
         Object::new()
             .json("type", "\"reasoning\"")
             .json("summary", &array(&summary))
+            .text("encrypted_content", &carry(CARRIED, block))
     } else {
-        Object::new().json("type", OTHER)
+        Object::new().json("type", OTHER).json(BLOCK, block)
     };
-    Json::from_compact(item.json(BLOCK, block).close())
+    Json::from_compact(item.close())
 }
 
 /// The block of an item. Items of other kinds of upstreams have none.
-pub(super) fn block(item: &str) -> Option<&str> {
-    let block = find(item, BLOCK)?;
-    let is_reasoning = find(item, "type") == Some("\"reasoning\"");
-    let is_other = find(item, "type") == Some(OTHER);
-    let fits = if is_reasoning {
-        is_thinking(block)
-    } else {
-        is_other && inside_member(block, "type").is_some()
-    };
-    fits.then_some(block)
+pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
+    let kept = find(item, BLOCK).map(Cow::Borrowed);
+    match find(item, "type")? {
+        "\"reasoning\"" => {
+            // earlier versions kept thinking as it came
+            let block = kept.or_else(|| Some(of_client(&carried(CARRIED, item)?)?.into()));
+            block.filter(|block| is_thinking(block))
+        }
+        OTHER => kept.filter(|block| inside_member(block, "type").is_some()),
+        _ => None,
+    }
+}
+
+/// What a client has sent as a block, if it is JSON.
+fn of_client(block: &str) -> Option<String> {
+    Some(Json::parse(block).ok()?.as_str().to_owned())
 }
 
 /// A block of thinking that comes in deltas.
@@ -127,7 +143,7 @@ mod tests {
         ] {
             let item = item(block_json);
 
-            assert_eq!(block(item.as_str()), Some(block_json));
+            assert_eq!(block(item.as_str()).as_deref(), Some(block_json));
             assert_eq!(inside_member(item.as_str(), "type"), Some(kind));
         }
         let item = item(r#"{"type":"thinking","thinking":"a\u0062","signature":"s"}"#);
@@ -135,6 +151,28 @@ mod tests {
             find(item.as_str(), "summary"),
             Some(r#"[{"type":"summary_text","text":"a\u0062"}]"#)
         );
+    }
+
+    #[test]
+    fn clients_need_to_send_no_member_of_this_server() {
+        let thought = r#"{"type":"thinking","thinking":"a","signature":"s"}"#;
+        let content = |text: &str| {
+            let content = carry(CARRIED, text);
+            format!(r#"{{"type":"reasoning","summary":[],"encrypted_content":"{content}"}}"#)
+        };
+
+        assert_eq!(block(&content(thought)).as_deref(), Some(thought));
+        for wrong in [
+            r#"{"type":"text","text":"a"}"#,
+            "{",
+            "1",
+            "",
+            r#"{"type":"thinking"},{}"#,
+        ] {
+            assert_eq!(block(&content(wrong)), None, "{wrong}");
+        }
+        let old = format!(r#"{{"type":"reasoning","anthropic_block":{thought}}}"#);
+        assert_eq!(block(&old).as_deref(), Some(thought));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The items of a request.
 
 use super::request::NAME_MAX_BYTES;
-use crate::domain::{PromptItem, members};
+use crate::domain::{PromptItem, is_carried, members};
 use crate::service::responses::{Question, upstream_id_of};
 use crate::upstreams::json::{Object, find, inside, inside_member, quoted};
 use crate::upstreams::names::Names;
@@ -91,8 +91,9 @@ fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
+/// Whether the upstream, or one of its kind, has encrypted an item.
 fn is_encrypted(item: &str) -> bool {
-    inside_member(item, "encrypted_content").is_some()
+    inside_member(item, "encrypted_content").is_some() && !is_carried(item)
 }
 
 #[cfg(test)]

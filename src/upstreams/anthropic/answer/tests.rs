@@ -55,12 +55,12 @@ fn an_answer_has_its_blocks_in_order_and_its_tokens() {
         answer.parts,
         [
             AnswerPart::Item(json(
-                r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"anthropic_block":{"type":"thinking","thinking":"hm","signature":"s"}}"#
+                r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"dGhyZWFka2VlcDp0aGlua2luZzoxCnsidHlwZSI6InRoaW5raW5nIiwidGhpbmtpbmciOiJobSIsInNpZ25hdHVyZSI6InMifQ=="}"#
             )),
             message("Hé\\nthere"),
             call(Some("toolu_1"), "kv.get", r#"{"key":"a"}"#),
             AnswerPart::Item(json(
-                r#"{"type":"reasoning","summary":[],"anthropic_block":{"type":"redacted_thinking","data":"x"}}"#
+                r#"{"type":"reasoning","summary":[],"encrypted_content":"dGhyZWFka2VlcDp0aGlua2luZzoxCnsidHlwZSI6InJlZGFjdGVkX3RoaW5raW5nIiwiZGF0YSI6IngifQ=="}"#
             )),
             call(None, "list", "{}"),
             message("!"),

@@ -73,8 +73,8 @@ impl Writer<'_> {
             },
             PromptItem::Reasoning(item) | PromptItem::Other(item) => {
                 if let Some(block) = thinking::block(item) {
-                    let is_thinking = thinking::is_thinking(block);
-                    let json = block.to_owned();
+                    let is_thinking = thinking::is_thinking(&block);
+                    let json = block.into_owned();
                     self.blocks("assistant").push(Block { json, is_thinking });
                 }
             }
