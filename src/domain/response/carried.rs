@@ -1,4 +1,4 @@
-//! Texts of this service in `encrypted_content`, the member of items that clients send back as it came.
+//! Texts of this service in `encrypted_content`, the member of items that clients send back unchanged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -50,7 +50,7 @@ pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
     let kept = find(item, BLOCK).map(Cow::Borrowed);
     match find(item, "type")? {
         "\"reasoning\"" => {
-            // earlier versions kept thinking as it came
+            // earlier versions kept thinking in this member too
             let block = kept.or_else(|| Some(of_client(&carried(CARRIED, item)?)?.into()));
             block.filter(|block| is_thinking(block))
         }
@@ -59,7 +59,7 @@ pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What a client has sent as a block, if it is JSON.
+/// A block that a client has sent, if it is JSON.
 fn of_client(block: &str) -> Option<String> {
     Some(Json::parse(block).ok()?.as_str().to_owned())
 }

@@ -101,8 +101,8 @@ end
 -- with spaces.
 local SEGMENT, SEGMENT_BYTES = '>I4I6I6I6I6I6I6I2', 42
 
--- The segments of the history of a scope, with what is done to them: one function instead of many, since each costs time
--- in each call of a script, and most histories have no segment.
+-- The segments of the history of a scope, and operations on them. These are made only where a history has segments: each
+-- function at the top of a script costs time in each call.
 local function segments_of(scope)
   local text, at = call('HGET', scope, 'S') or '', 5
   local all = {list = {}, last = text ~= '' and unpack_('>I4', text) or 0}

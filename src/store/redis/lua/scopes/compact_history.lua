@@ -1,12 +1,13 @@
--- Puts a few items in the place of the oldest ones of a thread's history. A stream takes no entries in its middle, so this builds a
--- new history next to the old one: the new items, and then the later ones, in as many calls as these need. The last call
--- makes the whole change: it checks the old history, which becomes a segment, and puts the new one in its place.
+-- Puts a few items in the place of the oldest ones of a thread's history. A stream takes no entries in its middle, so this
+-- builds a new history next to the old one: the new items, and then the later ones, in as many calls as these need. The last
+-- call makes the whole change: it checks the old history, which becomes a segment, and puts the new one in its place.
 -- Items that come meanwhile are later ones. A removed one leaves the new history with one too many: then the number of items
 -- up to the place is too small, and the caller begins again under another name.
 -- KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, 5 thread.
 -- ARGV: 1 ahead, the last place to replace, the number of items up to it, how long they are kept, and the most bytes of the
 --         history and of all segments, packed   2 access   3 token of a turn, or nothing
---       4 idempotency key, or nothing   5 a name for the new history, the same in all calls   6... new items: id, value, fingerprint
+--       4 idempotency key, or nothing   5 a name for the new history, the same in all calls
+--       6... new items: id, value, fingerprint
 -- Reply: `P` if there are more later items; or `C`, whether it was replayed, meta, number of the segment, how many made room
 --        for it, and 0 if trim_segment.lua has to follow; or a refusal as in write_scope.lua.
 local MOST_COPIED, COPIED_AT_ONCE, ABANDONED_MS, MOST_SEGMENTS = 100, 50, 60000, 16
@@ -52,7 +53,7 @@ if is_last then
     return {'R', 'prefix_changed', before}
   end
 end
-local plan = {next = through - new + 1, ids = k.ids, originals = original_ids(k, s, ahead), gone = {}, new = {}, added = 0,
+local plan = {next = through - new + 1, ids = k.ids, originals = segments.ids(), gone = {}, new = {}, added = 0,
   known = {}, places = {}}
 for i = 6, #ARGV, 3 do
   refusal = plan_item(plan, ARGV[i], ARGV[i + 1], ARGV[i + 2])

@@ -1,7 +1,8 @@
 -- Reads items that compactions have replaced, in one step.
 -- KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
 -- ARGV: 1 ahead, 2 access, 3 `g` when this is no use, 4 number of the segment, or 0 for the whole history with originals in the
---       place of summaries, 5 `f` from a place on, or `b` from it backwards, 6 the place in the stream, 7 how many items at most.
+--       place of summaries, 5 `f` from a place on, or `b` from it backwards, 6 the place in the stream, 7 how many items at
+--       most.
 -- Reply: nil; a refusal; or meta, 1 if there is such a segment, and the items.
 local ahead, number, limit = tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[7])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}

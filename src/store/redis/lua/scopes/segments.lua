@@ -3,13 +3,22 @@
 -- In the flags of a scope, that its history may have segments.
 local SEGMENTED = 2
 
--- The segments whose time has not passed, with what is done to them where their scope is read.
+-- The segments whose time has not passed, and operations of scripts that have read their scope.
 local function living_segments(k, s, ahead)
   local all, living = segments_of(k.scope), {}
   for _, g in ipairs(all.list) do
     if g.ends > now(ahead) then living[#living + 1] = g end
   end
   all.list = living
+  -- The keys with the ids of all originals.
+  function all.ids()
+    local keys = {}
+    for i, g in ipairs(living) do
+      local _, ids = all.keys(g.number)
+      keys[i] = ids
+    end
+    return keys
+  end
   -- Keeps those of which a summary is left: its items may be among the originals of a newer one.
   function all.put()
     local kept, places, parts = {}, {k.ids}, {}
@@ -74,16 +83,4 @@ local function living_segments(k, s, ahead)
     all.put()
   end
   return all
-end
-
--- The keys with the ids of all originals.
-local function original_ids(k, s, ahead)
-  local keys = {}
-  if s.flags < SEGMENTED then return keys end
-  local all = living_segments(k, s, ahead)
-  for i, g in ipairs(all.list) do
-    local _, ids = all.keys(g.number)
-    keys[i] = ids
-  end
-  return keys
 end

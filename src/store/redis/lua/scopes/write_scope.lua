@@ -158,7 +158,8 @@ for _, item in ipairs(removed) do
 end
 local removed_count = has(4) and s.items or original and 1 or #removed
 local removes, keeps_some = has(4) or removed_count > 0, there and not has(4)
-local plan = {next = s.next, ids = keeps_some and k.ids, originals = keeps_some and original_ids(k, s, ahead) or {},
+local plan = {next = s.next, ids = keeps_some and k.ids,
+  originals = keeps_some and s.flags >= SEGMENTED and living_segments(k, s, ahead).ids() or {},
   gone = gone_ids, new = {}, added = 0, known = {}, places = {}}
 while i <= n do
   local refusal = plan_item(plan, ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])

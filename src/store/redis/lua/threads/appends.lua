@@ -18,7 +18,8 @@ local scope = scope_meta and unpack_scope(scope_meta)
 local is_there = scope and scope.life == life
 if not is_there then scope = new_scope(life, 0, ahead) end
 local plan = {next = scope.next, ids = is_there and history.ids,
-  originals = is_there and original_ids(history, scope, ahead) or {}, gone = {}, new = {}, added = 0, known = {}, places = {}}
+  originals = is_there and scope.flags >= SEGMENTED and living_segments(history, scope, ahead).ids() or {},
+  gone = {}, new = {}, added = 0, known = {}, places = {}}
 for j = 1, #items, 3 do
   refusal = plan_item(plan, items[j], items[j + 1], items[j + 2])
   if refusal then return refusal end
