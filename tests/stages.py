@@ -79,6 +79,7 @@ CLIENTS = [
     suite("Stores of frameworks in Python", "python-adapters.sh redis", inputs=("clients/python", "tests/python-package.sh", *CONTRACT)),
     suite("Conversations by the clients of OpenAI", "openai.sh redis"),
     suite("Models by clients of the Responses API", "model-clients.sh redis"),
+    suite("Open Responses, by our own tests of its specification", "open-responses.sh redis"),
     Stage("Odd requests", "EXAMPLES=20 tests/schemathesis.sh redis", 0.5, ("Build",)),
     suite("The TypeScript package", "typescript.sh redis", inputs=("clients/typescript", "examples/web-chat", *CONTRACT)),
     suite("Stores of frameworks in TypeScript", "typescript-adapters.sh redis", inputs=("clients/typescript", *CONTRACT)),
@@ -136,7 +137,7 @@ LONG = [
     suite("Stores of frameworks in TypeScript, with more writes", "typescript-adapters.sh redis long"),
     suite("Conversations by all versions of OpenAI's clients", "openai.sh redis long"),
     *(suite(f"{name.removesuffix('.sh')} over the embedded store", f"{name} memory")
-      for name in ("docs-page.sh", "documents.sh", "event-stream.sh", "mcp.sh", "mcp-conformance.sh", "model-clients.sh", "schemathesis.sh", "use-agent.sh", "webhooks.sh")),
+      for name in ("docs-page.sh", "documents.sh", "event-stream.sh", "mcp.sh", "mcp-conformance.sh", "model-clients.sh", "open-responses.sh", "schemathesis.sh", "use-agent.sh", "webhooks.sh")),
     Stage("Licences and sources of dependencies", "tests/licences.sh"),
     *(Stage(f"Lints, {parts or 'no features'}", f"cargo clippy --locked --no-default-features {parts} -- -D warnings",
             after=("Lints",))

@@ -25,8 +25,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// The reply to a text of the user, whose first words may ask for more than its repetition: `think: TEXT` for reasoning before
 /// it, `call: NAME ARGUMENTS` for a call, whether the request offers that function or not, `first: NAME ARGUMENTS` for a call
-/// before a text, `json: TEXT` for a text that fits the request's JSON schema, which it must have, and `wait: TEXT` for 7 s of
-/// silence. Results of calls are repeated.
+/// before a text, `json: TEXT` for a text that fits the request's JSON schema, which it must have, `wait: TEXT` for 7 s of
+/// silence, `comment: TEXT` for a message of the phase `commentary`, and `show: TEXT` for the request itself. Results of calls
+/// are repeated.
 fn told(request: &ModelRequest) -> Reply {
     let results = request.results();
     if !results.is_empty() {
@@ -48,6 +49,8 @@ fn told(request: &ModelRequest) -> Reply {
             .calls_first(),
         Some(("json", rest)) if has_schema(&request.body) => Reply::text(rest),
         Some(("wait", rest)) => Reply::text(rest).delayed(Duration::from_secs(7)),
+        Some(("comment", rest)) => Reply::text(rest).phase("commentary"),
+        Some(("show", _)) => Reply::text(request.body.to_string()),
         _ => Reply::text(rest),
     };
     match thinks {

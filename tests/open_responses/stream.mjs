@@ -1,0 +1,56 @@
+// The rules of a stream that no schema of an event expresses.
+
+import assert from "node:assert/strict";
+import { checked, event as eventSchema } from "./schemas.mjs";
+
+const ENDS = ["response.completed", "response.failed", "response.incomplete"];
+
+export const isEnd = ({ type }) => ENDS.includes(type);
+
+// The text that deltas of a kind add up to, by the place that they belong to.
+class Texts {
+  #texts = new Map();
+
+  static placeOf({ item_id, content_index, summary_index }) {
+    return JSON.stringify([item_id, content_index, summary_index]);
+  }
+
+  add(event) {
+    const place = Texts.placeOf(event);
+    this.#texts.set(place, (this.#texts.get(place) ?? "") + event.delta);
+  }
+
+  end(event) {
+    const whole = event.text ?? event.refusal ?? event.arguments;
+    assert.equal(this.#texts.get(Texts.placeOf(event)) ?? "", whole, "deltas differ from the whole text");
+  }
+}
+
+/** The response that a stream of these events ends with. */
+export function responseOf(events) {
+  for (const event of events) checked(eventSchema, event);
+  assert.deepEqual(
+    events.map((event) => event.sequence_number),
+    events.map((_, number) => number),
+  );
+  const [created, inProgress] = events;
+  assert.deepEqual([created.type, inProgress.type], ["response.created", "response.in_progress"]);
+  const last = events.at(-1);
+  assert.ok(isEnd(last), `the stream ends with ${last.type}`);
+
+  const output = [];
+  const texts = new Texts();
+  let added = 0;
+  for (const event of events) {
+    const { type, output_index: index } = event;
+    if (index !== undefined && type !== "response.output_item.added") {
+      assert.ok(index < added, `${type} comes before its item`);
+    }
+    if (type === "response.output_item.added") assert.equal(index, added++);
+    else if (type === "response.output_item.done") output[index] = event.item;
+    else if (type.endsWith(".delta")) texts.add(event);
+    else if (type.endsWith("_text.done") || /(refusal|arguments)\.done$/.test(type)) texts.end(event);
+  }
+  assert.deepEqual(last.response.output, output);
+  return last.response;
+}
