@@ -57,6 +57,11 @@ pub(super) fn arguments_object(arguments: &str) -> Cow<'_, str> {
     }
 }
 
+/// The text for a custom tool as the arguments of a function, for servers without such tools.
+pub(super) fn input_object(input: &str) -> String {
+    Object::new().text("input", input).close()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

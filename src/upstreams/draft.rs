@@ -3,7 +3,7 @@
 use super::answer::{message, output_text, refusal};
 use super::client::Failure;
 use super::json::{elements, inside_member, text};
-use crate::domain::{Json, Usage};
+use crate::domain::{CallForm, Json, Usage};
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer, Piece, TextKind, content_of};
 
 /// Parts of one answer at most. The setting `turn_max_tool_calls` allows 10,000 calls.
@@ -46,6 +46,7 @@ struct PlacedText {
 
 #[derive(Debug, Default)]
 struct Call {
+    form: CallForm,
     /// The id and the name; before them, arguments are held back.
     head: Option<(Option<String>, String)>,
     arguments: Option<Text>,
@@ -111,9 +112,12 @@ impl Draft {
     }
 
     /// Adds a call whose name is still to come, and returns its number.
-    pub(super) fn add_call(&mut self) -> Result<usize, Failure> {
+    pub(super) fn add_call(&mut self, form: CallForm) -> Result<usize, Failure> {
         self.nameless += 1;
-        self.add(Part::Call(Call::default()))
+        self.add(Part::Call(Call {
+            form,
+            ..Call::default()
+        }))
     }
 
     fn add(&mut self, part: Part) -> Result<usize, Failure> {
@@ -400,7 +404,10 @@ impl Part {
             Self::Call(mut call) => {
                 // a call of a function without parameters may come without arguments, or with empty ones
                 if call.arguments.as_ref().is_none_or(Text::is_empty) {
-                    call.arguments = Some(Text::of("{}"));
+                    call.arguments = Some(Text::of(match call.form {
+                        CallForm::Function => "{}",
+                        CallForm::Custom => "",
+                    }));
                 }
                 call.flush(part, pieces);
                 let (id, name) = call.head?;
@@ -540,7 +547,7 @@ mod tests {
     #[test]
     fn arguments_wait_for_the_name() {
         let (mut draft, mut pieces) = (Draft::new(100), Vec::new());
-        let part = draft.add_call().unwrap();
+        let part = draft.add_call(CallForm::Function).unwrap();
 
         draft.arguments(part, "{\\\"a\\\"", &mut pieces).unwrap();
         assert_eq!(pieces, []);
@@ -573,8 +580,8 @@ mod tests {
     #[test]
     fn parts_begin_in_order_although_names_come_late() {
         let (mut draft, mut pieces) = (Draft::new(1_000), Vec::new());
-        let first = draft.add_call().unwrap();
-        let second = draft.add_call().unwrap();
+        let first = draft.add_call(CallForm::Function).unwrap();
+        let second = draft.add_call(CallForm::Function).unwrap();
         let begun = Json::from_compact("[]");
         let third = draft.begin_message(begun, &mut pieces).unwrap();
         let place = (TextKind::Text, None);
@@ -608,7 +615,7 @@ mod tests {
     #[test]
     fn a_call_without_a_name_makes_no_answer() {
         let (mut draft, mut pieces) = (Draft::new(100), Vec::new());
-        let part = draft.add_call().unwrap();
+        let part = draft.add_call(CallForm::Function).unwrap();
         draft.arguments(part, "{}", &mut pieces).unwrap();
 
         assert_eq!(ended(draft, &mut pieces), None);
@@ -626,7 +633,7 @@ mod tests {
 
         let mut draft = Draft::new(0);
         for _ in 0..PARTS_MAX {
-            draft.add_call().unwrap();
+            draft.add_call(CallForm::Function).unwrap();
         }
         assert!(draft.begin_message(begun(), &mut pieces).is_err());
     }

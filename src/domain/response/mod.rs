@@ -14,6 +14,6 @@ pub use compaction::{compaction_item, is_compaction, is_foreign_compaction, read
 pub use id::{ResponseId, ResponseIdError};
 pub use limits::TurnLimits;
 pub use outcome::{Failure, FailureCode, Incomplete, Outcome, Status};
-pub use prompt::{PromptItem, output_without_call, prompt_of};
+pub use prompt::{CallForm, PromptItem, output_without_call, prompt_of};
 pub use usage::Usage;
 pub use window::{Window, is_user_message};

@@ -22,17 +22,21 @@ pub enum PromptItem<'a> {
     },
     /// The reasoning of a model, as an item of OpenAI's Responses API.
     Reasoning(&'a str),
-    /// A call of a function by a model.
+    /// A call of a tool by a model.
     Call {
+        /// Its form.
+        form: CallForm,
         /// Pairs it with its result; no two calls have the same.
         id: Cow<'a, str>,
-        /// The name of the function.
+        /// The name of the tool.
         name: Cow<'a, str>,
         /// The arguments, which need not be JSON.
         arguments: Cow<'a, str>,
     },
     /// The result of an earlier call. Each call has one, after it and before the next message.
     Result {
+        /// The form of the call.
+        form: CallForm,
         /// The id of the call.
         id: Cow<'a, str>,
         /// JSON: a string, or an array of content parts.
@@ -42,6 +46,16 @@ pub enum PromptItem<'a> {
     },
     /// An item of another type, for an upstream that knows it.
     Other(&'a str),
+}
+
+/// The form of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CallForm {
+    /// The call of a function, whose arguments are JSON.
+    #[default]
+    Function,
+    /// The call of a custom tool, whose arguments are any text.
+    Custom,
 }
 
 /// The member of an item that numbers the answers of its turn: calls of one answer have the same, and so have the items behind
@@ -58,6 +72,7 @@ enum Part<'a> {
         step: Option<&'a str>,
     },
     Call {
+        form: CallForm,
         id: Cow<'a, str>,
         name: Cow<'a, str>,
         arguments: Cow<'a, str>,
@@ -124,14 +139,9 @@ fn read(item: &str) -> Option<Part<'_>> {
                 item,
             })
         }
-        Some("function_call") => Some(Part::Call {
-            id: text("call_id")?,
-            name: text("name")?,
-            arguments: text("arguments").unwrap_or_default(),
-            step: member(item, STEP),
-            result: None,
-        }),
-        Some("function_call_output") => Some(Part::Output {
+        Some("function_call") => called(item, CallForm::Function, "arguments"),
+        Some("custom_tool_call") => called(item, CallForm::Custom, "input"),
+        Some("function_call_output" | "custom_tool_call_output") => Some(Part::Output {
             id: text("call_id")?,
             output: member(item, "output")?,
         }),
@@ -151,6 +161,19 @@ fn read(item: &str) -> Option<Part<'_>> {
     }
 }
 
+/// A call that a client runs, whose arguments are in that member.
+fn called<'a>(item: &'a str, form: CallForm, arguments: &str) -> Option<Part<'a>> {
+    let text = |name| member_text(item, name);
+    Some(Part::Call {
+        form,
+        id: text("call_id")?,
+        name: text("name")?,
+        arguments: text(arguments).unwrap_or_default(),
+        step: member(item, STEP),
+        result: None,
+    })
+}
+
 /// A call that a server has run.
 fn executed<'a>(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Part<'a> {
     let text = |name| member_text(item, name);
@@ -162,6 +185,7 @@ fn executed<'a>(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Part<'a>
         (None, _) => Cow::Borrowed(member(item, "output").unwrap_or("\"\"")),
     };
     Part::Call {
+        form: CallForm::Function,
         id,
         name,
         arguments: text("arguments").unwrap_or_default(),
@@ -195,6 +219,7 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     for part in parts {
         match part {
             Part::Call {
+                form,
                 id,
                 name,
                 arguments,
@@ -213,11 +238,13 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
                 });
                 let id = ids.distinct(id);
                 open.push(PromptItem::Result {
+                    form,
                     id: id.clone(),
                     output,
                     is_mistake,
                 });
                 prompt.push(PromptItem::Call {
+                    form,
                     id,
                     name,
                     arguments,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::media::{self, MediaAt};
-use super::model::{Model, Parameters};
+use super::model::{Function, Model, Parameters};
 use super::request::InputItem;
 
 /// The models of a deployment, in the order in which their names are tried.
@@ -61,6 +61,20 @@ impl Catalog {
     #[must_use]
     pub fn lacks(&self, name: &str, parameters: &Parameters) -> Option<&'static str> {
         self.find(name)?.upstream.lacks(parameters)
+    }
+
+    /// The first custom tool of a request, if the upstream of a model takes none.
+    #[must_use]
+    pub fn refused_custom_tool<'a>(
+        &self,
+        name: &str,
+        functions: &'a [Function],
+    ) -> Option<&'a Function> {
+        let custom = functions
+            .iter()
+            .find(|function| function.custom.is_some())?;
+        let takes_it = self.find(name)?.upstream.takes_custom_tools();
+        (!takes_it).then_some(custom)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<FoundModel> {

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use super::entry::{Entry, ItemNumbers};
-use super::items::{foreign, function_call, message, turn_item_id};
-use super::model::{AnswerPart, Finish, ModelAnswer};
+use super::items::{client_call, foreign, message, turn_item_id};
+use super::model::{AnswerPart, Finish, Function, ModelAnswer};
 use super::request::TurnRequest;
 use super::stateless::counted_bytes;
-use crate::domain::{Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage};
+use crate::domain::{CallForm, Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage};
 use crate::store::{Journal, StoreError};
 
 /// A call that has not been run.
@@ -129,8 +129,23 @@ impl Course {
     pub(super) fn held_call(&self, request: &TurnRequest, index: u64) -> Option<Json> {
         let mut held = self.for_client.iter();
         let (_, call) = held.find(|(its, _)| *its == index)?;
-        let id = self.item_id(request, "fc_", index);
-        Some(function_call(&id, call))
+        Some(self.client_call(request, index, call))
+    }
+
+    /// The item of that number, of a call that the client runs.
+    pub(super) fn client_call(
+        &self,
+        request: &TurnRequest,
+        index: u64,
+        call: &PendingCall,
+    ) -> Json {
+        let tool = request.client_tool(&call.name);
+        let form = tool.map_or(CallForm::Function, Function::form);
+        let prefix = match form {
+            CallForm::Function => "fc_",
+            CallForm::Custom => "ctc_",
+        };
+        client_call(&self.item_id(request, prefix, index), form, call)
     }
 
     /// The call of that place among those of an answer.
@@ -238,8 +253,7 @@ impl Course {
     fn settle(&mut self, request: &TurnRequest) {
         if self.pending.is_empty() {
             for (index, call) in std::mem::take(&mut self.for_client) {
-                let id = self.item_id(request, "fc_", index);
-                self.push(index, function_call(&id, &call));
+                self.push(index, self.client_call(request, index, &call));
             }
         }
     }

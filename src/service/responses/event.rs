@@ -155,9 +155,11 @@ pub enum TextKind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
-    /// The client's.
+    /// That of a function of the client.
     #[default]
     Function,
+    /// That of a custom tool of the client.
+    Custom,
     /// That of a tool server.
     Mcp,
     /// That of the web search.
@@ -230,6 +232,7 @@ impl CallKind {
     pub(super) fn of_item(item: &str) -> Option<Self> {
         Some(match text_of(item, "type")?.as_str() {
             "function_call" => Self::Function,
+            "custom_tool_call" => Self::Custom,
             "mcp_call" => Self::Mcp,
             "web_search_call" => Self::WebSearch,
             "image_generation_call" => Self::ImageGeneration,
@@ -237,15 +240,23 @@ impl CallKind {
         })
     }
 
-    /// Whether events report its arguments. OpenAI's API has such events for two kinds of calls.
+    /// Whether events report its arguments. OpenAI's API has such events for three kinds of calls.
     pub(super) fn tells_arguments(self) -> bool {
-        matches!(self, Self::Function | Self::Mcp)
+        matches!(self, Self::Function | Self::Custom | Self::Mcp)
+    }
+
+    /// The member of its item that has its arguments.
+    pub(super) fn arguments(self) -> &'static str {
+        match self {
+            Self::Custom => "input",
+            _ => "arguments",
+        }
     }
 
     /// The steps with which it begins when the server runs it.
     pub(super) fn begins(self) -> &'static [CallEvent] {
         match self {
-            Self::Function => &[],
+            Self::Function | Self::Custom => &[],
             Self::Mcp => &[CallEvent::McpBegun],
             Self::WebSearch => &[CallEvent::SearchBegun, CallEvent::Searching],
             Self::ImageGeneration => &[CallEvent::ImageBegun, CallEvent::ImageGenerating],
@@ -256,7 +267,7 @@ impl CallKind {
     pub(super) fn ends(self, has_failed: bool) -> Option<CallEvent> {
         match (self, has_failed) {
             (Self::Mcp, true) => Some(CallEvent::McpFailed),
-            (Self::Function, _) | (_, true) => None,
+            (Self::Function | Self::Custom, _) | (_, true) => None,
             (Self::Mcp, false) => Some(CallEvent::McpCompleted),
             (Self::WebSearch, false) => Some(CallEvent::SearchCompleted),
             (Self::ImageGeneration, false) => Some(CallEvent::ImageCompleted),

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::course::{Course, PendingCall};
 use super::driver::{Driver, Stop};
 use super::entry::Entry;
-use super::items::{executed_call, function_call};
+use super::items::executed_call;
 use super::passing::Passing;
 use super::rehearsal::{NotedWrite, Rehearsal};
 use super::request::{TurnContext, TurnRequest};
@@ -186,7 +186,7 @@ pub(super) fn call_item(
     call: &PendingCall,
 ) -> Json {
     if request.is_for_client(&call.name) {
-        return function_call(&course.item_id(request, "fc_", index), call);
+        return course.client_call(request, index, call);
     }
     match request.stateless.find(&call.name) {
         Some(tool) => stateless_item(request, course, index, (tool, call)),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::request::FollowedTurn;
 use crate::domain::scope::ItemId;
-use crate::domain::{Json, ResponseId, member, member_text, members};
+use crate::domain::{CallForm, Json, ResponseId, member, member_text, members};
 use crate::service::tools::Outcome;
 
 /// Hex digits of a response in the id of an item, and of the item's number. Ids that others make have another length.
@@ -115,13 +115,17 @@ fn step_member(step: Option<u32>) -> String {
 }
 
 /// A call that the client has to run.
-pub(super) fn function_call(id: &str, call: &super::course::PendingCall) -> Json {
+pub(super) fn client_call(id: &str, form: CallForm, call: &super::course::PendingCall) -> Json {
+    let (kind, arguments) = match form {
+        CallForm::Function => ("function_call", "arguments"),
+        CallForm::Custom => ("custom_tool_call", "input"),
+    };
     let item = json!({
-        "type": "function_call",
+        "type": kind,
         "id": id,
         "call_id": call.id,
         "name": call.name,
-        "arguments": call.arguments,
+        arguments: call.arguments,
         "status": "completed",
         "step": call.step,
     });

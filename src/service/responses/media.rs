@@ -41,7 +41,7 @@ fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
             };
             Some((place, "content"))
         }
-        "function_call_output" => Some((MediaPlace::Result, "output")),
+        "function_call_output" | "custom_tool_call_output" => Some((MediaPlace::Result, "output")),
         _ => None,
     }
 }

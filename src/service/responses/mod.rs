@@ -44,8 +44,8 @@ pub use media::MediaAt;
 pub use message_window::MessageWindow;
 pub(crate) use model::content_of;
 pub use model::{
-    AnswerPart, CompactedPrompt, Finish, Function, MediaPlace, Model, ModelAnswer, Parameters,
-    Piece, Question, ToolChoice, UpstreamError,
+    AnswerPart, CompactedPrompt, CustomTool, Finish, Function, MediaPlace, Model, ModelAnswer,
+    Parameters, Piece, Question, ToolChoice, UpstreamError,
 };
 pub use observer::{TurnObserver, TurnRefusal, UpstreamOutcome};
 pub use request::{

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::event::TextKind;
 use super::observer::UpstreamOutcome;
-use crate::domain::{Failure, FailureCode, Json, PromptItem, Usage, member};
+use crate::domain::{CallForm, Failure, FailureCode, Json, PromptItem, Usage, member};
 
 /// A model behind an upstream, which repeats requests by itself as the settings say.
 #[async_trait]
@@ -32,6 +32,11 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// and that its API cannot express.
     fn lacks(&self, _parameters: &Parameters) -> Option<&'static str> {
         None
+    }
+
+    /// Whether its API has custom tools.
+    fn takes_custom_tools(&self) -> bool {
+        false
     }
 
     /// Whether its prompts may have compaction items of other servers.
@@ -165,6 +170,14 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
+    /// The form of calls of that name: that of a function, unless it is a custom tool.
+    #[must_use]
+    pub fn form_of(&self, name: &str) -> CallForm {
+        let mut functions = self.functions.iter();
+        let tool = functions.find(|function| function.name == name);
+        tool.map_or(CallForm::Function, Function::form)
+    }
+
     /// Whether the prompt ends with the result of a call. A model may answer that with nothing.
     #[must_use]
     pub fn follows_a_result(&self) -> bool {
@@ -172,7 +185,7 @@ impl Question<'_> {
     }
 }
 
-/// A function that a model may call.
+/// A function that a model may call, or a custom tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     /// Its name.
@@ -183,6 +196,27 @@ pub struct Function {
     pub parameters: Option<Json>,
     /// Whether the model has to keep to the schema.
     pub strict: Option<bool>,
+    /// If it is a custom tool, to which the model writes a text instead of arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomTool>,
+}
+
+impl Function {
+    /// The form of its calls.
+    #[must_use]
+    pub fn form(&self) -> CallForm {
+        match self.custom {
+            Some(_) => CallForm::Custom,
+            None => CallForm::Function,
+        }
+    }
+}
+
+/// The members that custom tools alone have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CustomTool {
+    /// The format of the text, an object: `{"type":"text"}` or `{"type":"grammar","syntax","definition"}`. Any text without it.
+    pub format: Option<Json>,
 }
 
 /// Whether a model calls functions.
@@ -276,7 +310,7 @@ pub enum AnswerPart {
     Message(Json),
     /// Reasoning, or an item of another type: an object with a `type`, without `id` unless the upstream gave one.
     Item(Json),
-    /// A call of a function.
+    /// A call of a function or of a custom tool.
     Call {
         /// The id that the upstream gave.
         id: Option<String>,

@@ -191,9 +191,15 @@ impl TurnRequest {
         !self.is_background && (self.is_repeatable || self.context != TurnContext::Nothing)
     }
 
-    /// Whether the client runs the function of that name.
+    /// Whether the client runs the tool of that name.
     pub(super) fn is_for_client(&self, name: &str) -> bool {
-        self.functions.iter().any(|function| function.name == name)
+        self.client_tool(name).is_some()
+    }
+
+    /// The tool of that name that the client runs.
+    pub(super) fn client_tool(&self, name: &str) -> Option<&Function> {
+        let mut functions = self.functions.iter();
+        functions.find(|function| function.name == name)
     }
 
     /// A tool of this server, as the client defines it.
@@ -207,6 +213,7 @@ impl TurnRequest {
             description: given.description.or(own.description),
             parameters: given.parameters.or(own.parameters),
             strict: given.strict.or(own.strict),
+            custom: None,
         }
     }
 

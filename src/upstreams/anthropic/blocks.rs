@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::answer::Ending;
 use super::thinking::{self, Thinking};
-use crate::domain::Json;
+use crate::domain::{CallForm, Json};
 use crate::service::responses::{ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::draft::Draft;
@@ -117,7 +117,7 @@ impl<'a> Blocks<'a> {
         };
         let name = member("name").ok_or_else(Failure::malformed)?;
         let name = self.names.original(&name).to_owned();
-        let part = self.draft.add_call()?;
+        let part = self.draft.add_call(CallForm::Function)?;
         self.draft
             .name(part, member("id").map(Into::into), name, pieces)?;
         let input = find(block, "input").filter(|input| *input != "null");

@@ -1,8 +1,11 @@
 //! Whole answers.
 
+use std::borrow::Cow;
+
+use super::calls::tool_of;
 use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
-use crate::domain::{Json, Usage};
+use crate::domain::{CallForm, Json, Usage};
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
 use crate::upstreams::answer::{message, output_text, refusal};
 use crate::upstreams::client::Failure;
@@ -81,10 +84,14 @@ pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
     inside_member(message, "content").into_iter().chain(texts)
 }
 
-/// The calls, or the one of the older field `function_call`. None if one of them is not the call of a function.
+/// The calls, or the one of the older field `function_call`. None if one of them is neither that of a function nor that of a
+/// custom tool.
 fn calls(message: &str) -> Option<Vec<AnswerPart>> {
     let calls: Option<Vec<_>> = elements(find(message, "tool_calls").unwrap_or_default())
-        .map(|call| function_call(find(call, "id"), find(call, "function")?))
+        .map(|call| match tool_of(call)? {
+            (CallForm::Function, function) => function_call(find(call, "id"), function),
+            (CallForm::Custom, tool) => custom_call(find(call, "id"), tool),
+        })
         .collect();
     let calls = calls?;
     match find(message, "function_call") {
@@ -101,12 +108,21 @@ fn function_call(id: Option<&str>, function: &str) -> Option<AnswerPart> {
         None | Some("null" | "\"\"") => "{}".into(),
         Some(arguments) => text(arguments).unwrap_or(arguments.into()),
     };
+    call(id, function, arguments)
+}
+
+/// A call of a custom tool.
+fn custom_call(id: Option<&str>, tool: &str) -> Option<AnswerPart> {
+    call(id, tool, text(find(tool, "input")?)?)
+}
+
+fn call(id: Option<&str>, tool: &str, arguments: Cow<'_, str>) -> Option<AnswerPart> {
     Some(AnswerPart::Call {
         id: id
             .and_then(text)
             .filter(|id| !id.is_empty())
             .map(Into::into),
-        name: text(find(function, "name")?)?.into(),
+        name: text(find(tool, "name")?)?.into(),
         arguments: arguments.into(),
     })
 }
@@ -217,6 +233,20 @@ mod tests {
         );
 
         assert_eq!(answer.unwrap().parts, [call(None, "f", "not json")]);
+    }
+
+    #[test]
+    fn calls_of_custom_tools_have_any_text() {
+        for input in ["not json", ""] {
+            let answer = of_message(
+                &format!(
+                    r#"{{"content":null,"tool_calls":[{{"id":"a","type":"custom","function":null,"custom":{{"name":"f","input":"{input}"}}}}]}}"#
+                ),
+                "\"tool_calls\"",
+            );
+
+            assert_eq!(answer.unwrap().parts, [call(Some("a"), "f", input)]);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::Json;
+use crate::domain::{CallForm, Json};
 use crate::upstreams::json::{find, text};
 
 /// The calls of a stream so far.
@@ -82,8 +82,18 @@ pub(super) fn id_of(delta: &str) -> Option<String> {
 
 /// The name in a delta.
 pub(super) fn name_of(delta: &str) -> Option<String> {
-    let name = find(find(delta, "function")?, "name").and_then(text)?;
+    let (_, tool) = tool_of(delta)?;
+    let name = find(tool, "name").and_then(text)?;
     (!name.is_empty()).then(|| name.into())
+}
+
+/// The form of a call or of its delta, and the object with its name and arguments.
+pub(super) fn tool_of(call: &str) -> Option<(CallForm, &str)> {
+    let object = |name| find(call, name).filter(|tool| tool.starts_with('{'));
+    match object("custom") {
+        Some(tool) => Some((CallForm::Custom, tool)),
+        None => Some((CallForm::Function, object("function")?)),
+    }
 }
 
 fn index_of(delta: &str) -> Option<&str> {

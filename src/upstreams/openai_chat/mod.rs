@@ -56,6 +56,10 @@ impl Model for OpenAiChat {
             .await
     }
 
+    fn takes_custom_tools(&self) -> bool {
+        true
+    }
+
     /// Messages of the user alone have images and files in this API.
     fn takes(&self, place: MediaPlace, part: &str) -> bool {
         place == MediaPlace::User && messages::takes(part)

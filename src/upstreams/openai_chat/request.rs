@@ -2,8 +2,8 @@
 
 use super::dialect::Dialect;
 use super::messages::messages;
-use crate::domain::Json;
-use crate::service::responses::{Function, Parameters, Question, ToolChoice};
+use crate::domain::{CallForm, Json};
+use crate::service::responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 use crate::upstreams::json::{Object, array, find, quoted, text};
 
 /// Writes the body, which may ask for a stream. Fields that this API cannot express are left out: `reasoning.summary`.
@@ -29,12 +29,23 @@ fn with_tools(body: Object, question: &Question<'_>) -> Object {
     let tools: Vec<_> = question.functions.iter().map(tool).collect();
     let is_parallel = question.parameters.parallel_tool_calls;
     body.json("tools", &array(&tools))
-        .optional("tool_choice", choice(question.choice).as_deref())
+        .optional("tool_choice", choice(question).as_deref())
         .optional("parallel_tool_calls", is_parallel.map(boolean))
 }
 
 fn tool(function: &Function) -> String {
     let description = function.description.as_deref().map(quoted);
+    if let Some(CustomTool { format }) = &function.custom {
+        let format = format.as_ref().map(|format| custom_format(format.as_str()));
+        let declared = Object::new()
+            .text("name", &function.name)
+            .optional("description", description.as_deref())
+            .optional("format", format.as_deref());
+        return Object::new()
+            .json("type", "\"custom\"")
+            .json("custom", &declared.close())
+            .close();
+    }
     let declared = Object::new()
         .text("name", &function.name)
         .optional("description", description.as_deref())
@@ -46,16 +57,36 @@ fn tool(function: &Function) -> String {
         .close()
 }
 
-fn choice(choice: &ToolChoice) -> Option<String> {
-    match choice {
+/// The format of a custom tool. This API has the members of a grammar in an object of their own.
+fn custom_format(format: &str) -> String {
+    let grammar = ["syntax", "definition"]
+        .into_iter()
+        .fold(Object::new(), |grammar, name| {
+            grammar.optional(name, find(format, name))
+        })
+        .close();
+    Object::new()
+        .optional("type", find(format, "type"))
+        .optional(
+            "grammar",
+            Some(&*grammar).filter(|grammar| *grammar != "{}"),
+        )
+        .close()
+}
+
+fn choice(question: &Question<'_>) -> Option<String> {
+    match question.choice {
         // the default
         ToolChoice::Auto => None,
         ToolChoice::None => Some(quoted("none")),
         ToolChoice::Required => Some(quoted("required")),
         ToolChoice::Function(name) => {
-            let function = Object::new().text("name", name).close();
-            let choice = Object::new().json("type", "\"function\"");
-            Some(choice.json("function", &function).close())
+            let kind = match question.form_of(name) {
+                CallForm::Function => "function",
+                CallForm::Custom => "custom",
+            };
+            let tool = Object::new().text("name", name).close();
+            Some(Object::new().text("type", kind).json(kind, &tool).close())
         }
     }
 }
@@ -142,6 +173,7 @@ mod tests {
             description: None,
             parameters: None,
             strict: None,
+            custom: None,
         }
     }
 

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use super::answer::{error_of, finish_of, texts, usage};
-use super::calls::{Calls, id_of, name_of};
+use super::calls::{Calls, id_of, name_of, tool_of};
 use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
-use crate::domain::{Json, Usage};
+use crate::domain::{CallForm, Json, Usage};
 use crate::service::responses::{Finish, ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::codec::EventReader;
@@ -106,12 +106,13 @@ impl ChatStream {
             self.draft.text(part, place, refusal, pieces)?;
         }
         for call in elements(find(delta, "tool_calls").unwrap_or_default()) {
+            let (form, tool) = tool_of(call).unwrap_or_default();
             let part = match self.calls.part_of(call) {
                 Some(part) => part,
                 None => {
                     self.end_reasoning(pieces)?;
                     self.draft.count(Calls::bytes_of(call))?;
-                    let part = self.draft.add_call()?;
+                    let part = self.draft.add_call(form)?;
                     self.calls.begin(part, call);
                     part
                 }
@@ -119,8 +120,13 @@ impl ChatStream {
             if let Some(name) = name_of(call) {
                 self.draft.name(part, id_of(call), name, pieces)?;
             }
-            let function = find(call, "function").unwrap_or_default();
-            self.arguments(part, function, pieces)?;
+            match form {
+                CallForm::Function => self.arguments(part, tool, pieces)?,
+                CallForm::Custom => {
+                    let input = inside_member(tool, "input").unwrap_or_default();
+                    self.draft.arguments(part, input, pieces)?;
+                }
+            }
         }
         match find(delta, "function_call") {
             Some(function) if function.starts_with('{') && self.calls.is_empty() => {
@@ -195,7 +201,9 @@ impl ChatStream {
     fn older_call(&mut self, function: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
         let part = match self.older_call {
             Some(part) => part,
-            None => *self.older_call.insert(self.draft.add_call()?),
+            None => *self
+                .older_call
+                .insert(self.draft.add_call(CallForm::Function)?),
         };
         let name = find(function, "name").and_then(text);
         if let Some(name) = name.filter(|name| !name.is_empty()) {

@@ -1,7 +1,7 @@
 //! The items of a request.
 
 use super::request::NAME_MAX_BYTES;
-use crate::domain::{PromptItem, is_carried, members};
+use crate::domain::{CallForm, PromptItem, is_carried, members};
 use crate::service::responses::{Question, upstream_id_of};
 use crate::upstreams::json::{Object, find, inside, inside_member, quoted};
 use crate::upstreams::names::Names;
@@ -33,26 +33,37 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
             } => message(role, content, item),
             PromptItem::Reasoning(item) => is_encrypted(item).then(|| returned(item, &[STATUS])),
             PromptItem::Call {
+                form,
                 id,
                 name,
                 arguments,
             } => {
+                let (kind, member) = match form {
+                    CallForm::Function => ("function_call", "arguments"),
+                    CallForm::Custom => ("custom_tool_call", "input"),
+                };
                 let call = Object::new()
-                    .json("type", "\"function_call\"")
+                    .text("type", kind)
                     .text("call_id", &ids.send(id, ID_MAX_BYTES))
                     .text("name", &names.send(name, NAME_MAX_BYTES))
-                    .text("arguments", arguments);
+                    .text(member, arguments);
                 Some(call.close())
             }
-            PromptItem::Result { id, output, .. } => {
+            PromptItem::Result {
+                form, id, output, ..
+            } => {
                 let is_content = inside(output).is_some() || output.starts_with('[');
                 let output = if is_content {
                     (**output).into()
                 } else {
                     quoted(output)
                 };
+                let kind = match form {
+                    CallForm::Function => "function_call_output",
+                    CallForm::Custom => "custom_tool_call_output",
+                };
                 let result = Object::new()
-                    .json("type", "\"function_call_output\"")
+                    .text("type", kind)
                     .text("call_id", &ids.send(id, ID_MAX_BYTES))
                     .json("output", &output);
                 Some(result.close())
@@ -111,11 +122,13 @@ mod tests {
             r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"x","new":1}"#;
         let other = r#"{"id":"x","type":"of_tomorrow","new":1.0}"#;
         let call = |id: &'static str, name: &'static str| PromptItem::Call {
+            form: CallForm::Function,
             id: id.into(),
             name: name.into(),
             arguments: "{\"k".into(),
         };
         let result = |id: &'static str, output: &'static str| PromptItem::Result {
+            form: CallForm::Function,
             id: id.into(),
             output: output.into(),
             is_mistake: true,

@@ -67,6 +67,10 @@ impl Model for OpenAiResponses {
         true
     }
 
+    fn takes_custom_tools(&self) -> bool {
+        true
+    }
+
     fn reads_compactions(&self) -> bool {
         true
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{Json, Usage, members};
+use crate::domain::{CallForm, Json, Usage, members};
 use crate::service::responses::{Finish, ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::draft::Draft;
@@ -65,7 +65,8 @@ impl<'a> Output<'a> {
         }
         let part = match inside_member(item, "type") {
             Some("message") => self.draft.begin_message(message(item, "[]"), pieces)?,
-            Some("function_call") => self.call(item, pieces)?,
+            Some("function_call") => self.call(CallForm::Function, item, pieces)?,
+            Some("custom_tool_call") => self.call(CallForm::Custom, item, pieces)?,
             Some(_) => self.draft.begin_item(Json::from_compact(item), pieces)?,
             None => return Err(Failure::malformed()),
         };
@@ -75,7 +76,12 @@ impl<'a> Output<'a> {
         Ok(part)
     }
 
-    fn call(&mut self, item: &str, pieces: &mut Vec<Piece>) -> Result<usize, Failure> {
+    fn call(
+        &mut self,
+        form: CallForm,
+        item: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<usize, Failure> {
         let member = |name| {
             find(item, name)
                 .and_then(text)
@@ -83,7 +89,7 @@ impl<'a> Output<'a> {
         };
         let name = member("name").ok_or_else(Failure::malformed)?;
         let name = self.names.original(&name).to_owned();
-        let part = self.draft.add_call()?;
+        let part = self.draft.add_call(form)?;
         self.draft
             .name(part, member("call_id").map(Into::into), name, pieces)?;
         Ok(part)
@@ -151,12 +157,20 @@ impl<'a> Output<'a> {
                 let whole = message(item, content.unwrap_or("[]"));
                 self.draft.end_message(part, whole, pieces)
             }
-            "function_call" => {
-                let arguments = find(item, "arguments").and_then(inside).unwrap_or_default();
-                self.draft.end_arguments(part, arguments, pieces)
-            }
+            "function_call" => self.end_call(part, find(item, "arguments"), pieces),
+            "custom_tool_call" => self.end_call(part, find(item, "input"), pieces),
             _ => self.draft.end_item(part, Json::from_compact(item), pieces),
         }
+    }
+
+    fn end_call(
+        &mut self,
+        part: usize,
+        arguments: Option<&str>,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        let arguments = arguments.and_then(inside).unwrap_or_default();
+        self.draft.end_arguments(part, arguments, pieces)
     }
 
     /// Ends the answer that a response describes: all of its items, its reason and its tokens.

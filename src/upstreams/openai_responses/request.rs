@@ -1,8 +1,8 @@
 //! The body of a request.
 
 use super::input::input;
-use crate::domain::Json;
-use crate::service::responses::{Function, Parameters, Question, ToolChoice};
+use crate::domain::{CallForm, Json};
+use crate::service::responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 use crate::upstreams::json::{Object, array, inside_member, quoted};
 use crate::upstreams::names::Names;
 
@@ -57,7 +57,7 @@ fn with_tools(
         // without tools, servers reject the fields that concern them
         false => body
             .json("tools", &array(tools))
-            .optional("tool_choice", choice(question.choice, names).as_deref())
+            .optional("tool_choice", choice(question, names).as_deref())
             .optional(
                 "parallel_tool_calls",
                 question.parameters.parallel_tool_calls.map(boolean),
@@ -68,6 +68,14 @@ fn with_tools(
 /// The API takes tools as strict unless they say otherwise.
 fn tool(function: &Function, names: &mut Names) -> String {
     let description = function.description.as_deref().map(quoted);
+    if let Some(CustomTool { format }) = &function.custom {
+        return Object::new()
+            .json("type", "\"custom\"")
+            .text("name", &names.send(&function.name, NAME_MAX_BYTES))
+            .optional("description", description.as_deref())
+            .optional("format", format.as_ref().map(Json::as_str))
+            .close();
+    }
     let parameters = function.parameters.as_ref().map(Json::as_str);
     let parameters = parameters.filter(|schema| schema.starts_with('{'));
     Object::new()
@@ -79,14 +87,18 @@ fn tool(function: &Function, names: &mut Names) -> String {
         .close()
 }
 
-fn choice(choice: &ToolChoice, names: &mut Names) -> Option<String> {
-    match choice {
+fn choice(question: &Question<'_>, names: &mut Names) -> Option<String> {
+    match question.choice {
         // the default
         ToolChoice::Auto => None,
         ToolChoice::None => Some(quoted("none")),
         ToolChoice::Required => Some(quoted("required")),
         ToolChoice::Function(name) => {
-            let choice = Object::new().json("type", "\"function\"");
+            let kind = match question.form_of(name) {
+                CallForm::Function => "\"function\"",
+                CallForm::Custom => "\"custom\"",
+            };
+            let choice = Object::new().json("type", kind);
             let name = names.send(name, NAME_MAX_BYTES);
             Some(choice.text("name", &name).close())
         }

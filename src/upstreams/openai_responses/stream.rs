@@ -76,9 +76,9 @@ impl EventReader for ResponseStream<'_> {
                 let annotation = find(event, "annotation").ok_or_else(Failure::malformed)?;
                 self.output.annotate(place, annotation, pieces)?;
             }
-            Some("response.function_call_arguments.delta") => {
-                self.output.arguments(index, delta, pieces)?;
-            }
+            Some(
+                "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta",
+            ) => self.output.arguments(index, delta, pieces)?,
             Some("response.completed" | "response.incomplete" | "response.failed") => {
                 let response = find(event, "response").ok_or_else(Failure::malformed)?;
                 self.response = Some(Json::from_compact(response));

@@ -47,10 +47,12 @@ pub(crate) struct Answer {
     pub(crate) failure: Option<Failure>,
 }
 
-/// A call of a function.
+/// A call of a function or of a custom tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub(crate) id: Id,
+    /// Whether it is that of a custom tool, which messages have not.
+    pub(crate) is_custom: bool,
     pub(crate) name: String,
     pub(crate) arguments: String,
 }
@@ -294,8 +296,17 @@ impl Call {
     pub fn new(name: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self {
             id: Id::Unique,
+            is_custom: false,
             name: name.into(),
             arguments: arguments.into(),
+        }
+    }
+
+    /// As [`Call::new`], for a custom tool, to which the model writes any text.
+    pub fn custom(name: impl Into<String>, input: impl Into<String>) -> Self {
+        Self {
+            is_custom: true,
+            ..Self::new(name, input)
         }
     }
 

@@ -132,6 +132,7 @@ impl Tools {
             description: function.description.clone(),
             parameters: parameters.map(Json::from_compact),
             strict: None,
+            custom: None,
         };
         match runner_of(&defined.name) {
             Runner::State(tool) => {

@@ -54,7 +54,7 @@ impl Tools {
         Ok(mode)
     }
 
-    /// The names of the functions that an entry names: `{"type":"function","name"}`,
+    /// The names of the functions that an entry names: `{"type":"function","name"}`, `{"type":"custom","name"}`,
     /// `{"type":"mcp","server_label","name"?}`, `{"type":"web_search"}` or `{"type":"image_generation"}`.
     fn named_by(&self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
         if !tool.starts_with('{') {
@@ -63,7 +63,7 @@ impl Tools {
         let is_typed = |tool: &StatelessTool| self.stateless.typed.contains(tool);
         let typed = |tool| Some(tool).filter(is_typed).map(StatelessTool::as_str);
         let named: Vec<String> = match required(tool, "type", at)?.as_str() {
-            "function" => {
+            "function" | "custom" => {
                 let name = required(tool, "name", at)?;
                 let functions = self.functions.iter().map(|function| &function.name);
                 functions.filter(|known| **known == name).cloned().collect()
@@ -85,7 +85,7 @@ impl Tools {
                 .into_iter()
                 .collect(),
             _ => {
-                let wanted = "'function', 'mcp', 'web_search' or 'image_generation'";
+                let wanted = "'function', 'custom', 'mcp', 'web_search' or 'image_generation'";
                 return Err(Fault::wrong_value(format!("{at}.type"), wanted));
             }
         };

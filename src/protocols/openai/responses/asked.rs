@@ -4,7 +4,7 @@ use std::iter::empty;
 
 use super::body::{Context, read_request};
 use super::place::end_of;
-use super::{references, refused_compaction, refused_media};
+use super::{check_catalog, references};
 use crate::domain::scope::ScopeId;
 use crate::domain::{ResponseId, output_without_call};
 use crate::protocols::openai::OpenAiError;
@@ -62,12 +62,7 @@ impl Asked {
         if is_new && let Some(index) = output_without_call(empty(), input) {
             return Err(TurnError::NoCall { index }.into());
         }
-        if let Some(media) = catalog.refused_media(&asked.model, &asked.input) {
-            return Err(refused_media(media).into());
-        }
-        if let Some(index) = catalog.refused_compaction(&asked.model, &asked.input) {
-            return Err(refused_compaction(index).into());
-        }
+        check_catalog(catalog, &asked)?;
         Ok(Self {
             conversation: place(request, &context).await?,
             id,

@@ -1,14 +1,14 @@
 //! The settings of a request that its response repeats.
 //!
 //! A turn keeps them as an object. It stores the instructions and the functions already, so the object omits the
-//! instructions, and its last member `tools` has `null` for each function that the model may call.
+//! instructions, and its last member `tools` has `null` for each function or custom tool that the model may call.
 
 use serde_json::{Value, json};
 
 use crate::domain::{Json, elements, is_named, member, members};
 use crate::protocols::openai::body::{ObjectBody, given, required};
 use crate::protocols::openai::fault::Fault;
-use crate::service::responses::{Function, TurnRequest};
+use crate::service::responses::{CustomTool, Function, TurnRequest};
 
 /// The settings, each with the value that it has where a request omits it. `ResponseResource` of the Open Responses
 /// specification (2026-04-24) requires all of them but `user`.
@@ -74,7 +74,8 @@ pub(super) fn kept(
         .enumerate()
     {
         kept.push_str(if index > 0 { "," } else { "" });
-        let is_function = required(tool, "type", "tools")? == "function"
+        let kind = required(tool, "type", "tools")?;
+        let is_function = matches!(kind.as_str(), "function" | "custom")
             && required(tool, "name", "tools").is_ok_and(is_of_turn);
         kept.push_str(if is_function { "null" } else { tool });
     }
@@ -162,7 +163,17 @@ fn write_function(function: &Function, text: &mut String) {
         description,
         parameters,
         strict,
+        custom,
     } = function;
+    if let Some(CustomTool { format }) = custom {
+        let format = format.as_ref().map_or(r#"{"type":"text"}"#, Json::as_str);
+        text.push_str(&format!(
+            r#"{{"type":"custom","name":{},"description":{},"format":{format}}}"#,
+            json!(name),
+            json!(description),
+        ));
+        return;
+    }
     let parameters = parameters.as_ref().map_or("null", Json::as_str);
     text.push_str(&format!(
         r#"{{"type":"function","name":{},"description":{},"parameters":{parameters},"strict":{}}}"#,

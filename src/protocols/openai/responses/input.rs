@@ -13,10 +13,12 @@ use crate::service::responses::{InputItem, turn_item_id, without_image};
 pub(super) const INPUT_MAX: usize = 400;
 
 /// The kinds of items that an input may have.
-static KINDS: [&str; 9] = [
+static KINDS: [&str; 11] = [
     "message",
     "function_call",
     "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
     "reasoning",
     "mcp_call",
     "mcp_list_tools",
@@ -121,7 +123,12 @@ fn read_item(
                 required(text, name, at)?;
             }
         }
-        "function_call_output" => {
+        "custom_tool_call" => {
+            for name in ["call_id", "name", "input"] {
+                required(text, name, at)?;
+            }
+        }
+        "function_call_output" | "custom_tool_call_output" => {
             required(text, "call_id", at)?;
             match member(text, "output") {
                 Some(output) if output.starts_with('"') => {}

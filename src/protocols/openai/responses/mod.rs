@@ -36,7 +36,8 @@ use crate::domain::{
     Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
 };
 use crate::service::responses::{
-    Door, MediaAt, MessageWindow, MissingThread, ModelTurns, NewTurn, TurnError,
+    Catalog, Door, MediaAt, MessageWindow, MissingThread, ModelTurns, NewTurn, TurnError,
+    TurnRequest,
 };
 use crate::service::{ServiceError, ThreadService};
 use crate::store::Clock;
@@ -99,12 +100,7 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
         if has_no_history && let Some(index) = output_without_call(empty(), input) {
             return Err(TurnError::NoCall { index }.into());
         }
-        if let Some(media) = catalog.refused_media(&turn.model, &turn.input) {
-            return Err(refused_media(media).into());
-        }
-        if let Some(index) = catalog.refused_compaction(&turn.model, &turn.input) {
-            return Err(refused_compaction(index).into());
-        }
+        check_catalog(catalog, &turn)?;
         if let Some(name) = catalog.lacks(&turn.model, &turn.parameters) {
             let message =
                 format!("Unsupported '{name}': the server of this model does not have it.");
@@ -188,6 +184,28 @@ fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
     let parts = members.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let parts: Vec<_> = std::iter::once(key.as_bytes()).chain(parts).collect();
     Fingerprint::of(&parts)
+}
+
+/// Checks that the upstream of a model takes what a request has.
+fn check_catalog(catalog: &Catalog, turn: &TurnRequest) -> Result<(), Fault> {
+    if let Some(media) = catalog.refused_media(&turn.model, &turn.input) {
+        return Err(refused_media(media));
+    }
+    if let Some(index) = catalog.refused_compaction(&turn.model, &turn.input) {
+        return Err(refused_compaction(index));
+    }
+    match catalog.refused_custom_tool(&turn.model, &turn.functions) {
+        Some(tool) => Err(refused_custom_tool(&tool.name)),
+        None => Ok(()),
+    }
+}
+
+fn refused_custom_tool(name: &str) -> Fault {
+    let message = format!(
+        "Unsupported 'tools': the server of this model has no custom tools such as '{name}'. Use one of type 'function' with \
+         one parameter that is a string."
+    );
+    Fault::new("unsupported_tool", "tools", message)
 }
 
 fn refused_media(MediaAt { item, member, part }: MediaAt) -> Fault {

@@ -6,13 +6,16 @@ use std::str::FromStr;
 use crate::domain::{Json, elements};
 use crate::protocols::openai::body::{given, required, string};
 use crate::protocols::openai::fault::Fault;
-use crate::service::responses::{Function, StateTools, StatelessServer, StatelessSet, ToolChoice};
+use crate::service::responses::{
+    CustomTool, Function, StateTools, StatelessServer, StatelessSet, ToolChoice,
+};
 use crate::service::tools::{StatelessTool, Tool};
 
 /// Tools of a request at most: none of them costs more than its text, and providers take no more than this.
 pub(super) const TOOLS_MAX: usize = 128;
 /// The kinds of tools that a request can have the model call.
-const CHOICES: &str = "'function', 'mcp', 'web_search', 'image_generation' or 'allowed_tools'";
+const CHOICES: &str =
+    "'function', 'custom', 'mcp', 'web_search', 'image_generation' or 'allowed_tools'";
 /// The URL that stands for the state tools of this server.
 const STATE: &str = "threadkeep:state";
 /// The URL that stands for its tools that read the web.
@@ -73,8 +76,11 @@ impl Tools {
     fn add(&mut self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
         let kind = required(tool, "type", at)?;
         match kind.as_str() {
-            "function" => {
-                let function = read_function(tool, at)?;
+            "function" | "custom" => {
+                let function = match kind.as_str() {
+                    "function" => read_function(tool, at)?,
+                    _ => read_custom(tool, at)?,
+                };
                 let name = function.name.clone();
                 self.functions.push(function);
                 Ok(vec![name])
@@ -86,13 +92,9 @@ impl Tools {
             "image_generation" => {
                 self.add_typed(StatelessTool::ImageGeneration, tool, &IMAGE_FIELDS, at)
             }
-            "custom" => Err(unsupported(
-                &format!("{at}.type"),
-                "'function' with one parameter that is a string: not all models take custom tools",
-            )),
             _ => Err(unsupported(
                 &format!("{at}.type"),
-                "'function', 'web_search', 'image_generation', or 'mcp' with the tools of this server",
+                "'function', 'custom', 'web_search', 'image_generation', or 'mcp' with the tools of this server",
             )),
         }
     }
@@ -186,7 +188,7 @@ impl Tools {
                     "allowed_tools" => return self.allow_only(object),
                     kind if is_search(kind) => StatelessTool::WebSearch.as_str().to_owned(),
                     "image_generation" => StatelessTool::ImageGeneration.as_str().to_owned(),
-                    "function" | "mcp" => required(object, "name", "tool_choice")?,
+                    "function" | "custom" | "mcp" => required(object, "name", "tool_choice")?,
                     _ => return Err(Fault::wrong_value("tool_choice.type", CHOICES)),
                 };
                 match self.names().any(|known| known == name) {
@@ -224,7 +226,8 @@ fn unsupported(param: &str, wanted: &str) -> Fault {
     Fault::unsupported("unsupported_tool", param, wanted)
 }
 
-fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {
+/// The name and the description.
+fn read_names(tool: &str, at: &str) -> Result<(String, Option<String>), Fault> {
     let name = required(tool, "name", at)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
@@ -233,6 +236,43 @@ fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {
     }
     let description = given(tool, "description");
     let description = description.map(|text| string(text, &format!("{at}.description")));
+    Ok((name, description.transpose()?))
+}
+
+fn read_custom(tool: &str, at: &str) -> Result<Function, Fault> {
+    let (name, description) = read_names(tool, at)?;
+    let format = given(tool, "format");
+    if let Some(format) = format {
+        check_format(format, &format!("{at}.format"))?;
+    }
+    Ok(Function {
+        name,
+        description,
+        parameters: None,
+        strict: None,
+        custom: Some(CustomTool {
+            format: format.map(Json::from_compact),
+        }),
+    })
+}
+
+/// The format of a custom tool: an unknown one would be left out upstream.
+fn check_format(format: &str, at: &str) -> Result<(), Fault> {
+    if !format.starts_with('{') {
+        return Err(Fault::wrong_type(at, "an object"));
+    }
+    match required(format, "type", at)?.as_str() {
+        "text" => Ok(()),
+        "grammar" => {
+            required(format, "syntax", at)?;
+            required(format, "definition", at).map(drop)
+        }
+        _ => Err(unsupported(&format!("{at}.type"), "'text' or 'grammar'")),
+    }
+}
+
+fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {
+    let (name, description) = read_names(tool, at)?;
     let parameters = given(tool, "parameters");
     if parameters.is_some_and(|parameters| !parameters.starts_with('{')) {
         return Err(Fault::wrong_type(format!("{at}.parameters"), "an object"));
@@ -245,9 +285,10 @@ fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {
     };
     Ok(Function {
         name,
-        description: description.transpose()?,
+        description,
         parameters: parameters.map(Json::from_compact),
         strict,
+        custom: None,
     })
 }
 

@@ -150,6 +150,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
         } => (
             match call {
                 CallKind::Mcp => "response.mcp_call_arguments.delta",
+                CallKind::Custom => "response.custom_tool_call_input.delta",
                 _ => "response.function_call_arguments.delta",
             },
             format!(r#"{},"delta":{}"#, item_place(*index, id), quoted(delta)),
@@ -163,14 +164,24 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
         } => (
             match call {
                 CallKind::Mcp => "response.mcp_call_arguments.done",
+                CallKind::Custom => "response.custom_tool_call_input.done",
                 _ => "response.function_call_arguments.done",
             },
-            format!(
-                r#"{},"name":{},"arguments":{}"#,
-                item_place(*index, id),
-                quoted(name),
-                quoted(arguments)
-            ),
+            match call {
+                CallKind::Custom => {
+                    format!(
+                        r#"{},"input":{}"#,
+                        item_place(*index, id),
+                        quoted(arguments)
+                    )
+                }
+                _ => format!(
+                    r#"{},"name":{},"arguments":{}"#,
+                    item_place(*index, id),
+                    quoted(name),
+                    quoted(arguments)
+                ),
+            },
         ),
         TurnEvent::Call { index, id, event } => (
             match event {

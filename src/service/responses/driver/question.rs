@@ -112,6 +112,7 @@ pub(in crate::service::responses) fn functions(request: &TurnRequest) -> Vec<Fun
             description: Some(tool.description().into()),
             parameters: Some(Json::from_compact(schema)),
             strict: None,
+            custom: None,
         }
     });
     let own = own.chain(request.stateless.functions());

@@ -44,6 +44,7 @@ impl StatelessSet {
             description: Some(tool.description().into()),
             parameters: Some(Json::from_compact(tool.schema().to_string())),
             strict: None,
+            custom: None,
         })
     }
 

@@ -77,6 +77,7 @@ pub(super) fn begun(item: &Json) -> Json {
             &[("summary", json!([])), ("content", json!([]))]
         }
         Some("function_call") => &[("arguments", json!(""))],
+        Some("custom_tool_call") => &[("input", json!(""))],
         Some("mcp_call") => &[
             ("arguments", json!("")),
             ("output", Value::Null),
@@ -298,7 +299,8 @@ impl OpenItem {
                 self.finish_part(part, json, events);
             }
         }
-        let arguments = text_of(item.as_str(), "arguments").unwrap_or_default();
+        let arguments = self.call.map_or("arguments", CallKind::arguments);
+        let arguments = text_of(item.as_str(), arguments).unwrap_or_default();
         self.end_arguments(&arguments, events);
         let has_failed = member(item.as_str(), "status") == Some(r#""failed""#);
         let end = self.call.and_then(|call| call.ends(has_failed));
@@ -370,9 +372,9 @@ impl OpenItem {
     pub(super) fn break_off(mut self, events: &mut Vec<TurnEvent>) {
         let mut item: Value = serde_json::from_str(self.begun.as_str()).unwrap_or_default();
         item["status"] = json!("incomplete");
-        if self.call.is_some_and(CallKind::tells_arguments) {
+        if let Some(call) = self.call.filter(|call| call.tells_arguments()) {
             let told = self.arguments.clone();
-            item["arguments"] = Value::from(told.as_str());
+            item[call.arguments()] = Value::from(told.as_str());
             self.end_arguments(&told, events);
         }
         self.end_texts(events);
@@ -466,8 +468,10 @@ mod tests {
     fn an_item_begins_empty() {
         let call = r#"{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":"completed"}"#;
         let mcp = r#"{"type":"mcp_call","id":"mcp_1","arguments":"{}","output":"1","error":null,"status":"completed"}"#;
+        let custom = r#"{"type":"custom_tool_call","id":"ctc_1","call_id":"c","name":"f","input":"a","status":"completed"}"#;
         for (item, begins) in [
             (call, call.replace(r#""{}""#, r#""""#)),
+            (custom, custom.replace(r#""a""#, r#""""#)),
             (
                 mcp,
                 mcp.replace(r#""{}""#, r#""""#).replace(r#""1""#, "null"),
@@ -483,6 +487,26 @@ mod tests {
         );
         let foreign = Json::from_compact(r#"{"type":"of_tomorrow","summary":[7]}"#);
         assert_eq!(begun(&foreign), foreign);
+    }
+
+    #[test]
+    fn a_custom_call_that_breaks_off_has_the_text_so_far() {
+        let call = Json::from_compact(
+            r#"{"type":"custom_tool_call","id":"ctc_1","name":"f","input":"","status":"in_progress"}"#,
+        );
+        let mut events = Vec::new();
+        let mut open = OpenItem::begin(0, call, &mut events);
+        open.add_arguments("so far".into(), &mut events);
+
+        open.break_off(&mut events);
+
+        let Some(TurnEvent::ItemDone { item, .. }) = events.last() else {
+            panic!("{events:?}");
+        };
+        assert_eq!(
+            item.as_str(),
+            r#"{"type":"custom_tool_call","id":"ctc_1","name":"f","input":"so far","status":"incomplete"}"#
+        );
     }
 
     #[test]

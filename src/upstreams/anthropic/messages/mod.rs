@@ -3,9 +3,9 @@
 use super::media::{document, image};
 use super::request::NAME_MAX_BYTES;
 use super::thinking;
-use crate::domain::PromptItem;
+use crate::domain::{CallForm, PromptItem};
 use crate::service::responses::Question;
-use crate::upstreams::content::{Part, arguments_object, part, parts, plain_text};
+use crate::upstreams::content::{Part, arguments_object, input_object, part, parts, plain_text};
 use crate::upstreams::json::{Object, array, inside, quoted, text};
 use crate::upstreams::names::Names;
 
@@ -79,21 +79,27 @@ impl Writer<'_> {
                 }
             }
             PromptItem::Call {
+                form,
                 id,
                 name,
                 arguments,
             } => {
+                let input = match form {
+                    CallForm::Function => arguments_object(arguments),
+                    CallForm::Custom => input_object(arguments).into(),
+                };
                 let call = Object::new()
                     .json("type", "\"tool_use\"")
                     .text("id", &self.ids.send(id, ID_MAX_BYTES))
                     .text("name", &self.names.send(name, NAME_MAX_BYTES))
-                    .json("input", &arguments_object(arguments));
+                    .json("input", &input);
                 self.push("assistant", [call.close()]);
             }
             PromptItem::Result {
                 id,
                 output,
                 is_mistake,
+                ..
             } => {
                 let result = Object::new()
                     .json("type", "\"tool_result\"")

@@ -4,9 +4,9 @@ mod content;
 
 use super::dialect::Dialect;
 use super::reasoning::Reasoning;
-use crate::domain::PromptItem;
+use crate::domain::{CallForm, PromptItem};
 use crate::service::responses::Question;
-use crate::upstreams::content::{arguments_object, plain_text};
+use crate::upstreams::content::{arguments_object, input_object, plain_text};
 use crate::upstreams::json::{Object, array, inside, quoted};
 use content::content;
 pub(super) use content::takes;
@@ -18,6 +18,7 @@ pub(super) use content::takes;
 /// as `developer` where a model has that role.
 pub(super) fn messages(question: &Question<'_>, dialect: Dialect) -> String {
     let mut messages = Messages {
+        question,
         written: Vec::with_capacity(question.prompt.len() + 1),
         answer: Answer::default(),
         dialect,
@@ -32,7 +33,8 @@ pub(super) fn messages(question: &Question<'_>, dialect: Dialect) -> String {
     array(&messages.written)
 }
 
-struct Messages {
+struct Messages<'a> {
+    question: &'a Question<'a>,
     written: Vec<String>,
     /// The message of the assistant that further items may belong to.
     answer: Answer,
@@ -47,7 +49,7 @@ struct Answer {
     calls: Vec<String>,
 }
 
-impl Messages {
+impl Messages<'_> {
     fn item(&mut self, item: &PromptItem<'_>) {
         match item {
             PromptItem::Message {
@@ -64,10 +66,11 @@ impl Messages {
             }
             PromptItem::Reasoning(_) | PromptItem::Other(_) => {}
             PromptItem::Call {
+                form,
                 id,
                 name,
                 arguments,
-            } => self.call(id, name, arguments),
+            } => self.call(*form, id, name, arguments),
             PromptItem::Result { id, output, .. } => self.result(id, output),
         }
     }
@@ -97,19 +100,23 @@ impl Messages {
         };
     }
 
-    fn call(&mut self, id: &str, name: &str, arguments: &str) {
-        let arguments = if self.dialect.takes_any_arguments() {
-            arguments.into()
-        } else {
-            arguments_object(arguments)
+    /// Adds a call. That of a custom tool which the request does not have is one of a function: the server may know no such
+    /// tools, and a conversation that had one goes on there.
+    fn call(&mut self, form: CallForm, id: &str, name: &str, arguments: &str) {
+        let has_tool = self.question.form_of(name) == CallForm::Custom;
+        let (kind, member, arguments) = match form {
+            CallForm::Custom if has_tool => ("custom", "input", arguments.into()),
+            CallForm::Custom => ("function", "arguments", input_object(arguments).into()),
+            CallForm::Function if self.dialect.takes_any_arguments() => {
+                ("function", "arguments", arguments.into())
+            }
+            CallForm::Function => ("function", "arguments", arguments_object(arguments)),
         };
-        let function = Object::new()
-            .text("name", name)
-            .text("arguments", &arguments);
+        let tool = Object::new().text("name", name).text(member, &arguments);
         let call = Object::new()
             .text("id", id)
-            .json("type", "\"function\"")
-            .json("function", &function.close());
+            .text("type", kind)
+            .json(kind, &tool.close());
         self.answer.calls.push(call.close());
     }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::Json;
+use crate::domain::{CallForm, Json};
 use crate::service::responses::{Parameters, ToolChoice};
 use crate::upstreams::json::elements;
 
@@ -35,6 +35,7 @@ fn message<'a>(role: &'a str, content: &'a str) -> PromptItem<'a> {
 
 fn call<'a>(id: &'a str, arguments: &'a str) -> PromptItem<'a> {
     PromptItem::Call {
+        form: CallForm::Function,
         id: id.into(),
         name: "f".into(),
         arguments: arguments.into(),
@@ -43,6 +44,7 @@ fn call<'a>(id: &'a str, arguments: &'a str) -> PromptItem<'a> {
 
 fn result<'a>(id: &'a str, output: &'a str) -> PromptItem<'a> {
     PromptItem::Result {
+        form: CallForm::Function,
         id: id.into(),
         output: output.into(),
         is_mistake: false,

@@ -354,8 +354,33 @@ fn an_unreadable_event_or_an_error_ends_the_stream() {
 }
 
 #[test]
+fn the_text_for_a_custom_tool_comes_in_deltas() {
+    let deltas = [
+        r#"{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"f","input":""}}]}"#,
+        r#"{"tool_calls":[{"index":0,"custom":{"input":"not "}}]}"#,
+        r#"{"tool_calls":[{"index":0,"custom":{"input":"json"}}]}"#,
+        r#"{"tool_calls":[{"index":1,"id":"b","type":"custom","custom":{"name":"g","input":""}}]}"#,
+    ];
+
+    let (answer, pieces) = of_deltas(&deltas);
+
+    let call = |id: &str, name: &str, arguments: &str| AnswerPart::Call {
+        id: Some(id.into()),
+        name: name.into(),
+        arguments: arguments.into(),
+    };
+    let parts = [call("a", "f", "not json"), call("b", "g", "")];
+    assert_eq!(answer.unwrap().parts, parts);
+    let texts = pieces.iter().filter_map(|piece| match piece {
+        Piece::Arguments { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(texts.collect::<Vec<_>>(), ["not ", "json"]);
+}
+
+#[test]
 fn a_call_without_a_name_is_malformed() {
-    let deltas = [r#"{"tool_calls":[{"index":0,"id":"a","custom":{"name":"f"}}]}"#];
+    let deltas = [r#"{"tool_calls":[{"index":0,"id":"a","other":{"name":"f"}}]}"#];
 
     assert_eq!(of_deltas(&deltas).0, Err(Failure::malformed()));
 }

@@ -29,6 +29,7 @@ fn function(name: &str) -> Function {
         description: None,
         parameters: None,
         strict: None,
+        custom: None,
     }
 }
 

@@ -176,16 +176,19 @@ impl Faults {
             self.add(format!("messages[{index}] has tool_calls without calls"));
         }
         for call in calls {
-            if call["type"] != "function" {
+            let (kind, tool) = tool_of(call);
+            if kind.is_empty() {
                 self.add(format!(
                     "messages[{index}] has a call that is not a function"
                 ));
             }
-            self.name(
-                &format!("a call of messages[{index}]"),
-                &call["function"]["name"],
-            );
-            if !call["function"]["arguments"].is_string() {
+            self.name(&format!("a call of messages[{index}]"), &tool["name"]);
+            let arguments = if kind == "custom" {
+                "input"
+            } else {
+                "arguments"
+            };
+            if !tool[arguments].is_string() {
                 self.add(format!("messages[{index}] has a call without arguments"));
             }
             match call["id"].as_str() {
@@ -241,8 +244,8 @@ impl Faults {
         }
         let mut names = HashSet::new();
         for (index, tool) in tools.iter().enumerate() {
-            let function = &tool["function"];
-            if tool["type"] != "function" {
+            let (kind, function) = tool_of(tool);
+            if kind.is_empty() {
                 self.add(format!("tools[{index}] is not a function"));
             }
             self.name(&format!("tools[{index}]"), &function["name"]);
@@ -264,8 +267,9 @@ impl Faults {
         let is_right = match choice.as_str() {
             Some(choice) => ["none", "auto", "required"].contains(&choice),
             None => {
-                let name = choice["function"]["name"].as_str();
-                choice["type"] == "function" && name.is_some_and(|name| names.contains(name))
+                let (kind, tool) = tool_of(choice);
+                let name = tool["name"].as_str();
+                !kind.is_empty() && name.is_some_and(|name| names.contains(name))
             }
         };
         if !is_right {
@@ -282,6 +286,13 @@ impl Faults {
             self.add(format!("{owner} has the wrong name {name}"));
         }
     }
+}
+
+/// The type of a tool, a call or a choice, empty if there is no such type; and the object of the tool.
+fn tool_of(value: &Value) -> (&'static str, &Value) {
+    let kinds = ["function", "custom"];
+    let kind = kinds.into_iter().find(|kind| value["type"] == *kind);
+    (kind.unwrap_or_default(), &value[kind.unwrap_or("function")])
 }
 
 #[cfg(test)]

@@ -116,7 +116,8 @@ impl Wire for Chat {
             calls.push(staged(begin, Stage::Frame));
             let arguments = pieces(&call.arguments).into_iter();
             calls.extend(arguments.map(|piece| {
-                let part = json!({"index": index, "function": {"arguments": piece}});
+                let (kind, member) = kind_of(call);
+                let part = json!({"index": index, kind: {member: piece}});
                 delta(json!({"tool_calls": [part]}))
             }));
         }
@@ -187,10 +188,21 @@ fn whole_call(context: Context<'_>, index: usize, call: &Call) -> Value {
     if let Some(id) = call.wire_id(context.number, index) {
         whole.insert("id".into(), id.into());
     }
-    whole.insert("type".into(), "function".into());
-    let function = json!({"name": call.name, "arguments": call.arguments});
-    whole.insert("function".into(), function);
+    let (kind, member) = kind_of(call);
+    whole.insert("type".into(), kind.into());
+    whole.insert(
+        kind.into(),
+        json!({"name": call.name, member: call.arguments}),
+    );
     whole.into()
+}
+
+/// The type of a call, and the member with its arguments.
+fn kind_of(call: &Call) -> (&'static str, &'static str) {
+    match call.is_custom {
+        true => ("custom", "input"),
+        false => ("function", "arguments"),
+    }
 }
 
 /// The first part of a call, with the id and the name; later ones have only arguments.

@@ -36,7 +36,7 @@ const INCLUDED: [&str; 2] = [
     "reasoning.encrypted_content",
 ];
 /// The members of items of each type.
-const ITEMS: [(&str, &[&str]); 5] = [
+const ITEMS: [(&str, &[&str]); 7] = [
     ("message", &["role", "content", "id", "status", "phase"]),
     (
         "reasoning",
@@ -48,6 +48,14 @@ const ITEMS: [(&str, &[&str]); 5] = [
     ),
     (
         "function_call_output",
+        &["call_id", "output", "id", "status"],
+    ),
+    (
+        "custom_tool_call",
+        &["call_id", "name", "input", "id", "status"],
+    ),
+    (
+        "custom_tool_call_output",
         &["call_id", "output", "id", "status"],
     ),
     ("compaction", &["encrypted_content", "id"]),
@@ -119,8 +127,9 @@ impl Faults {
                 "reasoning" if !item["encrypted_content"].is_string() => {
                     self.add(format!("input[{index}] is reasoning that nobody stored"));
                 }
-                "function_call" => self.call(index, item),
-                "function_call_output" => self.result(index, item),
+                "function_call" => self.call(index, item, "arguments"),
+                "custom_tool_call" => self.call(index, item, "input"),
+                "function_call_output" | "custom_tool_call_output" => self.result(index, item),
                 _ => {}
             }
         }
@@ -152,9 +161,9 @@ impl Faults {
         }
     }
 
-    fn call(&mut self, index: usize, item: &Value) {
+    fn call(&mut self, index: usize, item: &Value, arguments: &str) {
         self.name(&format!("input[{index}]"), &item["name"]);
-        if !item["arguments"].is_string() {
+        if !item[arguments].is_string() {
             self.add(format!("input[{index}] is a call without arguments"));
         }
         let id = item["call_id"].as_str().unwrap_or_default();
@@ -189,11 +198,12 @@ impl Faults {
         }
         let mut names = HashSet::new();
         for (index, tool) in tools.iter().enumerate() {
-            if tool["type"] != "function" {
+            let is_custom = tool["type"] == "custom";
+            if !is_custom && tool["type"] != "function" {
                 self.add(format!("tools[{index}] is not a function"));
             }
             self.name(&format!("tools[{index}]"), &tool["name"]);
-            if !tool["parameters"].is_object() || !tool["strict"].is_boolean() {
+            if !is_custom && (!tool["parameters"].is_object() || !tool["strict"].is_boolean()) {
                 self.add(format!("tools[{index}] has no parameters, or no strict"));
             }
             if !names.insert(tool["name"].as_str().unwrap_or_default()) {
@@ -204,7 +214,8 @@ impl Faults {
             Some(choice) => ["none", "auto", "required"].contains(&choice),
             None => {
                 let name = choice["name"].as_str();
-                choice["type"] == "function" && name.is_some_and(|name| names.contains(name))
+                let has_kind = choice["type"] == "function" || choice["type"] == "custom";
+                has_kind && name.is_some_and(|name| names.contains(name))
             }
         };
         if let Some(choice) = body.get("tool_choice").filter(|choice| !is_right(choice)) {

@@ -46,7 +46,10 @@ impl Wire for Responses {
 
     fn results(&self, body: &Value) -> Vec<String> {
         let items = self.messages(body);
-        let is_call = |item: &Value| item["type"] != "function_call_output";
+        let is_call = |item: &Value| {
+            let kind = item["type"].as_str().unwrap_or_default();
+            !["function_call_output", "custom_tool_call_output"].contains(&kind)
+        };
         let begin = items.iter().rposition(is_call).map_or(0, |last| last + 1);
         let results = items[begin..].iter();
         results.map(|item| text(&item["output"])).collect()
@@ -184,17 +187,21 @@ fn items(context: Context<'_>, answer: &Answer) -> Vec<Value> {
         items.push(message);
     }
     let calls = answer.calls.iter().enumerate();
-    let calls = calls.map(|(index, call)| function_call(context, index, call));
+    let calls = calls.map(|(index, call)| call_item(context, index, call));
     answer.in_order(items, calls.collect())
 }
 
-fn function_call(context: Context<'_>, index: usize, call: &Call) -> Value {
+fn call_item(context: Context<'_>, index: usize, call: &Call) -> Value {
+    let (kind, prefix, member) = match call.is_custom {
+        true => ("custom_tool_call", "ctc", "input"),
+        false => ("function_call", "fc", "arguments"),
+    };
     let mut item = json!({
-        "type": "function_call",
-        "id": format!("fc_{}_{index}", context.number),
+        "type": kind,
+        "id": format!("{prefix}_{}_{index}", context.number),
         "status": "completed",
         "name": call.name,
-        "arguments": call.arguments,
+        member: call.arguments,
     });
     if let Some(id) = call.wire_id(context.number, index) {
         item["call_id"] = json!(id);
@@ -218,6 +225,7 @@ impl Events {
         match item["type"].as_str() {
             Some("message") => begin["content"] = json!([]),
             Some("function_call") => begin["arguments"] = json!(""),
+            Some("custom_tool_call") => begin["input"] = json!(""),
             _ => {
                 begin["summary"] = json!([]);
                 begin["encrypted_content"] = Value::Null;
@@ -232,6 +240,11 @@ impl Events {
                 let place = json!({"output_index": index, "item_id": item["id"]});
                 let name = "response.function_call_arguments";
                 self.deltas(name, &place, "arguments", &item["arguments"]);
+            }
+            Some("custom_tool_call") => {
+                let place = json!({"output_index": index, "item_id": item["id"]});
+                let name = "response.custom_tool_call_input";
+                self.deltas(name, &place, "input", &item["input"]);
             }
             _ => self.summary(index, item),
         }

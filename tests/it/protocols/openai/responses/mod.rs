@@ -2,6 +2,7 @@
 
 #[cfg(feature = "redis")]
 mod bytes;
+mod custom_tools;
 mod floor;
 mod history;
 mod references;
