@@ -3,7 +3,7 @@
 use std::iter::empty;
 
 use super::body::{Context, read_request};
-use super::place::end_of;
+use super::place::{end_of, previous_response};
 use super::{check_catalog, references};
 use crate::domain::scope::ScopeId;
 use crate::domain::{ResponseId, output_without_call};
@@ -14,7 +14,7 @@ use crate::protocols::openai::edit::{Edit, edited};
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::ids::thread_of;
 use crate::protocols::openai::request::OpenAiRequest;
-use crate::service::responses::{Door, TurnError, TurnRequest};
+use crate::service::responses::{TurnError, TurnRequest};
 use crate::store::Clock;
 
 /// Stands for an input that a request may omit; it is read as none.
@@ -49,7 +49,8 @@ impl Asked {
         };
         let id = ResponseId::in_bucket(0, rand::random());
         let created_ms = Clock::system().now_ms();
-        let conversation = (!is_new).then_some("");
+        let stays = matches!(context, Context::ReadOnly(_));
+        let conversation = (!is_new && !stays).then_some("");
         let mut asked = read_request(&filled, &id, created_ms, turns.limits(), conversation)?;
         if !has_input {
             asked.input.clear();
@@ -93,7 +94,7 @@ async fn place(
             Ok(Some((ScopeId::Thread(id), u64::MAX)))
         }
         Context::Previous(previous) | Context::ReadOnly(previous) => {
-            let state = request.turns()?.get(Door::OpenAi, previous).await?;
+            let state = previous_response(request, previous).await?;
             if state.scope.thread().is_none() {
                 return Err(TurnError::NoResponse.into());
             }

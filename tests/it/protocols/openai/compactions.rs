@@ -327,9 +327,9 @@ async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server
         ),
         (
             json!({"model": "anthropic", "previous_response_id": lost}),
-            404,
-            "response_not_found",
-            "",
+            400,
+            "previous_response_not_found",
+            "previous_response_id",
         ),
         (
             json!({"model": "anthropic", "conversation": new_id()}),

@@ -251,6 +251,84 @@ async fn a_stored_response_is_gone_on_from_by_any_socket(server: &Server) {
     assert_eq!(asked(&upstream), all);
 }
 
+async fn a_warm_up_is_gone_on_from_without_an_answer(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let mut socket = Socket::open(&server).await;
+    let tools = json!([{"type": "function", "name": "look"}]);
+    let warm_up = |members: Value| {
+        let mut body = members;
+        body["type"] = json!("response.create");
+        body["model"] = json!("m");
+        body["generate"] = json!(false);
+        body
+    };
+
+    let body = warm_up(json!({"input": "1", "instructions": "Be brief.", "tools": tools}));
+    socket.send(&body).await;
+    let events = socket.events().await;
+
+    let shown = |event: &Value| {
+        let (kind, number) = (&event["type"], &event["sequence_number"]);
+        json!([kind, number, event["response"]["status"]])
+    };
+    let shown: Vec<_> = events.iter().map(shown).collect();
+    let expected = [
+        json!(["response.created", 0, "in_progress"]),
+        json!(["response.in_progress", 1, "in_progress"]),
+        json!(["response.completed", 2, "completed"]),
+    ];
+    assert_eq!(shown, expected);
+    let warm = &events[2]["response"];
+    assert_eq!(
+        [&warm["output"], &warm["store"]],
+        [&json!([]), &json!(false)]
+    );
+    assert_eq!(
+        [&warm["instructions"], &warm["tools"][0]["name"]],
+        ["Be brief.", "look"]
+    );
+    assert_eq!(warm["usage"]["total_tokens"], 0);
+    assert_eq!(upstream.requests().len(), 0);
+
+    // another one, which has no items of its own
+    let body = warm_up(json!({"previous_response_id": warm["id"], "tools": tools}));
+    let second = socket.ask(body).await["response"].clone();
+    assert_eq!(second["previous_response_id"], warm["id"]);
+    upstream.script([
+        Reply::text("One."),
+        Reply::text("Two."),
+        Reply::text("Three."),
+    ]);
+    let first = socket
+        .ask(asks(
+            json!({"previous_response_id": second["id"], "input": "2"}),
+        ))
+        .await;
+    assert_eq!(text_of(&first), "One.");
+    assert_eq!(first["response"]["previous_response_id"], second["id"]);
+    assert_eq!(asked(&upstream), ["1", "2"]);
+
+    // a stored response may go on from one, which may go on from a stored response
+    let stored = json!({"type": "response.create", "model": "m", "input": "3"});
+    let stored = socket.ask(stored).await["response"]["id"].clone();
+    let warm = warm_up(json!({"previous_response_id": stored, "input": "4"}));
+    let warm = socket.ask(warm).await["response"].clone();
+    assert_eq!(warm["conversation"], Value::Null);
+    let body = json!({"type": "response.create", "model": "m", "previous_response_id": warm["id"], "input": "5"});
+    let last = socket.ask(body).await["response"].clone();
+    assert_eq!(asked(&upstream), ["3", "Two.", "4", "5"]);
+    let path = format!("/responses/{}", last["id"].as_str().unwrap());
+    let program = Program::of(&server);
+    let read = program.ask(reqwest::Method::GET, &path).ok().await.json();
+    assert_eq!(read["output"], last["output"]);
+
+    // no other socket has it
+    let body = asks(json!({"previous_response_id": warm["id"], "input": "6"}));
+    let error = Socket::open(&server).await.ask(body).await;
+    assert_eq!(error["error"]["code"], "previous_response_not_found");
+}
+
 async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream).start();
@@ -270,9 +348,24 @@ async fn a_wrong_message_is_an_error_and_the_socket_goes_on(server: &Server) {
             json!("type"),
         ),
         (
-            r#"{"type":"response.create","model":"m","input":"x","generate":false}"#,
-            "unsupported_value",
+            r#"{"type":"response.create","model":"m","input":"x","generate":"no"}"#,
+            "invalid_type",
             json!("generate"),
+        ),
+        (
+            r#"{"type":"response.create","model":"m","input":"x","generate":false,"conversation":"c"}"#,
+            "invalid_value",
+            json!("generate"),
+        ),
+        (
+            r#"{"type":"response.create","model":"other","input":"x","generate":false}"#,
+            "model_not_found",
+            json!("model"),
+        ),
+        (
+            r#"{"type":"response.create","model":"m","generate":false,"previous_response_id":"resp_of_nobody"}"#,
+            "previous_response_not_found",
+            json!("previous_response_id"),
         ),
         (
             r#"{"type":"response.create","model":"other","input":"x"}"#,
@@ -372,6 +465,7 @@ over_both_stores! {
     a_response_that_is_not_stored_is_gone_on_from_by_its_socket_alone,
     a_failure_leaves_nothing_to_go_on_from,
     a_stored_response_is_gone_on_from_by_any_socket,
+    a_warm_up_is_gone_on_from_without_an_answer,
     a_wrong_message_is_an_error_and_the_socket_goes_on,
     a_response_goes_on_without_its_socket,
     a_socket_is_for_keys_that_may_write,

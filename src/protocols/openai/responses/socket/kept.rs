@@ -1,12 +1,10 @@
 //! The last response of a socket that is not stored, from which the next message may go on.
 
-use std::sync::Arc;
-
 use crate::domain::{Json, ResponseId, Status, elements};
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::edit::{Edit, edited};
 use crate::protocols::openai::responses::input::is_input_kind;
-use crate::service::responses::{EndedTurn, NewTurn, TurnRequest};
+use crate::service::responses::{EndedTurn, TurnRequest};
 
 /// Bytes that a socket keeps at most. A longer response cannot be gone on from: the client sends all items again.
 const KEPT_MAX_BYTES: usize = 1_048_576;
@@ -64,8 +62,7 @@ impl Kept {
     }
 
     /// Names it in the response that goes on from it.
-    pub(super) fn name_in(&self, new: &mut NewTurn) {
-        let request = Arc::make_mut(&mut new.request);
+    pub(super) fn name_in(&self, request: &mut TurnRequest) {
         let name = self.name();
         let edit = Edit {
             name: "previous_response_id",

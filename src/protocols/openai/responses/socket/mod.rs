@@ -4,6 +4,7 @@
 
 mod ears;
 mod kept;
+mod warm_up;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +15,19 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::body::flag;
 use super::wire_event::WireEvent;
 use super::{Prepared, prepare};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::edit::{Edit, edited};
 use crate::protocols::openai::fault::Fault;
-use crate::protocols::openai::request::SocketRequest;
+use crate::protocols::openai::request::{OpenAiRequest, SocketRequest};
 use crate::service::rates::RateSubject;
-use crate::service::responses::StreamItem;
+use crate::service::responses::{StreamItem, TurnRequest};
 use ears::{Ears, Gone};
 use kept::Kept;
+use warm_up::{warm_up, warm_up_body};
 
 /// Bytes of a message at most: those of a body.
 const MESSAGE_MAX_BYTES: usize = 8 * 1_048_576;
@@ -119,9 +122,40 @@ async fn tell(
     earlier: Option<Kept>,
     text: Bytes,
 ) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
-    let begun = async {
-        let body = body_of(&text)?;
-        let turns = request.turns()?.clone();
+    let asking = match Asking::read(earlier, &text) {
+        Ok(asking) => asking,
+        Err(error) => return Ok(Err(error)),
+    };
+    match asking.is_warm_up {
+        true => warm_up(request, mouth, asking).await,
+        false => respond(request, mouth, asking).await,
+    }
+}
+
+/// A message that asks for a response.
+struct Asking {
+    body: ObjectBody,
+    /// The stored response that it goes on from, as JSON, or `null`.
+    base: String,
+    /// The response that is not stored that it goes on from.
+    earlier: Option<Kept>,
+    is_warm_up: bool,
+}
+
+impl Asking {
+    /// # Errors
+    /// [`OpenAiError`].
+    fn read(earlier: Option<Kept>, text: &[u8]) -> Result<Self, OpenAiError> {
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let body = ObjectBody::read(text).map_err(OpenAiError::of_turn)?;
+        if body.given("type") != Some(r#""response.create""#) {
+            return Err(Fault::wrong_value("type", "'response.create'").into());
+        }
+        let is_warm_up = flag(&body, "generate")? == Some(false);
+        let body = match is_warm_up {
+            true => warm_up_body(&body)?,
+            false => with_members(&body, &[("stream", "true"), ("background", "false")])?,
+        };
         let previous = body.given("previous_response_id");
         let earlier = earlier.filter(|earlier| previous == Some(&*earlier.name()));
         let body = match &earlier {
@@ -129,14 +163,46 @@ async fn tell(
             None => body,
         };
         let base = body.given("previous_response_id").unwrap_or("null");
-        let message = request.message(body.as_str().to_owned().into());
-        let Prepared { mut new, .. } = prepare(message).await?;
-        if let Some(earlier) = earlier {
-            earlier.name_in(&mut new);
+        Ok(Self {
+            base: base.to_owned(),
+            body,
+            earlier,
+            is_warm_up,
+        })
+    }
+
+    fn message(&self, request: &SocketRequest) -> OpenAiRequest {
+        request.message(self.body.as_str().to_owned().into())
+    }
+
+    /// Names the response that it goes on from, as the client did.
+    fn name_earlier_in(&self, request: &mut TurnRequest) {
+        if let Some(earlier) = &self.earlier {
+            earlier.name_in(request);
         }
+    }
+}
+
+fn with_members(
+    body: &ObjectBody,
+    members: &[(&'static str, &str)],
+) -> Result<ObjectBody, OpenAiError> {
+    let edits = members.iter().map(|(name, json)| Edit { name, json });
+    let edits: Vec<_> = edits.collect();
+    ObjectBody::read(&edited(body.as_str(), &edits))
+}
+
+async fn respond(
+    request: &SocketRequest,
+    mouth: &mut Mouth,
+    asking: Asking,
+) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
+    let begun = async move {
+        let Prepared { mut new, .. } = prepare(asking.message(request)).await?;
+        asking.name_earlier_in(Arc::make_mut(&mut new.request));
         let asked = Arc::clone(&new.request);
-        let events = turns.stream(new).await?;
-        Ok::<_, OpenAiError>((asked, base.to_owned(), events))
+        let events = request.turns()?.stream(new).await?;
+        Ok::<_, OpenAiError>((asked, asking.base, events))
     };
     let (asked, base, mut events) = match begun.await {
         Ok(begun) => begun,
@@ -156,20 +222,4 @@ async fn tell(
             Err(error) => return Ok(Err(error.into())),
         }
     }
-}
-
-/// The body of the request that a message stands for. It is a stream in any case.
-fn body_of(text: &[u8]) -> Result<ObjectBody, OpenAiError> {
-    let text = std::str::from_utf8(text).unwrap_or_default();
-    let body = ObjectBody::read(text).map_err(OpenAiError::of_turn)?;
-    if body.given("type") != Some(r#""response.create""#) {
-        return Err(Fault::wrong_value("type", "'response.create'").into());
-    }
-    if body.given("generate") == Some("false") {
-        let wanted = "true, as this server prepares nothing";
-        return Err(Fault::unsupported("unsupported_value", "generate", wanted).into());
-    }
-    let edits = [("stream", "true"), ("background", "false")];
-    let edits = edits.map(|(name, json)| Edit { name, json });
-    ObjectBody::read(&edited(body.as_str(), &edits))
 }
