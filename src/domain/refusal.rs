@@ -79,6 +79,12 @@ pub enum Refusal {
         /// The number of items up to its place now.
         count: u64,
     },
+    /// More items follow those that a compaction would replace than one may move.
+    #[error("more than {limit_items} items follow that place")]
+    TooManyLaterItems {
+        /// The limit.
+        limit_items: u64,
+    },
     /// The id of an item stands for another item already.
     #[error("the id of an item was used for another value")]
     ItemIdReused {

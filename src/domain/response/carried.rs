@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::domain::member_text;
 
-/// The beginning of each text, which tells it from the contents of other servers.
+/// Prefix of texts made by this service.
 const MARK: &str = "threadkeep:";
 /// The version of the texts.
 const VERSION: &str = ":1\n";

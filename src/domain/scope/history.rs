@@ -460,16 +460,21 @@ impl History {
         for item in &gone {
             self.forget(item);
         }
-        if self.items.len() < self.items.capacity() / 4 {
-            self.items.shrink_to(2 * self.items.len());
-            self.known.shrink_to(2 * self.items.len());
-        }
+        self.release();
         self.count();
         gone.reverse();
         for item in &gone {
             self.mark(item);
         }
         gone
+    }
+
+    /// Gives memory back after many items have left.
+    fn release(&mut self) {
+        if self.items.len() < self.items.capacity() / 4 {
+            self.items.shrink_to(2 * self.items.len());
+            self.known.shrink_to(2 * self.items.len());
+        }
     }
 
     fn mark(&mut self, gone: &Kept) {

@@ -13,7 +13,9 @@ mod policy;
 mod task;
 mod write;
 
-pub use compaction::{Compacted, Compaction, ORIGINALS_KEPT, SEGMENTS_MAX, Segment};
+pub use compaction::{
+    Compacted, Compaction, LATER_ITEMS_MAX, ORIGINALS_KEPT, SEGMENTS_MAX, Segment,
+};
 pub use document::{Applied, ScopeDocument};
 pub use error::{ScopeError, TaskError};
 pub use history::{

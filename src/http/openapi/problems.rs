@@ -43,7 +43,7 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
         "Conflict",
         "The write does not fit what is stored: `not_an_array`, `not_an_integer`, `integer_overflow`, \
          `thread_exists`, `tasks_unfinished`, `scope_exists`, `scope_ended`, `webhook_configured`, \
-         `too_many_webhooks`, `too_many_checkpoints`, `turn_taken` (with `expires_at`) or `turn_lost`. Nothing was changed.",
+         `too_many_webhooks`, `too_many_checkpoints`, `too_many_later_items`, `turn_taken` (with `expires_at`) or `turn_lost`. Nothing was changed.",
     ),
     (
         "410",

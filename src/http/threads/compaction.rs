@@ -42,7 +42,7 @@ pub(super) struct NewSummary<'a> {
     /// The number of items up to that place that the summary was made of.
     #[schema(value_type = u64, minimum = 1)]
     count: Place,
-    /// At most `count`.
+    /// Replacement items, at most `count`.
     #[schema(value_type = Vec<SummaryItem<'_>>, min_items = 1, max_items = 100)]
     #[serde(borrow)]
     items: List<SummaryItem<'a>, 1, 100>,
@@ -113,7 +113,7 @@ pub(super) struct SegmentObject {
     items: Vec<String>,
     #[schema(value_type = String, format = DateTime)]
     compacted_at: Option<String>,
-    /// When the originals are gone.
+    /// When the originals expire.
     #[schema(value_type = String, format = DateTime)]
     expires_at: Option<String>,
 }
@@ -303,11 +303,10 @@ impl SegmentObject {
 impl SegmentPath {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let number = path_part(request, PLACE);
+        let number = number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = number.filter(|number| !number.starts_with('0'));
         let number = number.and_then(|number| number.parse().ok());
-        number
-            .map(Self)
-            .filter(|Self(n)| *n > 0)
-            .ok_or(ApiError::NotFound)
+        number.map(Self).ok_or(ApiError::NotFound)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::domain::scope::{
     Compacted, Compaction, HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId,
     ScopePolicies, ScopePolicy, ScopeWrite, ScopeWritten, Segment, TASKS_MAX_BYTES,
 };
-use crate::domain::{IdempotencyKey, Life, Owner, Refusal, ThreadId, TurnToken};
+use crate::domain::{IdempotencyKey, Life, Owner, Precondition, Refusal, ThreadId, TurnToken};
 use crate::store::{
     Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, ScopeEnd, ScopeParts, ScopeView,
     Scopes, StoreError, WriteError, millis,
@@ -181,8 +181,22 @@ impl ScopeService {
             turn: options.turn,
             idempotency: self.threads.own(options.idempotency),
         };
-        self.making(Some(id), || self.scopes.compact_history(id, &compaction))
-            .await
+        match self.scopes.compact_history(id, &compaction).await {
+            Err(WriteError::Refused(Refusal::NoThread)) => {}
+            compacted => return Ok(compacted?),
+        }
+        // a thread that exists has no owner yet, and gets that of the caller
+        let exists = WriteOptions {
+            precondition: Some(Precondition::Exists),
+            ..WriteOptions::default()
+        };
+        match self.threads.merge(id, &[], exists).await {
+            Ok(_) => Ok(self.scopes.compact_history(id, &compaction).await?),
+            Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
+                Err(Refusal::PrefixChanged { count: 0 }.into())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The segments of the history, the newest first.
@@ -340,22 +354,10 @@ impl ScopeService {
             access: self.threads.access(),
             ..*write
         };
-        self.making(scope.thread(), || self.scopes.write_scope(scope, &write))
-            .await
-    }
-
-    /// Does a write; a thread that does not exist, or has no owner yet, is made for it.
-    async fn making<T, F>(
-        &self,
-        thread: Option<&ThreadId>,
-        write: impl Fn() -> F,
-    ) -> Result<T, ServiceError>
-    where
-        F: Future<Output = Result<T, WriteError>>,
-    {
+        let thread = scope.thread();
         let deadline = tokio::time::Instant::now() + self.timeout;
         loop {
-            match (write().await, thread) {
+            match (self.scopes.write_scope(scope, &write).await, thread) {
                 (Err(WriteError::Refused(Refusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>
                 {

@@ -13,7 +13,7 @@ use super::threads::living::Living;
 use super::threads::moves::Moves;
 use crate::domain::heap::Heap;
 use crate::domain::idempotency::LONGEST;
-use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
+use crate::domain::scope::{Compaction, ScopeId, ScopeWrite, ScopeWritten};
 use crate::domain::threads::turn::check_turn;
 use crate::domain::{
     Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
@@ -386,6 +386,17 @@ impl Shard {
                 entry.write(scope, write, past, now_ms)
             }),
         }
+    }
+
+    /// Whether a compaction repeats one that is remembered.
+    pub(super) fn knows_compaction(
+        &self,
+        id: &ThreadId,
+        compaction: &Compaction<'_>,
+        now_ms: u64,
+    ) -> bool {
+        let entry = self.slots.get(id).zip(compaction.idempotency);
+        entry.is_some_and(|(entry, key)| entry.scope_knows(key, now_ms))
     }
 
     /// Threads whose time in the queue has come, the earliest first.

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::transport::replies::{UNKNOWN, array, bytes, integer, text};
-use crate::domain::scope::{HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, ScopePolicy};
+use crate::domain::scope::{HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, LATER_ITEMS_MAX, ScopePolicy};
 use crate::domain::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, Life, Policy, Refusal, Stamp};
 use crate::store::{StoreError, WriteError};
 
@@ -121,6 +121,9 @@ fn refusal(code: &str, details: &[Value], limits: Limits) -> Result<Refusal, Sto
             size_bytes: number(1)?,
         },
         "prefix_changed" => Refusal::PrefixChanged { count: number(0)? },
+        "too_many_later_items" => Refusal::TooManyLaterItems {
+            limit_items: LATER_ITEMS_MAX as u64,
+        },
         "item_id_reused" => Refusal::ItemIdReused { item: index()? },
         "version_mismatch" => Refusal::VersionMismatch {
             current: Stamp {

@@ -112,7 +112,6 @@ scripts! {
     ReadScope = "scopes/read_scope.lua" [OWNERS, LOG, SCOPE],
     FindItem = "scopes/find_item.lua" [OWNERS, LOG, SCOPE],
     CompactHistory = "scopes/compact_history.lua" [OWNERS, RECORDS, LOG, SCOPE, TURNS],
-    TrimSegment = "scopes/trim_segment.lua" [OWNERS, LOG],
     ReadSegments = "scopes/read_segments.lua" [OWNERS, LOG, SCOPE],
     ReadOriginals = "scopes/read_originals.lua" [OWNERS, LOG, SCOPE],
     WriteScope = "scopes/write_scope.lua" [OWNERS, RECORDS, LOG, INTEGERS, SCOPE, TURNS],

@@ -191,7 +191,7 @@ impl ScopeEnd {
 /// The scope of a thread has the life of the thread and ends in the same step: its content is then archived next to
 /// the thread's final state, and restored with it.
 ///
-/// Only histories of threads are compacted: a store without threads need not implement what is about segments.
+/// Only histories of threads are compacted. Stores without threads need not implement the segment methods.
 ///
 /// Changes of keys or tasks are logged in the same step, while all threads are watched.
 #[async_trait]
@@ -283,9 +283,8 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// Compacts the history of a thread, in one step with the check of its conditions. Nothing that is appended meanwhile is lost.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; [`PrefixChanged`](crate::domain::Refusal::PrefixChanged) also without a
-    /// history, and [`NoThread`](crate::domain::Refusal::NoThread) for a thread that must get its owner first. [`WriteError::Store`]: see
-    /// [`StoreError::is_ambiguous`].
+    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](crate::domain::Refusal::NoThread) if there is no thread, or it must get
+    /// its owner first. [`WriteError::Store`]: see [`StoreError::is_ambiguous`].
     async fn compact_history(
         &self,
         _: &ThreadId,

@@ -217,6 +217,9 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Refusal::PrefixChanged { count } => {
             row(StatusCode::PRECONDITION_FAILED, "prefix_changed").with("count", count)
         }
+        Refusal::TooManyLaterItems { limit_items } => {
+            row(StatusCode::CONFLICT, "too_many_later_items").with("limit_items", limit_items)
+        }
         Refusal::ItemIdReused { item } => {
             row(StatusCode::UNPROCESSABLE_ENTITY, "item_id_reused").with("item", item)
         }

@@ -114,6 +114,15 @@ async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
     let first = server.client().thread();
     let put = || first.put("state/k", "1").header("idempotency-key", "k");
     put().ok().await;
+    let items = r#"{"items":[{"id":"1","value":1},{"id":"2","value":2},{"id":"3","value":3}]}"#;
+    first.post("history", items).ok().await;
+    let compact = |key: &'static str, through: u64| {
+        let items = r#"[{"value":"So far."}]"#;
+        let body = format!(r#"{{"through":{through},"count":2,"items":{items},"keep_seconds":0}}"#);
+        let request = first.post("history/compact", body.as_str());
+        request.header("idempotency-key", key)
+    };
+    compact("c", 2).ok().await;
     let state = format!(r#"{{"k":"{}"}}"#, "x".repeat(900_000));
     until_full(async |_| {
         let thread = server.client().thread();
@@ -128,6 +137,10 @@ async fn a_full_store_is_read_and_emptied_by_who_has_threads_in_it() {
     assert_eq!(first.state().await, r#"{"k":1}"#);
     let again = put().ok().await;
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    let again = compact("c", 2).ok().await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    // a summary may be larger than its originals
+    compact("d", 3).refused(503, "store_full").await;
     first.delete("state/k").ok().await;
     first.delete("").ok().await;
     assert_eq!(server.metric("threadkeep_store_full").await, 1);

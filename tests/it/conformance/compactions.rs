@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use threadkeep::domain::scope::{
-    Compacted, Compaction, HistoryItem, HistoryLimit, ItemId, Removal, SEGMENTS_MAX, Segment,
+    Compacted, Compaction, HistoryItem, HistoryLimit, ItemId, LATER_ITEMS_MAX, Removal,
+    SEGMENTS_MAX, Segment,
 };
 use threadkeep::domain::{Access, Refusal};
 use threadkeep::store::HistoryFrom::{self, After, Before};
@@ -169,11 +170,11 @@ async fn only_the_items_of_the_summary_are_replaced(room: Room) {
     let refused = scope.try_compact(up_to(1, 1), &many).await;
     assert_eq!(refused.unwrap_err(), Refusal::PrefixChanged { count: 1 });
     let (_, nothing) = living(&room).await;
+    let refused = nothing.try_compact(up_to(1, 1), &new).await;
+    assert_eq!(refused.unwrap_err(), Refusal::PrefixChanged { count: 0 });
     let nowhere = room.scope_of(&room.subject());
-    for nothing in [nothing, nowhere] {
-        let refused = nothing.try_compact(up_to(1, 1), &new).await;
-        assert_eq!(refused.unwrap_err(), Refusal::PrefixChanged { count: 0 });
-    }
+    let refused = nowhere.try_compact(up_to(1, 1), &new).await;
+    assert_eq!(refused.unwrap_err(), Refusal::NoThread);
     assert_eq!(scope.whole().await, before);
 
     scope.compact(up_to(5, 4), &["s"]).await;
@@ -450,65 +451,78 @@ async fn a_summary_has_to_fit(room: Room) {
     scope.try_compact(small(10, 10), &[long]).await.unwrap();
 }
 
-/// Several calls of a script copy these.
-const LATER: u64 = 2_345;
-
-async fn histories_of_any_length_are_compacted(room: Room) {
+async fn too_many_later_items_are_refused(room: Room) {
     let (_, scope) = living(&room).await;
-    let last = LATER + 2;
-    for first in (1..=last).step_by(1_000) {
-        let end = (first + 1_000).min(last + 1);
-        scope.add(&numbered(first..end)).await;
-    }
+    let last = LATER_ITEMS_MAX as u64 + 2;
+    scope.add(&numbered(1..600)).await;
+    scope.add(&numbered(600..last + 1)).await;
 
+    let refused = scope.try_compact(up_to(1, 1), &named(&["s"])).await;
+    let limit_items = LATER_ITEMS_MAX as u64;
+    assert_eq!(
+        refused.unwrap_err(),
+        Refusal::TooManyLaterItems { limit_items }
+    );
     scope.compact(up_to(2, 2), &["s"]).await;
 
     let seqs = scope.seqs(After(0), 10_000).await;
     assert_eq!(seqs, (2..=last).collect::<Vec<_>>());
-    assert_eq!(summary(&scope).await.len(), LATER + 1);
+    assert_eq!(summary(&scope).await.len(), limit_items + 1);
     assert_eq!(scope.add(&numbered(last..last + 1)).await, [(last, true)]);
     let of_segment = scope.originals(Originals::OfSegment(1), After(0), 10_000);
     assert_eq!(of_segment.await.unwrap(), [1, 2]);
-    // a removed item is nowhere
-    scope.remove(Removal::Item(&id("1000"))).await;
-    assert_eq!(
-        scope.add(&numbered(1_000..1_001)).await,
-        [(last + 1, false)]
-    );
 }
 
-async fn a_long_history_keeps_what_others_do_meanwhile(room: Room) {
-    let (_, scope) = living(&room).await;
-    for first in (1..=LATER).step_by(1_000) {
-        let end = (first + 1_000).min(LATER + 1);
-        scope.add(&numbered(first..end)).await;
+async fn a_repeat_with_as_many_new_items_is_no_second_compaction(room: Room) {
+    for keep in [WEEK, Duration::ZERO] {
+        let (_, scope) = living(&room).await;
+        scope.add(&numbered(1..4)).await;
+        let of_two = Compaction {
+            keep,
+            ..up_to(2, 2)
+        };
+        scope.compact(of_two, &["a", "b"]).await;
+
+        let refused = scope.try_compact(of_two, &named(&["c", "d"])).await;
+        assert_eq!(refused.unwrap_err(), Refusal::PrefixChanged { count: 2 });
+        let expected = shown(&[(1, "a"), (2, "b"), (3, "3")]);
+        assert_eq!(scope.shown().await, expected);
+        scope.compact(of_two, &["c"]).await;
+        scope.compact(up_to(3, 2), &["e"]).await;
+        assert_eq!(scope.shown().await, shown(&[(3, "e")]));
     }
-    let compacting = async {
-        let summary = named(&["s"]);
-        scope.try_compact(up_to(10, 10), &summary).await
-    };
-    let removing = async {
-        for number in (100..200).rev() {
-            let gone = id(&number.to_string());
-            scope.remove(Removal::Item(&gone)).await;
-        }
-    };
-    let adding = async {
-        for number in LATER + 1..=LATER + 100 {
-            scope.add(&numbered(number..number + 1)).await;
-        }
-    };
+}
 
-    let (compacted, (), ()) = tokio::join!(compacting, removing, adding);
-
-    // it may have met a removal each time
-    let first = match compacted {
-        Ok(_) => 10,
-        Err(Refusal::PrefixChanged { .. }) => 1,
-        Err(refusal) => panic!("{refusal}"),
+async fn originals_last_no_longer_than_the_summary_that_stands_for_them(room: Room) {
+    let (_, scope) = living(&room).await;
+    let keep = |through, count, keep| Compaction {
+        keep,
+        ..up_to(through, count)
     };
-    let left = (first..=LATER + 100).filter(|seq| !(100..200).contains(seq));
-    assert_eq!(scope.seqs(After(0), 10_000).await, left.collect::<Vec<_>>());
+    scope.add(&numbered(1..6)).await;
+    scope.compact(keep(2, 2, WEEK), &["a"]).await;
+    scope.compact(keep(3, 2, MINUTE), &["b"]).await;
+    assert_eq!(scope.all_originals().await, [1, 2, 3, 4, 5]);
+    let ends: Vec<_> = scope
+        .segments()
+        .await
+        .iter()
+        .map(|one| one.expires_ms)
+        .collect();
+    assert_eq!(ends[0], ends[1]);
+
+    room.advance(MINUTE);
+    assert!(scope.segments().await.is_empty());
+    assert_eq!(scope.all_originals().await, [3, 4, 5]);
+
+    // nor is a part of a summary replaced without it
+    let (_, scope) = living(&room).await;
+    scope.add(&numbered(1..6)).await;
+    scope.compact(keep(4, 4, WEEK), &["a", "b"]).await;
+    scope.compact(keep(3, 1, Duration::ZERO), &["c"]).await;
+    assert!(scope.segments().await.is_empty());
+    assert_eq!(scope.all_originals().await, [3, 4, 5]);
+    assert_eq!(scope.shown().await, shown(&[(3, "c"), (4, "b"), (5, "5")]));
 }
 
 async fn items_that_arrive_meanwhile_stay_and_one_of_many_wins(room: Room) {
@@ -614,8 +628,9 @@ super::over_every_store! {
     a_segment_goes_with_the_history_and_with_taken_summaries,
     the_oldest_segments_make_room,
     a_summary_has_to_fit,
-    histories_of_any_length_are_compacted,
-    a_long_history_keeps_what_others_do_meanwhile,
+    too_many_later_items_are_refused,
+    a_repeat_with_as_many_new_items_is_no_second_compaction,
+    originals_last_no_longer_than_the_summary_that_stands_for_them,
     items_that_arrive_meanwhile_stay_and_one_of_many_wins,
     a_repeat_gets_the_same_segment,
     segments_move_with_their_thread_and_come_back_from_the_archive,

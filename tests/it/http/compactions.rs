@@ -86,6 +86,8 @@ async fn a_summary_stands_for_the_oldest_items(server: &Server) {
         "history/segments/2",
         "history/segments/0",
         "history/segments/x",
+        "history/segments/01",
+        "history/segments/+1",
     ] {
         thread.get(missing).refused(404, "not_found").await;
     }
@@ -214,6 +216,8 @@ async fn a_compaction_belongs_to_its_turn_and_needs_its_thread(server: &Server) 
         new.get("history/segments").ok().await.json(),
         json!({"segments": []})
     );
+    thread.delete("").header("x-turn-token", token).ok().await;
+    compact().refused(410, "thread_destroyed").await;
 }
 
 crate::http::over_both_stores! {

@@ -5,14 +5,17 @@ use std::mem;
 
 use super::{History, HistoryItem, ItemId, Kept, Removed};
 use crate::domain::heap::{self, Heap};
-use crate::domain::scope::compaction::{Compaction, SEGMENTS_MAX, Segment};
+use crate::domain::scope::compaction::{Compaction, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment};
 use crate::domain::{Fingerprint, Refusal};
 
 /// The segments of a history, the oldest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
-    /// The number of the last one that there was.
+    /// The number of the last compaction.
     last: u32,
+    /// Its last place, and how many items it has added.
+    last_through: u64,
+    last_new: usize,
     kept: Vec<KeptSegment>,
 }
 
@@ -23,11 +26,11 @@ struct KeptSegment {
 }
 
 impl Segments {
-    /// No segment, and the numbers go on.
+    /// Returns an empty list that continues the numbering.
     pub(super) fn cleared(&self) -> Self {
         Self {
-            last: self.last,
             kept: Vec::new(),
+            ..*self
         }
     }
 
@@ -62,10 +65,10 @@ impl Heap for Segments {
 }
 
 impl History {
-    /// Replaces the oldest items, or changes nothing. Returns the number of the segment, and how many made room for it.
+    /// Replaces the oldest items, or changes nothing. Returns the number of the segment, and that of older ones that are dropped for it.
     ///
     /// # Errors
-    /// [`Refusal::PrefixChanged`], [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].
+    /// [`Refusal::TooManyLaterItems`], [`Refusal::PrefixChanged`], [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].
     pub(in crate::domain) fn compact(
         &mut self,
         compaction: &Compaction<'_>,
@@ -77,12 +80,8 @@ impl History {
         for item in &replaced {
             self.forget(item);
         }
-        for (item, seq) in compaction
-            .items
-            .iter()
-            .rev()
-            .zip((0..=compaction.through).rev())
-        {
+        let places = (0..=compaction.through).rev();
+        for (item, seq) in compaction.items.iter().rev().zip(places) {
             let kept = Kept {
                 seq,
                 id: item.id.clone(),
@@ -92,19 +91,30 @@ impl History {
             self.remember(&kept);
             self.items.push_front(kept);
         }
+        self.release();
         self.count();
         self.segments.last += 1;
+        self.segments.last_through = compaction.through;
+        self.segments.last_new = compaction.items.len();
         let dropped = self.keep_segment(compaction, replaced, now_ms);
         self.tidy_segments(now_ms);
         Ok((self.segments.last, dropped))
     }
 
-    /// The index behind the last item that a compaction replaces, unless something refuses it.
+    /// Checks a compaction. Returns the index after the last replaced item.
     fn check_compaction(&self, compaction: &Compaction<'_>) -> Result<usize, Refusal> {
         let end = self.index(compaction.through.saturating_add(1));
         let (count, items) = (end as u64, compaction.items);
+        if self.items.len() - end > LATER_ITEMS_MAX {
+            return Err(Refusal::TooManyLaterItems {
+                limit_items: LATER_ITEMS_MAX as u64,
+            });
+        }
         let is_beyond = compaction.through >= self.summary.next_seq;
-        if is_beyond || count != compaction.count || items.len() as u64 > count {
+        // another compaction of the same prefix changes its number, unless it has as many new items
+        let last = (self.segments.last_through, self.segments.last_new);
+        let is_same = (compaction.through, items.len()) == last && items.len() as u64 == count;
+        if is_beyond || count != compaction.count || items.len() as u64 > count || is_same {
             return Err(Refusal::PrefixChanged { count });
         }
         let mut ids = HashSet::new();
@@ -127,7 +137,7 @@ impl History {
         Ok(end)
     }
 
-    /// Keeps replaced items as the newest segment. Returns how many older ones made room.
+    /// Keeps replaced items as the newest segment. Returns the number of older segments dropped for it.
     fn keep_segment(
         &mut self,
         compaction: &Compaction<'_>,
@@ -135,7 +145,19 @@ impl History {
         now_ms: u64,
     ) -> u32 {
         let bytes = replaced.iter().map(Kept::cost_bytes).sum::<u64>();
-        if compaction.keep.is_zero() || bytes > compaction.limit.max_bytes {
+        let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
+        let expires_ms = now_ms.saturating_add(compaction.keep.as_millis() as u64);
+        let kept = &mut self.segments.kept;
+        // a segment of which a summary is replaced lasts no longer than that summary
+        kept.retain_mut(|kept| {
+            let head = &mut kept.head;
+            let is_cut = head.through - (head.summary.len() as u64) < compaction.through;
+            if is_cut {
+                head.expires_ms = head.expires_ms.min(expires_ms);
+            }
+            is_kept || !is_cut
+        });
+        if !is_kept {
             return 0;
         }
         let summary = compaction.items.iter().map(|item| item.id.clone());
@@ -146,11 +168,10 @@ impl History {
             count: replaced.len() as u64,
             bytes,
             compacted_ms: now_ms,
-            expires_ms: now_ms.saturating_add(compaction.keep.as_millis() as u64),
+            expires_ms,
             summary: summary.collect(),
         };
         let items = Self::of_items(replaced, compaction.through + 1);
-        let kept = &mut self.segments.kept;
         kept.push(KeptSegment { head, items });
         let mut sum: u64 = kept.iter().map(|kept| kept.head.bytes).sum();
         let mut dropped = 0;
@@ -212,23 +233,23 @@ impl History {
     ) -> Vec<Kept> {
         let summaries = self.kept_segments(now_ms);
         let summaries: HashSet<&ItemId> = summaries.flat_map(|kept| &kept.head.summary).collect();
-        let kept = self
-            .kept_segments(now_ms)
-            .flat_map(|kept| &kept.items.items);
-        let all = kept.chain(&self.items);
-        let all = all.filter(|item| !summaries.contains(&item.id));
+        let parts = self.kept_segments(now_ms).map(|kept| &kept.items);
+        let parts: Vec<&Self> = parts.chain([self]).collect();
+        let shown = |item: &&Kept| !summaries.contains(&item.id);
         match backwards {
-            false => all
-                .filter(|item| item.seq > from)
-                .take(limit)
-                .cloned()
-                .collect(),
-            true => all
-                .rev()
-                .filter(|item| item.seq < from)
-                .take(limit)
-                .cloned()
-                .collect(),
+            false => {
+                let after = |part: &'_ Self| part.index(from.saturating_add(1));
+                let items = parts
+                    .into_iter()
+                    .flat_map(|part| part.items.range(after(part)..));
+                items.filter(shown).take(limit).cloned().collect()
+            }
+            true => {
+                let before = |part: &'_ Self| part.index(from);
+                let parts = parts.into_iter().rev();
+                let items = parts.flat_map(|part| part.items.range(..before(part)).rev());
+                items.filter(shown).take(limit).cloned().collect()
+            }
         }
     }
 

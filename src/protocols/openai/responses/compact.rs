@@ -1,14 +1,12 @@
 //! `POST /responses/compact`.
 
-use std::time::Duration;
-
 use actix_web::HttpResponse;
 use serde_json::Value;
 
 use super::asked::Asked;
 use super::object::of_usage;
 use crate::domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId};
-use crate::domain::{Json, Refusal, ResponseId, Usage, is_compaction, member_text};
+use crate::domain::{Fingerprint, Json, Refusal, ResponseId, Usage, is_compaction, member_text};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::fault::Fault;
@@ -16,7 +14,7 @@ use crate::protocols::openai::objects::answer;
 use crate::protocols::openai::request::OpenAiRequest;
 use crate::service::ServiceError;
 use crate::service::responses::{
-    CompactedPrompt, Compaction, TurnError, WholeConversation, turn_item_id, turn_of_item,
+    CompactedPrompt, Compaction, WholeConversation, turn_item_id, turn_of_item,
 };
 
 /// `POST /responses/compact`
@@ -72,7 +70,7 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
     Ok(turns.compact(compaction).await?)
 }
 
-/// Puts one item in the place of all items that a conversation has now. Those that come meanwhile stay.
+/// Replaces a conversation's items with one summary. Items added meanwhile stay.
 async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
     let turns = request.turns()?.clone();
     let nothing = || Fault::wrong_value("conversation", "a conversation with items");
@@ -82,19 +80,22 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     };
     let whole = turns.all_before(&scope, before).await?;
     let WholeConversation { items, through } = whole.ok_or_else(|| too_large("conversation"))?;
-    let repeat = request.repeat_digest("threadkeep compaction of a conversation")?;
-    let name = repeat.unwrap_or_else(rand::random);
+    let options = request.options()?;
+    let name = match options.idempotency {
+        Some(key) => Fingerprint::of(&[&key.digest.0, &key.request.0]).0,
+        None => rand::random(),
+    };
     let prefix = format!("cmp_{}", hex::encode(name));
-    let first = items.first().ok_or_else(nothing)?.clone();
-    let is_own = repeat.is_some() && id_of(&first).starts_with(&prefix);
+    let first = items.first().ok_or_else(nothing)?;
+    let is_own = options.idempotency.is_some() && id_of(first).starts_with(&prefix);
     if is_own || items.len() == 1 && is_compaction(first.as_str()) {
         request.note_recognized();
-        return Ok(CompactedPrompt {
-            output: vec![first],
-            usage: Usage::default(),
-        });
+        return Ok(unchanged(first));
     }
-    // it counts as an item of the last turn, so that the next one may still follow that
+    if let Some(wanted) = turns.refused_history(&asked.request.model, &items) {
+        return Err(Fault::unsupported("unsupported_value", "conversation", wanted).into());
+    }
+    // carries the last turn's id, so `previous_response_id` still works
     let last_turn = items.iter().rev().find_map(|item| {
         let id = id_of(item);
         turn_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))
@@ -107,11 +108,10 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
         items,
         into_one: true,
     };
-    let options = request.options()?;
     let scopes = request.protocol.scopes.clone();
     drop(request);
     let id: ItemId = compaction.item_id.parse().map_err(|_| nothing())?;
-    let compacted = turns.compact(compaction).await?;
+    let compacted = turns.clone().compact(compaction).await?;
     let new: Vec<_> = compacted
         .output
         .iter()
@@ -122,14 +122,33 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
         .collect();
     let written = scopes.compact(&thread, (through, count), &new, ORIGINALS_KEPT, options);
     match written.await {
-        Ok(_) => Ok(compacted),
-        // another compaction was first, or an item was removed
-        Err(ServiceError::Refused(Refusal::PrefixChanged { .. })) => {
-            let (by, left) = (None, Duration::ZERO);
-            Err(TurnError::Locked { by, left }.into())
+        Ok(written) if !written.replayed => Ok(compacted),
+        // the same request at the same time was first
+        Ok(_) => {
+            let whole = turns.all_before(&scope, before).await?;
+            let first = whole.and_then(|whole| whole.items.into_iter().next());
+            let first = first.filter(|first| id_of(first) == id.as_str());
+            Ok(unchanged(&first.ok_or_else(changed)?))
         }
+        Err(ServiceError::Refused(
+            Refusal::PrefixChanged { .. } | Refusal::TooManyLaterItems { .. },
+        )) => Err(changed().into()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The answer of a compaction that was done before.
+fn unchanged(item: &Json) -> CompactedPrompt {
+    CompactedPrompt {
+        output: vec![item.clone()],
+        usage: Usage::default(),
+    }
+}
+
+/// Another compaction was first, or an item was removed.
+fn changed() -> Fault {
+    let message = "The conversation has changed while it was summarized, and was left as it is.";
+    Fault::new("conversation_locked", "conversation", message.into())
 }
 
 fn id_of(item: &Json) -> String {

@@ -121,8 +121,7 @@ impl Scopes for MemoryStore {
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        // one that keeps no originals makes room
-        if !has_room && !compaction.keep.is_zero() {
+        if !has_room && !shard.knows_compaction(id, compaction, now_ms) {
             return Err(self.0.budget.refuse().into());
         }
         let compacted = shard.change(id, now_ms, |entry, step| entry.compact(compaction, step));
@@ -162,7 +161,10 @@ impl Scopes for MemoryStore {
         let now_ms = self.0.clock.now_ms();
         let last = shard.past.archive(id, life, now_ms);
         Ok(last.map(|last| match &last.living.scope {
-            Some(scope) => scope.page(from, limit, now_ms),
+            Some(scope) => HistoryPage {
+                segments: Vec::new(),
+                ..scope.page(from, limit, now_ms)
+            },
             None => HistoryPage::EMPTY,
         }))
     }

@@ -451,7 +451,7 @@ impl Entry {
             return Err(Refusal::NoThread);
         }
         let Some(living) = &mut self.living else {
-            return Err(Refusal::PrefixChanged { count: 0 });
+            return Err(Refusal::NoThread);
         };
         let compacted = match &mut living.scope {
             Some(scope) => scope.compact(compaction, now_ms)?,

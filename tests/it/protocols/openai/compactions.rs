@@ -187,6 +187,66 @@ async fn a_conversation_is_compacted_in_place(server: &Server) {
     assert_eq!(upstream.faults(), [""; 0]);
 }
 
+async fn a_repeat_with_a_key_gets_the_summary_that_is_stored(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let conversation = program.create(&json!({})).await;
+    let items = json!([message("user", "one"), message("user", "two")]);
+    conversation.add(&items).ok().await;
+    upstream.script([Reply::text("Both."), Reply::text("Both too.")]);
+    let gate = upstream.hold();
+    let body = json!({"model": "openai-chat", "conversation": conversation.id});
+    let ask = |body: &Value| {
+        let request = program.post("/responses/compact", body);
+        request.header("idempotency-key", "once")
+    };
+    let opening = async {
+        gate.waiting(2).await;
+        gate.open();
+    };
+
+    let (first, second, ()) = tokio::join!(ask(&body).ok(), ask(&body).ok(), opening);
+
+    let stored = conversation.list("order=asc").await;
+    assert_eq!(stored["data"].as_array().unwrap().len(), 1);
+    conversation
+        .add(&json!([message("user", "three")]))
+        .ok()
+        .await;
+    let third = ask(&body).ok().await;
+    for answer in [first, second, third] {
+        assert_eq!(answer.json()["output"], stored["data"]);
+    }
+    assert_eq!(upstream.count(), 2);
+    let mut other = body.clone();
+    other["instructions"] = json!("Be brief.");
+    upstream.script([Reply::text("Three.")]);
+    refused(ask(&other), 422, Some("idempotency_key_reused"), None).await;
+}
+
+async fn what_no_summary_can_stand_for_is_refused_before_the_upstream_is_asked(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_kinds(server, &upstream).start();
+    let program = Program::of(&server);
+    let call = json!({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"});
+    let foreign = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": FOREIGN});
+    for item in [call, foreign] {
+        let conversation = program.create(&json!({})).await;
+        let items = json!([message("user", "one"), item]);
+        conversation.add(&items).ok().await;
+        let before = conversation.list("order=asc").await;
+        let body = json!({"model": "openai-chat", "conversation": conversation.id});
+
+        let request = program.post("/responses/compact", &body);
+        let param = Some("conversation");
+        refused(request, 400, Some("unsupported_value"), param).await;
+
+        assert_eq!(conversation.list("order=asc").await, before);
+    }
+    assert_eq!(upstream.count(), 0);
+}
+
 async fn items_that_come_while_the_model_summarizes_stay(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream).start();
@@ -388,6 +448,8 @@ over_both_stores! {
     a_summary_of_the_model_stands_for_a_conversation,
     a_conversation_is_compacted_up_to_a_response_and_stays_as_it_was,
     a_conversation_is_compacted_in_place,
+    a_repeat_with_a_key_gets_the_summary_that_is_stored,
+    what_no_summary_can_stand_for_is_refused_before_the_upstream_is_asked,
     items_that_come_while_the_model_summarizes_stay,
     a_conversation_reads_a_compaction_in_later_turns,
     an_upstream_that_compacts_makes_the_items_and_reads_them,

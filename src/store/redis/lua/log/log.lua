@@ -100,12 +100,16 @@ end
 -- and their bytes, when they were replaced, when they are gone, and the length of the ids of the summary, which follow
 -- with spaces.
 local SEGMENT, SEGMENT_BYTES = '>I4I6I6I6I6I6I6I2', 42
+-- Before them, the last compaction.
+local SEGMENTS, SEGMENTS_BYTES = '>I4I6I2', 12
 
 -- The segments of the history of a scope, and operations on them. These are made only where a history has segments: each
 -- function at the top of a script costs time in each call.
 local function segments_of(scope)
-  local text, at = call('HGET', scope, 'S') or '', 5
-  local all = {list = {}, last = text ~= '' and unpack_('>I4', text) or 0}
+  local text, at = call('HGET', scope, 'S') or '', SEGMENTS_BYTES + 1
+  -- the last compaction: its number, its last place, and its number of new items
+  local all = {list = {}, last = 0, through = 0, new = 0}
+  if text ~= '' then all.last, all.through, all.new = unpack_(SEGMENTS, text) end
   while at < #text do
     local g, bytes = {}, 0
     g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends, bytes = unpack_(SEGMENT, text, at)

@@ -13,9 +13,7 @@ local forwards, from = ARGV[5] == 'f', tonumber(string.match(ARGV[6], '%d+'))
 local parts, hidden, is_there = {}, {}, number == 0
 local segments = living_segments(k, s, ahead)
 for _, g in ipairs(segments.list) do
-  -- copies behind the last place are no part of it
-  local part = {key = segments.keys(g.number), at = ARGV[6], to = fmt('%.0f-0', g.through)}
-  if not forwards then part.at, part.to = fmt('%.0f-0', math.min(from, g.through)), '-' end
+  local part = {key = segments.keys(g.number), first = g.first}
   if number == 0 then
     parts[#parts + 1] = part
     for id in string.gmatch(g.ids, '%S+') do hidden[id] = true end
@@ -23,18 +21,19 @@ for _, g in ipairs(segments.list) do
     parts, is_there = {part}, true
   end
 end
-if number == 0 then parts[#parts + 1] = {key = k.history, at = ARGV[6], to = forwards and '+' or '-'} end
+if number == 0 then parts[#parts + 1] = {key = k.history, first = s.first} end
 local items = {}
 for j = 1, #parts do
-  local part = parts[forwards and j or #parts + 1 - j]
-  while #items < limit do
+  local part, at = parts[forwards and j or #parts + 1 - j], ARGV[6]
+  -- Redis walks through all of a stream to find that nothing is before its first entry
+  while #items < limit and (forwards or from >= part.first) do
     local portion = limit - #items
-    local found = call(forwards and 'XRANGE' or 'XREVRANGE', part.key, part.at, part.to, 'COUNT', portion)
+    local found = call(forwards and 'XRANGE' or 'XREVRANGE', part.key, at, forwards and '+' or '-', 'COUNT', portion)
     for _, item in ipairs(found) do
       if not hidden[item[2][4]] then items[#items + 1] = item end
     end
     if #found < portion then break end
-    part.at = '(' .. found[#found][1]
+    at = '(' .. found[#found][1]
   end
 end
 return {pack_scope(s), is_there and 1 or 0, items}

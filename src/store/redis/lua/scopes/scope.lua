@@ -11,7 +11,7 @@
 --   U          the response that has, or last had, the floor of a scope without a thread
 --   G          the last items that were removed or dropped, except by a clear, the newest last: of each the first 8
 --              bytes of the SHA-1 of its id, and its place (6 bytes)
---   S          the number of the last segment, and each one that is kept, the oldest first: see log.lua
+--   S          the last compaction, and each segment that is kept, the oldest first: see log.lua
 -- Next to it, in its slot:
 --   :k:NAME    the scope; of a thread its id, of others a digest
 --   :y:NAME    the history: a stream of PLACE-0 with `t` time, `i` id, `v` value
@@ -151,7 +151,7 @@ local function drop_items(k, s, found, ahead)
   call('XTRIM', k.history, 'MINID', fmt('%.0f-0', found.first))
   mark_items(k.scope, found.ids, found.places)
   s.first, s.history, s.items = oldest_place(k.history, s, found.first), s.history - found.bytes, s.items - #found.ids
-  if s.flags >= SEGMENTED then living_segments(k, s, ahead).tidy(found.ids, found.places) end
+  if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
 -- The newest items of a history, up to that number and that many bytes, but one at least; the newest first.
@@ -188,7 +188,7 @@ local function remove_items(k, s, items, ahead)
   elseif place_of(items[#items]) == s.first then
     s.first = oldest_place(k.history, s, s.first)
   end
-  if s.flags >= SEGMENTED then living_segments(k, s, ahead).tidy(ids, places) end
+  if s.flags >= SEGMENTED then living_segments(k, s, ahead).put() end
 end
 
 -- Plans to append an item. The plan has `next`, the place for it; `ids`, the key of the ids, unless the history is new;

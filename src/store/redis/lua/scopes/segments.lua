@@ -1,4 +1,4 @@
--- Segments of histories: the originals of what stands in the history, their summary.
+-- Segments of histories: the items that summaries replaced.
 
 -- In the flags of a scope, that its history may have segments.
 local SEGMENTED = 2
@@ -19,16 +19,18 @@ local function living_segments(k, s, ahead)
     end
     return keys
   end
-  -- Keeps those of which a summary is left: its items may be among the originals of a newer one.
+  -- Writes the segments of which a summary item is left, in the history or in a newer segment.
   function all.put()
     local kept, places, parts = {}, {k.ids}, {}
     for j = #all.list, 1, -1 do
       local g, is_kept = all.list[j], false
       local stream, ids = all.keys(g.number)
-      if g.count > 0 then
-        for id in string.gmatch(g.ids, '%S+') do
-          for _, key in ipairs(places) do is_kept = is_kept or call('HEXISTS', key, id) == 1 end
-        end
+      local names = {}
+      for id in string.gmatch(g.ids, '%S+') do names[#names + 1] = id end
+      -- the next newer one has them most often
+      for i = g.count > 0 and #places or 0, 1, -1 do
+        for _, known in ipairs(call('HMGET', places[i], unpack(names))) do is_kept = is_kept or known end
+        if is_kept then break end
       end
       if is_kept then
         table.insert(kept, 1, g)
@@ -40,23 +42,48 @@ local function living_segments(k, s, ahead)
     for i, g in ipairs(kept) do
       parts[i] = pack(SEGMENT, g.number, g.first, g.through, g.count, g.bytes, g.made, g.ends, #g.ids) .. g.ids
     end
-    call('HSET', k.scope, 'S', pack('>I4', all.last) .. table.concat(parts))
+    call('HSET', k.scope, 'S', pack(SEGMENTS, all.last, all.through, all.new) .. table.concat(parts))
     s.flags = s.flags % SEGMENTED + (#kept > 0 and SEGMENTED or 0)
   end
-  -- Removes all. Their numbers go on.
+  -- Removes all segments. Numbering continues.
   function all.clear()
     all.drop()
     all.list = {}
     all.put()
   end
-  -- An original, with its segment and the key of its ids, or nil.
+  -- Adds a segment, and drops the oldest beyond `most` or `max_bytes`. Returns their number.
+  function all.add(segment, most, max_bytes)
+    local list, bytes, dropped = all.list, segment.bytes, 0
+    for _, g in ipairs(list) do bytes = bytes + g.bytes end
+    list[#list + 1] = segment
+    while #list > most or bytes > max_bytes do
+      local oldest = table.remove(list, 1)
+      bytes, dropped = bytes - oldest.bytes, dropped + 1
+      call('UNLINK', all.keys(oldest.number))
+    end
+    return dropped
+  end
+  -- Ends the segments that have a summary item at a place or before it no later than `ends`, or now if that is 0.
+  function all.cut(through, ends)
+    local list = all.list
+    all.list = {}
+    for _, g in ipairs(list) do
+      local _, items = string.gsub(g.ids, '%S+', '')
+      if g.through - items < through and g.ends > ends then
+        g.ends = ends
+        for _, key in ipairs({all.keys(g.number)}) do call('PEXPIRE', key, math.max(0, ends - now(ahead) + ahead)) end
+      end
+      if g.ends > 0 then all.list[#all.list + 1] = g end
+    end
+  end
+  -- An original, with its segment and the keys of its ids and items, or nil.
   function all.find(id)
     for _, g in ipairs(all.list) do
       local stream, ids = all.keys(g.number)
       local known = call('HGET', ids, id)
-      local place = known and unpack_('>I6', known)
-      if place and place <= g.through then
-        return call('XRANGE', stream, fmt('%.0f-0', place), '+', 'COUNT', 1)[1], g, ids, stream
+      if known then
+        local place = fmt('%.0f-0', (unpack_('>I6', known)))
+        return call('XRANGE', stream, place, place)[1], g, ids, stream
       end
     end
   end
@@ -67,19 +94,6 @@ local function living_segments(k, s, ahead)
     call('HDEL', ids, id)
     g.count, g.bytes = g.count - 1, g.bytes - bytes_of(item)
     mark_items(k.scope, {id}, {place_of(item)})
-    all.put()
-  end
-  -- Forgets what depends on items that were removed, also copies that trim_segment.lua has left.
-  function all.tidy(ids, places)
-    for _, g in ipairs(all.list) do
-      local stream, its_ids = all.keys(g.number)
-      for i, id in ipairs(ids) do
-        if places[i] > g.through then
-          call('XDEL', stream, fmt('%.0f-0', places[i]))
-          call('HDEL', its_ids, id)
-        end
-      end
-    end
     all.put()
   end
   return all
