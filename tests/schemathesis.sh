@@ -24,7 +24,7 @@ start_server "${1:-redis}"
 streams='^get_(thread_)?events(_by_id)?$'
 
 # The paths of these operations are those of an entry or an item too, whose methods they support as well.
-shared='take_history(_by_id)?|(get|put)_entries'
+shared='(take|compact)_history(_by_id)?|list_segments(_by_id)?|(get|put)_entries'
 
 export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH="$PWD/tests" PYTHONDONTWRITEBYTECODE=1
 

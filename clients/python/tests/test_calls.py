@@ -42,6 +42,7 @@ class Fake:
         | dict.fromkeys(("tasks", "unfinished_tasks", "history", "history_bytes", "history_limit_bytes", "replayed"), 1)
         | dict.fromkeys(("complete", "exists", "held", "is_ended", "ended", "deleted"), True)
         | {name: [] for name in ("results", "entries", "unread", "tools", "webhooks", "failed", "namespaces")}
+        | {"segments": [], "segment": 1}
         | {name: [] for name in ("checkpoints", "messages", "keys", "events", "rights", "settings", "pending")}
         | {"items": [{"id": "a", "seq": 1, "repeated": False, "value": 1, "at": "2026-01-01T00:00:00Z"}]}
         | {"signed_id": "thrd_x;y", "values": {}, "threads": 1, "archives": 1}

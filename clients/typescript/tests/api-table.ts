@@ -21,7 +21,7 @@ async function requestsOf(call: (fetch: typeof globalThis.fetch) => unknown): Pr
     const body = {
       id: "thrd_x", signed_id: "thrd_x;y", token: "t", checkpoint: 1, complete: true, version: 1,
       items: [], keys: [], results: [], threads: [], entries: [], unread: [], tools: [], tasks: [], archives: [],
-      webhooks: [], failed: [], pending: [], namespaces: [], checkpoints: [], values: {}, next_cursor: null,
+      webhooks: [], failed: [], pending: [], namespaces: [], segments: [], checkpoints: [], values: {}, next_cursor: null,
     };
     const text = pathname.endsWith("/events") ? "id: c\nevent: reset\ndata: {}\n\n" : JSON.stringify(body);
     const headers = { "x-thread-id": "thrd_x;y", etag: '"1-0123456789abcdef"', "content-type": pathname.endsWith("/events") ? "text/event-stream" : "application/json" };

@@ -8,7 +8,7 @@ use crate::domain::{Access, IdempotencyKey, Stamp, TurnToken};
 /// How long originals are kept where a compaction does not say so: a week.
 pub const ORIGINALS_KEPT: Duration = Duration::from_secs(604_800);
 /// Items that may follow those that a compaction replaces, as it writes each of them again.
-pub const LATER_ITEMS_MAX: usize = 1_000;
+pub const LATER_ITEMS_MAX: usize = 500;
 /// Segments that are kept at most.
 pub const SEGMENTS_MAX: usize = 16;
 

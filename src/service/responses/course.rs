@@ -186,7 +186,7 @@ impl Course {
             .collect();
         let (mut calls, mut has_calls, mut step) = (0, false, None);
         for (part, status) in answer.parts.into_iter().zip(statuses) {
-            if matches!(part, AnswerPart::Call { .. }) {
+            if part.is_call() {
                 step = Some(self.steps + 1);
             }
             match part {

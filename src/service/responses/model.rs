@@ -290,7 +290,7 @@ impl ModelAnswer {
     /// Whether a limit or a filter has cut the answer at that part: calls behind it are not run.
     pub(super) fn is_cut(&self, part: usize) -> bool {
         let mut behind = self.parts.iter().skip(part + 1);
-        self.finish != Finish::Done && behind.all(|part| matches!(part, AnswerPart::Call { .. }))
+        self.finish != Finish::Done && behind.all(AnswerPart::is_call)
     }
 
     /// The status of the message in that part.
@@ -319,6 +319,12 @@ pub enum AnswerPart {
         /// The arguments as the model wrote them.
         arguments: String,
     },
+}
+
+impl AnswerPart {
+    pub(super) fn is_call(&self) -> bool {
+        matches!(self, Self::Call { .. })
+    }
 }
 
 /// The content of a message in either form of [`AnswerPart::Message`], a JSON array.

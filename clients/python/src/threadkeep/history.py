@@ -18,6 +18,9 @@ class History(Handle[ThreadPlace]):
     items = iterating(history.items)
     latest = blocking(history.latest)
     take = blocking(history.take)
+    compact = blocking(history.compact)
+    segments = blocking(history.segments)
+    segment = iterating(history.segment_items)
     remove = blocking(history.remove)
     clear = blocking(history.clear)
 
@@ -33,6 +36,9 @@ class AsyncHistory(AsyncHandle[ThreadPlace]):
     items = async_iterating(history.items)
     latest = awaitable(history.latest)
     take = awaitable(history.take)
+    compact = awaitable(history.compact)
+    segments = awaitable(history.segments)
+    segment = async_iterating(history.segment_items)
     remove = awaitable(history.remove)
     clear = awaitable(history.clear)
 

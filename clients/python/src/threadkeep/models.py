@@ -94,6 +94,22 @@ class HistoryItem(Model):
     id: str
     value: Any
     at: datetime
+    segment: int | None = None
+    """For a summary, the segment with its originals, while they are kept."""
+
+
+@dataclass(frozen=True)
+class HistorySegment(Model):
+    """Originals that a compaction replaced. `items`: the IDs of the summary."""
+
+    segment: int
+    first_seq: int
+    through: int
+    count: int
+    size_bytes: int
+    items: list[str]
+    compacted_at: datetime
+    expires_at: datetime
 
 
 @dataclass(frozen=True)

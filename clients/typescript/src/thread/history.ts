@@ -1,6 +1,6 @@
 import { camel } from "../http/camel.js";
 import { segment } from "../http/request.js";
-import type { History, HistoryItem } from "../types/history.js";
+import type { History, HistoryItem, HistorySegment } from "../types/history.js";
 import type { Calls } from "./calls.js";
 import { encode, objectText } from "./encode.js";
 
@@ -13,8 +13,8 @@ export function historyOf(calls: Calls): History {
       return (await calls.write("POST", "/history", { body: `{"items":[${texts.join()}]}` }, o)).body.items;
     },
 
-    async page({ after, before, order, limit, tail, ...o } = {}) {
-      return pageOf((await calls.value("/history", o, { after, before, order, limit, tail })).body);
+    async page({ after, before, order, limit, tail, originals, ...o } = {}) {
+      return pageOf((await calls.value("/history", o, { after, before, order, limit, tail, originals })).body);
     },
 
     async *items(o = {}) {
@@ -30,6 +30,29 @@ export function historyOf(calls: Calls): History {
       const request = calls.writeRequest("POST", "/history/take", { body: JSON.stringify({ count }) }, o);
       const { body } = await calls.queue.run(() => calls.sending.value(request), o.signal);
       return body.items.map(itemOf);
+    },
+
+    async compact({ through, count, items, keepSeconds }, o) {
+      const texts = items.map(({ id, value }) =>
+        objectText({ id: id && JSON.stringify(id), value: encode(calls.sending.settings.json, value) }),
+      );
+      const body = objectText({
+        through: JSON.stringify(through),
+        count: JSON.stringify(count),
+        items: `[${texts.join()}]`,
+        keep_seconds: JSON.stringify(keepSeconds),
+      });
+      const { body: receipt } = await calls.write("POST", "/history/compact", { body }, o);
+      return { segment: Number(receipt.segment), droppedSegments: Number(receipt.dropped_segments) };
+    },
+
+    async segments(o = {}) {
+      const { body } = await calls.value("/history/segments", o, {});
+      return body.segments.map((one: object) => camel<HistorySegment>(one));
+    },
+
+    async segment(number, { after, before, order, limit, ...o } = {}) {
+      return pageOf((await calls.value("/history/segments/" + number, o, { after, before, order, limit })).body);
     },
 
     async delete(id, o) {

@@ -168,13 +168,9 @@ impl Driver<'_> {
     }
 }
 
-fn is_call(part: &AnswerPart) -> bool {
-    matches!(part, AnswerPart::Call { .. })
-}
-
 /// Removes the calls from an answer.
 fn without_calls(answer: ModelAnswer) -> ModelAnswer {
-    let parts = answer.parts.into_iter().filter(|part| !is_call(part));
+    let parts = answer.parts.into_iter().filter(|part| !part.is_call());
     ModelAnswer {
         parts: parts.collect(),
         ..answer

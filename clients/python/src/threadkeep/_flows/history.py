@@ -10,7 +10,7 @@ from typing import Any
 from .._flow import Emit, Flow, Items
 from .._json import encode
 from .._place import QueryValue, ThreadPlace, segment
-from ..models import AppendedItem, HistoryItem
+from ..models import AppendedItem, HistoryItem, HistorySegment
 from .receipts import received
 
 PAGE = 1_000
@@ -54,16 +54,18 @@ def _blocks(items: list[Any]) -> Iterator[list[Any]]:
         yield block
 
 
-def items(thread: ThreadPlace, after: int = 0) -> Items[HistoryItem]:
-    """The items after a place, oldest first."""
+def items(thread: ThreadPlace, after: int = 0, *, originals: bool = False) -> Items[HistoryItem]:
+    """The items after a place, oldest first. `originals`: these instead of their summaries, while they are kept."""
     query: dict[str, QueryValue] = {"after": after, "limit": PAGE}
+    if originals:
+        query["originals"] = "true"
     yield from pages(thread, query)
 
 
-def pages(thread: ThreadPlace, query: dict[str, QueryValue]) -> Items[HistoryItem]:
+def pages(thread: ThreadPlace, query: dict[str, QueryValue], suffix: str = "/history") -> Items[HistoryItem]:
     """The items of all pages, oldest first."""
     while True:
-        page = yield from received(thread.read("/history", query))
+        page = yield from received(thread.read(suffix, query))
         for item in page["items"]:
             yield Emit(HistoryItem.of(item))
         if page.get("next_cursor") is None:
@@ -91,6 +93,36 @@ def take(thread: ThreadPlace, count: int = 1, *, idempotency_key: str | None = N
         "POST", "/history/take", encode({"count": count}), query=thread.ttl, idempotency_key=idempotency_key
     )
     return [HistoryItem.of(item) for item in (yield from received(request))["items"]]
+
+
+def compact(
+    thread: ThreadPlace,
+    values: Iterable[Any],
+    *,
+    through: int,
+    count: int,
+    keep_seconds: int | None = None,
+    idempotency_key: str | None = None,
+) -> Flow[int]:
+    """Replaces the items up to a place, if they are still the `count` items that the new ones were made of.
+
+    Returns the number of their segment."""
+    body: dict[str, Any] = {"through": through, "count": count, "items": [{"value": value} for value in values]}
+    if keep_seconds is not None:
+        body["keep_seconds"] = keep_seconds
+    request = thread.write("POST", "/history/compact", encode(body), idempotency_key=idempotency_key)
+    return int((yield from received(request))["segment"])
+
+
+def segments(thread: ThreadPlace) -> Flow[list[HistorySegment]]:
+    """The compactions whose originals are kept, newest first."""
+    page = yield from received(thread.read("/history/segments", {}))
+    return [HistorySegment.of(one) for one in page["segments"]]
+
+
+def segment_items(thread: ThreadPlace, number: int) -> Items[HistoryItem]:
+    """The originals of a segment, oldest first."""
+    yield from pages(thread, {"limit": PAGE}, f"/history/segments/{number}")
 
 
 def remove(thread: ThreadPlace, id: str, *, idempotency_key: str | None = None) -> Flow[bool]:
