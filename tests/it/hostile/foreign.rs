@@ -78,7 +78,7 @@ pub(super) const NAMES: [&str; 66] = [
 ];
 
 /// The operations that never answer with 2xx, and why.
-pub(super) const WITHOUT_SUCCESS: [(&str, &str); 4] = [
+pub(super) const WITHOUT_SUCCESS: [(&str, &str); 10] = [
     (
         "GET /mcp",
         "the server has no stream of its own to offer: 405",
@@ -89,7 +89,15 @@ pub(super) const WITHOUT_SUCCESS: [(&str, &str); 4] = [
     ),
     ("POST /api/chat", "the app runs agents: 404"),
     ("POST /api/realtime/token", "the app runs agents: 404"),
+    ("POST /v1/threads/current/history/compact", NO_SUMMARY),
+    ("POST /v1/threads/{id}/history/compact", NO_SUMMARY),
+    ("GET /v1/threads/current/history/segments/{n}", NO_SUMMARY),
+    ("GET /v1/threads/{id}/history/segments/{n}", NO_SUMMARY),
+    ("HEAD /v1/threads/current/history/segments/{n}", NO_SUMMARY),
+    ("HEAD /v1/threads/{id}/history/segments/{n}", NO_SUMMARY),
 ];
+const NO_SUMMARY: &str =
+    "a summary has to name the number of the items that it replaces: 412, and no segment: 404";
 
 /// A valid request of the one at that place.
 pub(super) fn request(place: usize, world: World<'_>, dice: &mut Dice) -> Request {
