@@ -66,11 +66,3 @@ pub struct Segment {
     /// The ids of the items that replaced them.
     pub summary: Vec<ItemId>,
 }
-
-impl Compaction<'_> {
-    /// The place of the first new item.
-    #[must_use]
-    pub fn first_place(&self) -> u64 {
-        (self.through + 1).saturating_sub(self.items.len() as u64)
-    }
-}

@@ -148,7 +148,7 @@ impl History {
         let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
         let expires_ms = now_ms.saturating_add(compaction.keep.as_millis() as u64);
         let kept = &mut self.segments.kept;
-        // a segment of which a summary is replaced lasts no longer than that summary
+        // a segment ends no later than its summary
         kept.retain_mut(|kept| {
             let head = &mut kept.head;
             let is_cut = head.through - (head.summary.len() as u64) < compaction.through;

@@ -55,7 +55,7 @@ local segment = {number = segments.last + 1, first = s.first, through = through,
   made = now(ahead), ends = now(ahead) + keep, ids = table.concat(names, ' ')}
 segments.last, segments.through, segments.new = segment.number, through, new
 local is_kept, dropped = keep > 0 and segment.bytes <= max_bytes, 0
--- a segment of which a summary is replaced lasts no longer than that summary
+-- a segment ends no later than its summary
 segments.cut(through, is_kept and segment.ends or 0)
 if is_kept then
   local its_stream, its_ids = segments.keys(segment.number)

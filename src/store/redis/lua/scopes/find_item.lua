@@ -9,7 +9,7 @@ if not s then return refusal or false end
 local known = call('HGET', k.ids, ARGV[4])
 if known then return {fmt('%.0f', (unpack_('>I6', known))), 0} end
 local place = marked_place(k.scope, ARGV[4])
-for _, key in ipairs(living_segments(k, s, ahead).ids()) do
+for _, key in ipairs(s.flags >= SEGMENTED and living_segments(k, s, ahead).ids() or {}) do
   local original = call('HGET', key, ARGV[4])
   if original then place = unpack_('>I6', original) end
 end
