@@ -9,6 +9,19 @@ ARG RUST_VERSION=1.95
 ARG DEBIAN_RELEASE=bookworm
 ARG BUILD=build
 
+# The manifests, with empty packages.
+FROM debian:${DEBIAN_RELEASE}-slim AS manifests
+WORKDIR /src
+COPY . .
+# Examples and benchmarks are not here, so they are not mentioned.
+RUN find . -type f ! -name Cargo.toml ! -name Cargo.lock -delete \
+    && sed -i '/^\[\[/,/^$/d' Cargo.toml \
+    && for package in . load crates/* tools/*; do \
+        mkdir -p "$package/src" \
+        && touch "$package/src/lib.rs" \
+        && echo 'fn main() {}' > "$package/src/main.rs" || exit 1; \
+    done
+
 FROM rust:${RUST_VERSION}-slim-${DEBIAN_RELEASE} AS empty
 # The allocator, jemalloc, is built with make.
 # hadolint ignore=DL3008
@@ -17,32 +30,24 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 # The dependencies make layers of their own, built with empty packages: a change of the source does
-# not build them again. Examples and benchmarks are not here, so they are not mentioned; cargo wants
-# to see each package of the workspace, so the load test and the tools are.
-COPY Cargo.toml Cargo.lock ./
-COPY load/Cargo.toml load/
-COPY tools/public-api/Cargo.toml tools/public-api/
-COPY tools/upstream/Cargo.toml tools/upstream/
-RUN sed -i '/^\[\[/,/^$/d' Cargo.toml \
-    && mkdir src load/src tools/public-api/src tools/upstream/src \
-    && echo 'fn main() {}' > src/main.rs \
-    && cp src/main.rs load/src/ \
-    && cp src/main.rs tools/public-api/src/ \
-    && cp src/main.rs tools/upstream/src/ \
-    && touch src/lib.rs tools/upstream/src/lib.rs
+# not build them again.
+COPY --from=manifests /src ./
 
 FROM empty AS build
-RUN cargo build --profile dist --locked && rm -r src
+RUN cargo build --profile dist --locked && rm -r src crates/*/src
 COPY src src
-# Cargo compares times of change, and those of the copies may be older than the empty package's.
-RUN find src -name '*.rs' -exec touch {} + && cargo build --profile dist --locked --bin threadkeep
+COPY crates crates
+# Cargo compares times of change, and those of the copies may be older than the empty packages'.
+RUN find src crates -name '*.rs' -exec touch {} + && cargo build --profile dist --locked --bin threadkeep
 
 FROM empty AS build-pgo
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends llvm-19 redis-server \
     && rm -rf /var/lib/apt/lists/*
+RUN rm -r src crates/*/src
 COPY src src
+COPY crates crates
 COPY load/src load/src
 COPY scripts/build-pgo.sh scripts/
 RUN scripts/build-pgo.sh \

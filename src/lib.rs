@@ -66,8 +66,6 @@ mod alarm;
 #[cfg(feature = "server")]
 mod egress;
 pub mod events;
-#[cfg(test)]
-mod fuzzing;
 pub mod identity;
 #[cfg(any(feature = "jwt", feature = "tls"))]
 mod tls;
@@ -82,8 +80,6 @@ pub mod cli;
 #[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod config;
-#[doc(hidden)]
-pub mod domain;
 #[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod http;
@@ -119,46 +115,46 @@ pub use actix::{
     ScopeHandle, Session, SessionState, TakeTurn, Tasks, Thread, ThreadState, Threads,
     ThreadsBuilder, ThreadsMiddleware, Turn,
 };
-pub use domain::{CheckpointName, ThreadId};
 pub use events::{EventType, EventTypes, Events, Notice};
 pub use store::CheckpointHead;
+pub use threadkeep_domain::{CheckpointName, ThreadId};
 pub use web::{ApiError, SessionId};
 
 /// Causes of an [`ApiError`] or a [`BuildError`], besides those in [`identity`] and [`scopes`].
 pub mod errors {
-    pub use crate::domain::{
+    pub use crate::service::ServiceError;
+    pub use crate::store::StoreError;
+    pub use threadkeep_domain::{
         CheckpointNameError, EventIdError, EventTypeError, JsonError, KeyError, NamedSecretError,
         Refusal,
     };
-    pub use crate::service::ServiceError;
-    pub use crate::store::StoreError;
 }
 
 /// Owners of threads, and the lists of their threads.
 pub mod owners {
     pub use crate::actix::OwnedThreads;
-    pub use crate::domain::{Life, Owner, OwnerError, Stamp, Thread as ThreadObject};
     pub use crate::identity::OwnerProvider;
     pub use crate::store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
+    pub use threadkeep_domain::{Life, Owner, OwnerError, Stamp, Thread as ThreadObject};
 }
 
 /// Arguments and results of the [`Kv`], the [`Tasks`] and the [`History`] of a thread or of another scope.
 pub mod scopes {
-    pub use crate::domain::Json;
-    pub use crate::domain::scope::{
+    pub use crate::store::{HistoryFrom, HistoryPage};
+    pub use threadkeep_domain::Json;
+    pub use threadkeep_domain::scope::{
         Appended, HistoryItem, HistorySummary, ItemId, Kept, NewTask, ScopeError, ScopeId,
         ScopeName, Task, TaskChange, TaskError, TaskRef, TaskStatus,
     };
-    pub use crate::store::{HistoryFrom, HistoryPage};
 }
 
 /// Settings of a [`ThreadsBuilder`]: where threads are kept, and how large they may grow.
 pub mod settings {
-    pub use crate::domain::scope::{HistoryLimit, ScopePolicies};
-    pub use crate::domain::{Policy, Retention};
     pub use crate::store::MemorySettings;
     #[cfg(feature = "redis")]
     pub use crate::store::{Bounds, ClientCertificate, RedisSettings};
+    pub use threadkeep_domain::scope::{HistoryLimit, ScopePolicies};
+    pub use threadkeep_domain::{Policy, Retention};
 }
 
 /// Compiles the Rust of the documents.

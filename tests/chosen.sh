@@ -5,7 +5,7 @@
 # target_of NAME: prints the options of Cargo for the tests with this in their path: those of tests/it, of src, or of both.
 target_of() {
     first=${1%%::*}
-    for place in tests/it:--test=it src:--lib; do
+    for place in tests/it:--test=it src:--lib crates:--lib; do
         folder=${place%%:*}
         if [ -n "$(find "$folder" -name "$first" -o -name "$first.rs")" ]; then
             echo "${place#*:}"

@@ -59,7 +59,9 @@ PAGES = [
 # of these, the comments and texts
 PROGRAMS = [
     "src/**/*.rs",
+    "crates/**/*.rs",
     "src/**/*.lua",
+    "crates/**/*.lua",
     "tests/**/*.rs",
     "tests/**/*.sh",
     "tests/**/*.py",

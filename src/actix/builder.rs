@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::threads::Threads;
-use crate::domain::scope::ScopePolicies;
-use crate::domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
 use crate::events::{EventSettings, Events};
 use crate::identity::{
     CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
@@ -16,6 +14,8 @@ use crate::service::{CheckpointService, ImageService, ScopeService, ThreadServic
 use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
 #[cfg(feature = "redis")]
 use crate::store::{RedisSettings, RedisStore};
+use threadkeep_domain::scope::ScopePolicies;
+use threadkeep_domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
 
 /// How long a call to the store may take, with all that it does again.
 const TIMEOUT: Duration = Duration::from_secs(2);

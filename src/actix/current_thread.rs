@@ -11,9 +11,6 @@ use super::fork::Forks;
 use super::pending_writes::PendingWrites;
 use super::services::Services;
 use super::turn::Turns;
-use crate::domain::{
-    CheckpointName, Document, Json, Operation, Owner, ThreadId, TurnToken, Written,
-};
 use crate::events::Notice;
 use crate::identity::{Caller, Source};
 use crate::service::{
@@ -22,6 +19,9 @@ use crate::service::{
 };
 use crate::store::{CheckpointHead, Found, StoreError};
 use crate::web::ApiError;
+use threadkeep_domain::{
+    CheckpointName, Document, Json, Operation, Owner, ThreadId, TurnToken, Written,
+};
 
 /// The outcome of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

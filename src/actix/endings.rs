@@ -9,11 +9,11 @@ use tokio::sync::RwLock;
 use tokio::time::sleep;
 
 use super::callbacks::{Callbacks, Repeatable};
-use crate::domain::{Event, EventKind, EventType, Position, ThreadId};
 use crate::events::{Events, GlobalItem, GlobalStream, Notice};
 use crate::service::ServiceError;
 use crate::store::{Backend, StoreError};
 use crate::web::ApiError;
+use threadkeep_domain::{Event, EventKind, EventType, Position, ThreadId};
 
 /// Callbacks that wait at most, in all and for one thread.
 const MOST: usize = 10_000;

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::scope_target::ScopeTarget;
-use crate::domain::Precondition;
-use crate::domain::scope::{KvAnswer, KvOperation, ScopeId, ScopeKey, ScopeValue, ScopeWritten};
 use crate::service::{ScopeService, WriteOptions};
 use crate::store::ScopeParts;
 use crate::web::ApiError;
+use threadkeep_domain::Precondition;
+use threadkeep_domain::scope::{
+    KvAnswer, KvOperation, ScopeId, ScopeKey, ScopeValue, ScopeWritten,
+};
 
 /// The keys of a thread or of another scope: text under text.
 ///
@@ -32,7 +34,7 @@ impl Kv {
     /// The same, but it writes only if the scope has that version; 0: if it does not exist. Else
     /// writes fail with [`Refusal::VersionMismatch`].
     ///
-    /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
+    /// [`Refusal::VersionMismatch`]: threadkeep_domain::Refusal::VersionMismatch
     #[must_use]
     pub fn if_version(self, version: u64) -> Self {
         let precondition = Some(Precondition::Version(version));

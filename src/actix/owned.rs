@@ -1,9 +1,9 @@
 //! The threads of an owner in an app.
 
-use crate::domain::Owner;
 use crate::service::{MetadataFilter, OwnerService};
 use crate::store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
 use crate::web::ApiError;
+use threadkeep_domain::Owner;
 
 /// Threads on a page.
 const LIMIT_MAX: usize = 100;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::fork::Forks;
 use super::turn::Turns;
-use crate::domain::Owner;
 use crate::service::{CheckpointService, OwnerService, ScopeService, ThreadService};
 use crate::store::Backend;
+use threadkeep_domain::Owner;
 
 /// Threads, and scopes if the app has them.
 #[derive(Debug, Clone)]

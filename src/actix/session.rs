@@ -12,8 +12,8 @@ use super::completion::{Callback, Completed};
 use super::context::RequestContext;
 use super::scope::ScopeHandle;
 use super::scope_target::ScopeTarget;
-use crate::domain::scope::ScopeId;
 use crate::web::SessionId;
+use threadkeep_domain::scope::ScopeId;
 
 /// The session of a request: an extractor of [`Threads`](super::Threads). Cheap to clone.
 #[derive(Clone)]

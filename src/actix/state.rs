@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::current_thread::CurrentThread;
-use crate::domain::{Document, Json, Key, Mismatch, Operation, Value};
 use crate::web::ApiError;
+use threadkeep_domain::{Document, Json, Key, Mismatch, Operation, Value};
 
 /// The state of a [`Thread`](super::Thread).
 ///
 /// Reads fetch it once and show it with the queued writes applied; writes are queued and return at once. The store
 /// checks queued writes and limits when it writes them, except that a read after a queued write returns errors such as
-/// [`not_an_array`](crate::domain::Refusal::NotAnArray) early.
+/// [`not_an_array`](threadkeep_domain::Refusal::NotAnArray) early.
 ///
 /// Values are read as any type of serde. Number text beyond 64 bits, repeated keys and values nested deeper than 128
 /// levels survive only as `Box<serde_json::value::RawValue>`.

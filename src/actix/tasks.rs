@@ -1,11 +1,11 @@
 //! The task list of a scope in an app.
 
 use super::scope_target::ScopeTarget;
-use crate::domain::Precondition;
-use crate::domain::scope::{NewTask, Task, TaskChange, TaskRef};
 use crate::service::WriteOptions;
 use crate::store::ScopeParts;
 use crate::web::ApiError;
+use threadkeep_domain::Precondition;
+use threadkeep_domain::scope::{NewTask, Task, TaskChange, TaskRef};
 
 /// The task list of a thread or of another scope: at most 1,000 tasks, and 131,072 bytes as JSON.
 ///
@@ -65,7 +65,7 @@ impl Tasks {
     /// # Errors
     /// As [`Self::write`], with [`TaskError::WouldDropUnfinished`].
     ///
-    /// [`TaskError::WouldDropUnfinished`]: crate::domain::scope::TaskError::WouldDropUnfinished
+    /// [`TaskError::WouldDropUnfinished`]: threadkeep_domain::scope::TaskError::WouldDropUnfinished
     pub async fn write_keeping_unfinished(&self, tasks: &[NewTask]) -> Result<(), ApiError> {
         self.put(tasks, true).await
     }

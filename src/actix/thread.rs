@@ -16,10 +16,10 @@ use super::scope_target::ScopeTarget;
 use super::state::{ThreadState, from_json, to_json};
 use super::tasks::Tasks;
 use super::turn::TakeTurn;
-use crate::domain::{CheckpointName, Json, Owner, ThreadId};
 use crate::events::Notice;
 use crate::store::CheckpointHead;
 use crate::web::ApiError;
+use threadkeep_domain::{CheckpointName, Json, Owner, ThreadId};
 
 const BAD_NAME: &str = "The name of a checkpoint has 1 to 128 bytes and no control characters";
 

@@ -14,12 +14,13 @@ use super::scope::ScopeHandle;
 use super::scope_target::ScopeTarget;
 use super::services::Services;
 use super::turn::Turns;
-use crate::domain::scope::ScopeId;
-use crate::domain::{self, KeyRing, Owner, ThreadId};
 use crate::events::Events;
 use crate::identity::Identity;
 use crate::service::{CheckpointService, ImageService, ScopeService, ThreadService, TurnService};
 use crate::store::{Backend, MemorySettings, millis};
+use threadkeep_domain as domain;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{KeyRing, Owner, ThreadId};
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
 ///

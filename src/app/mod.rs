@@ -31,7 +31,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
 use crate::config::{CorsOrigins, Settings, own_origin};
-use crate::domain::{BODY_MAX_BYTES, KeyRing};
 use crate::events::{EventSettings, Events};
 use crate::http::{Compressor, Readiness, count_by_address, envelope, refuse_head};
 use crate::identity::Identity;
@@ -51,6 +50,7 @@ use connections::{ConnectionSettings, Listener};
 pub use console::ConsoleLinks;
 use levels::ServerLevels;
 pub use server_info::ServerInfo;
+use threadkeep_domain::{BODY_MAX_BYTES, KeyRing};
 use traces::Traces;
 use turns::TurnsThread;
 use worker::Shared;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use crate::app::AppError;
 use crate::config::SettingsError;
-use crate::domain::ThreadIdError;
 use crate::telemetry::LogError;
+use threadkeep_domain::ThreadIdError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {

@@ -1,7 +1,7 @@
 //! New secrets.
 
 use super::error::CliError;
-use crate::domain::is_name;
+use threadkeep_domain::is_name;
 
 /// A random secret of 32 bytes as hex, after its name if it is to have one.
 pub(super) fn generate(name: Option<&str>) -> Result<String, CliError> {

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 use super::error::CliError;
 use crate::config::Settings;
-use crate::domain::{KeyRing, ThreadId};
+use threadkeep_domain::{KeyRing, ThreadId};
 
 /// The id in the form of the header, signed.
 pub(super) fn sign(settings: Settings, id: &str) -> Result<String, CliError> {

@@ -2,7 +2,8 @@
 
 use super::error::{Fault, SettingsError};
 use super::given::Given;
-use crate::domain::{self, NamedSecret};
+use threadkeep_domain as domain;
+use threadkeep_domain::NamedSecret;
 
 /// Reads the list.
 pub(super) fn named_secrets(given: &Given) -> Result<Vec<NamedSecret<'_>>, SettingsError> {

@@ -3,7 +3,7 @@
 use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::values::Values;
-use crate::domain::{Rate, RateLimits};
+use threadkeep_domain::{Rate, RateLimits};
 
 pub(super) fn read(values: &mut Values) -> Result<RateLimits, SettingsError> {
     Ok(RateLimits {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::domain::scope::ScopePolicies;
+use threadkeep_domain::scope::ScopePolicies;
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -77,8 +77,8 @@ fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
 
     assert!(values.names().is_empty(), "{:?}", values.names());
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(settings.policy, crate::domain::Policy::THREAD);
-    assert_eq!(settings.entries, crate::domain::EntryPolicy::DEFAULT);
+    assert_eq!(settings.policy, threadkeep_domain::Policy::THREAD);
+    assert_eq!(settings.entries, threadkeep_domain::EntryPolicy::DEFAULT);
     assert_eq!(settings.scopes, ScopePolicies::DEFAULT);
     assert_eq!(settings.cookie, crate::identity::CookieSettings::default());
     assert_eq!(settings.store.timeout, Duration::from_secs(2));

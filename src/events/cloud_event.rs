@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use crate::domain::{Completed, EndReason, Event, EventKind, Json, Life, ThreadId, rfc3339};
 use crate::store::{Archive, Archives, StoreError};
+use threadkeep_domain::{Completed, EndReason, Event, EventKind, Json, Life, ThreadId, rfc3339};
 
 /// Bytes of a final state that an event holds at most; a larger one it links to.
 pub const MOST_STATE_BYTES: u64 = 262_144;
@@ -191,9 +191,9 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::domain::scope::{HistorySummary, ScopeId};
-    use crate::domain::{EventId, Policy, Position, Thread};
     use crate::store::{ArchiveHead, ArchivePage, ArchivePlace, WriteError};
+    use threadkeep_domain::scope::{HistorySummary, ScopeId};
+    use threadkeep_domain::{EventId, Policy, Position, Thread};
 
     const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 

@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout};
 
 use super::Events;
 use super::consumers::{Consumers, forget_lives};
-use crate::domain::OwnerTag;
 use crate::store::{Backend, Erased, StoreError};
+use threadkeep_domain::OwnerTag;
 
 /// Erasures that are done at once on a replica: each holds up to 100,000 erased lives, of 100 bytes.
 const AT_ONCE: usize = 4;

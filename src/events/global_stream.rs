@@ -14,8 +14,8 @@ use super::size::bytes_named;
 use super::tail::Follower;
 use super::thread_stream::{MOST_BYTES, Open};
 use super::watcher::{WATCH_AGAIN, WATCH_LASTS};
-use crate::domain::{Event, EventTypes, Position};
 use crate::store::{Backend, Heads, StoreError};
+use threadkeep_domain::{Event, EventTypes, Position};
 
 /// Logs that are read at once, those that are furthest behind first.
 const LOGS: usize = 16;
@@ -312,9 +312,9 @@ impl GlobalStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{EventType, Key, Operation, Policy, ThreadId, Value, Write};
     use crate::events::{EventSettings, Events};
     use crate::store::{Clock, EventLog as _, MemoryStore, Store as _};
+    use threadkeep_domain::{EventType, Key, Operation, Policy, ThreadId, Value, Write};
 
     #[tokio::test]
     async fn nobody_is_further_than_all_logs_are_known() {

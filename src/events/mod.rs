@@ -29,17 +29,14 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::domain::ThreadId;
 use crate::store::{Backend, Clock, EventLog, StoreError};
 use consumers::Consumers;
 use erasure::Erasures;
 use reaper::Reaper;
 use sessions::Sessions;
+use threadkeep_domain::ThreadId;
 use values::values_of;
 
-pub use crate::domain::{
-    Completed, EndReason, Event, EventId, EventKind, EventType, EventTypes, Life, Position,
-};
 pub use crate::store::{Archive, ArchiveHead};
 #[doc(hidden)]
 pub use cloud_event::{MOST_STATE_BYTES, cloud_event, history_url, state_url};
@@ -60,6 +57,9 @@ pub use subscriber::SubscribeError;
 pub use tail::{Follower, Tail};
 #[doc(hidden)]
 pub use thread_stream::{ThreadCursor, ThreadItem, ThreadStream};
+pub use threadkeep_domain::{
+    Completed, EndReason, Event, EventId, EventKind, EventType, EventTypes, Life, Position,
+};
 
 /// The settings of a replica's events.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! Events, as an app receives them.
 
 use super::cloud_event::final_state;
-use crate::domain::{Event, EventKind};
 use crate::store::{Archive, Archives, StoreError};
+use threadkeep_domain::{Event, EventKind};
 
 /// An event, with its archive.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep};
 use super::counters::EventCounters;
 use super::outage::Outage;
 use super::shares::Pool;
-use crate::domain::ThreadId;
 use crate::store::{StoreError, Upkeep};
+use threadkeep_domain::ThreadId;
 
 /// Threads of one bucket that are ended in one step, which blocks the store.
 const MOST: usize = 50;
@@ -166,8 +166,8 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::domain::Position;
     use crate::store::{Due, Reaped};
+    use threadkeep_domain::Position;
 
     /// Threads that are due, all of one bucket, by a clock that may be wrong.
     #[derive(Debug, Default)]

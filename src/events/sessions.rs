@@ -11,9 +11,9 @@ use tokio_util::task::TaskTracker;
 
 use super::counters::EventCounters;
 use super::outage::Outage;
-use crate::domain::{Completed, ThreadId, TraceParent};
 use crate::store::{EventLog, StoreError};
 use crate::trace;
+use threadkeep_domain::{Completed, ThreadId, TraceParent};
 
 /// The writers. Events of one thread are written in order, those of different threads concurrently.
 const WRITERS: usize = 8;

@@ -1,6 +1,6 @@
 //! The share of an event in the size of an answer.
 
-use crate::domain::{Event, EventKind};
+use threadkeep_domain::{Event, EventKind};
 
 /// Bytes of the names of keys that an event holds.
 pub(super) fn bytes_named(event: &Event) -> usize {

@@ -10,8 +10,8 @@ use futures_util::future::BoxFuture;
 use super::Events;
 use super::consumers::{Failure, Handler, Purpose};
 use super::notice::Notice;
-use crate::domain::{Event, EventTypes};
 use crate::store::{Backend, StoreError};
+use threadkeep_domain::{Event, EventTypes};
 
 const PREFIX: &str = "app.";
 /// With the prefix, the longest name of a consumer.

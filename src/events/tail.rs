@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::counters::EventCounters;
 use super::listeners::{Listener, Listeners};
 use super::outage::Outage;
-use crate::domain::{Position, ThreadId};
 use crate::store::{Backend, Heads, StoreError};
+use threadkeep_domain::{Position, ThreadId};
 
 /// Events of one log that are read at once.
 const MOST: usize = 128;

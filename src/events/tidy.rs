@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use super::outage::Outage;
 use super::shares::Pool;
-use crate::domain::Position;
 use crate::store::{Backend, StoreError};
+use threadkeep_domain::Position;
 
 /// Between two rounds.
 const PAUSE: Duration = Duration::from_secs(60);

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::domain::{Event, EventKind, Key, Stamp, elements};
 use crate::store::{EventLog, StoreError};
+use threadkeep_domain::{Event, EventKind, Key, Stamp, elements};
 
 /// Bytes of values that an event holds at most.
 const MOST_VALUE_BYTES: u64 = 65_536;

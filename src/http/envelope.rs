@@ -19,10 +19,10 @@ use super::request::body::{Body, is_endless};
 use super::request::context::{About, RequestContext, Streaming, Successor};
 use super::request::query::{Query, Reading};
 use super::request::{early, head};
-use crate::domain::Completed;
 use crate::identity::{Caller, Source};
 use crate::trace::{self, Phase};
 use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
+use threadkeep_domain::Completed;
 
 /// The policy of the pages at `/` and `/docs` allows: its own files, calls of this server, and the styles and
 /// images that Swagger UI writes into its elements. No other page may show it in a frame, where a visitor

@@ -22,7 +22,6 @@ mod tools;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::domain::ReservedKeys;
 use crate::events::Events;
 use crate::identity::{ApiKeys, Behalf, Identity};
 use crate::service::tools::Toolbox;
@@ -32,6 +31,7 @@ use crate::service::{
 };
 use crate::stats::Stats;
 use crate::webhooks::Webhooks;
+use threadkeep_domain::ReservedKeys;
 
 pub use admin::readiness::Readiness;
 pub use admin::settings::SettingObject;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::HeaderValue;
 
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 /// The thread of a request, and how it was found.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use actix_web::HttpRequest;
 
 use super::Identity;
-use crate::domain::Fingerprint;
+use threadkeep_domain::Fingerprint;
 
 impl Identity {
     /// A keyed digest of the network that a request comes from, by the word of trusted proxies: an
@@ -27,8 +27,8 @@ mod tests {
     use actix_web::test::TestRequest;
 
     use super::*;
-    use crate::domain::{KeyRing, SigningKey};
     use crate::identity::{CookieSettings, TrustedProxies};
+    use threadkeep_domain::{KeyRing, SigningKey};
 
     fn network(identity: &Identity, peer: &str, forwarded_for: &str) -> Fingerprint {
         let request = TestRequest::default()

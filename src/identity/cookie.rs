@@ -8,7 +8,7 @@ use percent_encoding::percent_decode;
 
 use super::caller::{Caller, Source};
 use super::replacement::ReplacementCookie;
-use crate::domain::{KeyRing, ThreadId};
+use threadkeep_domain::{KeyRing, ThreadId};
 
 /// The longest lifetime that browsers accept, 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).
 pub(crate) const MAX_AGE_SECONDS: u32 = 34_560_000;

@@ -14,7 +14,7 @@ use super::jwks::Jwks;
 use super::provider::{ProviderError, ThreadIdProvider};
 use super::proxies::TrustedProxies;
 use super::verifier::{JwtSettings, Verified, Verifier};
-use crate::domain::{KeyRing, SigningKey, ThreadId};
+use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
 /// Thread ids as a keyed hash of the claim `sub` of the token in `Authorization: Bearer`, whose
 /// signature and `exp` are verified (RFC 7519).

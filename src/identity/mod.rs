@@ -33,9 +33,8 @@ use actix_web::http::header::{
 };
 use futures_util::future::BoxFuture;
 
-use crate::domain::{Excerpt, KeyRing};
+use threadkeep_domain::{Excerpt, KeyRing};
 
-pub use crate::domain::{KeyRingError, ThreadId, ThreadIdError};
 #[doc(hidden)]
 pub use api_keys::{ApiKey, ApiKeys};
 #[doc(hidden)]
@@ -61,6 +60,7 @@ pub use proxies::{ProxyError, TrustedProxies};
 pub use rights::{Right, RightError, Rights};
 #[doc(hidden)]
 pub use scope_grant::ScopeGrant;
+pub use threadkeep_domain::{KeyRingError, ThreadId, ThreadIdError};
 pub use trusted_header::TrustedHeader;
 #[cfg(feature = "jwt")]
 pub use verifier::JwtSettings;
@@ -434,7 +434,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::SigningKey;
+    use threadkeep_domain::SigningKey;
 
     fn identity() -> Identity {
         let key = SigningKey::new("main", b"a secret for tests of identity");

@@ -8,7 +8,7 @@ use actix_web::HttpRequest;
 use futures_util::future::BoxFuture;
 
 use super::proxies::TrustedProxies;
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 /// Finds the thread of a request in another way than by signed ids, such as one thread for each logged-in user.
 ///

@@ -9,7 +9,7 @@ use actix_web::http::header::{HeaderMap, HeaderValue};
 
 use super::caller::Caller;
 use super::cookie::{Attributes, CookieSettings, named, verify, write_value};
-use crate::domain::{KeyRing, ThreadId};
+use threadkeep_domain::{KeyRing, ThreadId};
 
 /// Replaced ids in one cookie, the latest first.
 const REPLACED_MAX: usize = 4;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::domain::Namespace;
+use threadkeep_domain::Namespace;
 
 /// A right of an API key, by its name in the setting `api_key_rights`, or the right that a call needs.
 #[derive(Debug, Clone, PartialEq, Eq)]

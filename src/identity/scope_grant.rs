@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::domain::scope::Scope;
-use crate::domain::{KeyRing, TAG_BYTES};
+use threadkeep_domain::scope::Scope;
+use threadkeep_domain::{KeyRing, TAG_BYTES};
 
 const PURPOSE: &str = "threadkeep url of a scope";
 
@@ -70,7 +70,7 @@ fn parts<'a>(scope: &'a str, expires: Option<&'a str>) -> [&'a [u8]; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SigningKey;
+    use threadkeep_domain::SigningKey;
 
     fn ring(names: &[&str]) -> KeyRing {
         let key = |name: &&str| SigningKey::new(*name, name.as_bytes());

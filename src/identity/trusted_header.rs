@@ -5,7 +5,7 @@ use actix_web::http::header::HeaderName;
 
 use super::provider::{ProviderError, ThreadIdProvider};
 use super::proxies::TrustedProxies;
-use crate::domain::{KeyRing, SigningKey, ThreadId};
+use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
 /// Thread ids as a keyed hash of a header's value. Only a trusted proxy's header counts, since anyone can send one.
 #[derive(Debug)]

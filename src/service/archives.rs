@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{ServiceError, ThreadService};
-use crate::domain::{Life, Refusal, Thread, ThreadId};
 use crate::store::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
+use threadkeep_domain::{Life, Refusal, Thread, ThreadId};
 
 /// The archives of a store, and the threads that come back from there.
 #[derive(Debug, Clone)]
@@ -96,12 +96,12 @@ fn metadata_bytes(head: &ArchiveHead) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::domain::Access;
     use std::time::Duration;
+    use threadkeep_domain::Access;
 
     use super::*;
-    use crate::domain::{Json, MetadataChange, Policy, Write};
     use crate::store::{Clock, Destroy, MemoryStore, Store as _};
+    use threadkeep_domain::{Json, MetadataChange, Policy, Write};
 
     #[tokio::test]
     async fn a_page_ends_early_where_archives_have_much_metadata() {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{ServiceError, ThreadService, WriteOptions};
-use crate::domain::{CheckpointName, Refusal, ThreadId, Write, Written};
 use crate::store::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Found,
 };
+use threadkeep_domain::{CheckpointName, Refusal, ThreadId, Write, Written};
 
 /// The checkpoints of a store's threads.
 #[derive(Debug, Clone)]

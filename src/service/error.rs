@@ -1,8 +1,8 @@
 //! Why the service did not do what was asked.
 
-use crate::domain::scope::TaskError;
-use crate::domain::{Refusal, Stamp};
 use crate::store::{StoreError, WriteError};
+use threadkeep_domain::scope::TaskError;
+use threadkeep_domain::{Refusal, Stamp};
 
 /// Errors that a caller can tell apart.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{ImageService, ServiceError};
-use crate::domain::{Access, Image, Owner, ThreadId};
 use crate::store::{OwnedPlace, Owners, StoreError, ThreadOrder};
+use threadkeep_domain::{Access, Image, Owner, ThreadId};
 
 /// Places of the list that are read at once.
 const AT_ONCE: usize = 100;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{ServiceError, ThreadService, WriteOptions};
-use crate::domain::scope::{ScopeId, ScopePolicies};
-use crate::domain::{
+use crate::store::{EventLog, Images, Imported, WriteError};
+use threadkeep_domain::scope::{ScopeId, ScopePolicies};
+use threadkeep_domain::{
     Access, Fork, IfExists, Image, Import, Included, Json, Owner, Refusal, ThreadId, Written,
 };
-use crate::store::{EventLog, Images, Imported, WriteError};
 
 /// How many ids are tried for one in a certain bucket, of which there are 256 at most. Without luck, the copy takes the
 /// way that it takes between buckets.

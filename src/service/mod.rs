@@ -23,11 +23,11 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{
-    Access, IdempotencyKey, Owner, Policy, Precondition, ReservedKeys, ThreadId, TurnToken,
-};
 use crate::store::{Owners, Reader, Store};
 use owner_limit::OwnerLimit;
+use threadkeep_domain::{
+    Access, IdempotencyKey, Owner, Policy, Precondition, ReservedKeys, ThreadId, TurnToken,
+};
 
 pub use archives::ArchiveService;
 pub use checkpoints::CheckpointService;

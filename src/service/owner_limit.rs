@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::ServiceError;
-use crate::domain::{OwnerTag, Refusal};
 use crate::store::{Owners, PlaceToken, StoreError, WriteError, millis};
+use threadkeep_domain::{OwnerTag, Refusal};
 
 /// Lets an owner have a limited number of threads.
 ///

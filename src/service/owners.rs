@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Export, ExportPlace, ExportPlaceError, ImageService, ServiceError};
-use crate::domain::{Access, Json, Life, Owner, Thread, ThreadId, member};
 use crate::store::{Archives, Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+use threadkeep_domain::{Access, Json, Life, Owner, Thread, ThreadId, member};
 
 /// The lists of a store.
 #[derive(Debug, Clone)]

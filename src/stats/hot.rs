@@ -10,7 +10,7 @@
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use super::window::Slot;
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 /// Hashes randomly, so that no client can choose ids that share a partition.
 #[cfg(not(test))]

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::hot::Hashed;
 use super::window::Slot;
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 /// How many a list has at most.
 pub(super) const LISTED: usize = 20;

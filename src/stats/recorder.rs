@@ -8,7 +8,7 @@ use super::hot::{Hashed, Hasher, HotThreads};
 use super::largest::Largest;
 use super::latency::Latency;
 use super::window::{Clock, Window};
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 /// The calls of one worker. Its lock is free, except while a report reads a part of it.
 ///

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::latency::Latency;
 use super::levels::Level;
 use super::routes::Answers;
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 /// The figures at one moment.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::*;
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 /// The memory for each worker that the documentation promises.
 const BYTES_PER_WORKER: u64 = 1_800_000;

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::domain::{RateLimited, Refusal};
+use threadkeep_domain::{RateLimited, Refusal};
 
 /// A store that did not do what was asked.
 #[derive(Debug, thiserror::Error)]

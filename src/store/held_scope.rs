@@ -6,12 +6,14 @@ use super::{
     GLANCE_MAX_BYTES, HistoryFrom, HistoryGlance, HistoryPage, ItemPlace, Originals, ScopeParts,
     ScopeView,
 };
-use crate::domain::heap::Heap;
-use crate::domain::scope::{
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{
     Appended, Compacted, Compaction, HistorySummary, ItemId, ScopeDocument, ScopeImage, ScopeKey,
     ScopeValue, ScopeWrite, ScopeWritten, Segment,
 };
-use crate::domain::{EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp};
+use threadkeep_domain::{
+    EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp,
+};
 
 /// A scope that exists, or one that nothing was written to yet.
 #[derive(Debug, Clone)]

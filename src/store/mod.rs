@@ -22,7 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::{
+use threadkeep_domain::{
     Access, Conditions, IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId,
     TurnToken, Write, Written,
 };

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::Part;
-use crate::domain::{Slice, Value};
+use threadkeep_domain::{Slice, Value};
 
 /// A value as compact JSON.
 pub(super) fn json(value: &Value) -> Bytes {

@@ -9,9 +9,9 @@ use super::{
     Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView,
     Scopes, StoreError, WriteError,
 };
-use crate::domain::scope::{ItemId, ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
-use crate::domain::threads::turn::check_turn;
-use crate::domain::{Access, Life, ThreadId};
+use threadkeep_domain::scope::{ItemId, ScopeId, ScopePolicy, ScopeWrite, ScopeWritten};
+use threadkeep_domain::threads::turn::check_turn;
+use threadkeep_domain::{Access, Life, ThreadId};
 
 /// A single scope, whichever is named, in this process' memory. Clones share it; it is gone with
 /// the last one.
@@ -112,9 +112,9 @@ impl Scopes for PassingScope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Refusal;
-    use crate::domain::scope::{KeyRule, KvAnswer, KvOperation, ScopeKey, ScopePolicies};
-    use crate::domain::{Fingerprint, IdempotencyKey};
+    use threadkeep_domain::Refusal;
+    use threadkeep_domain::scope::{KeyRule, KvAnswer, KvOperation, ScopeKey, ScopePolicies};
+    use threadkeep_domain::{Fingerprint, IdempotencyKey};
 
     fn count(key: &str) -> KvOperation {
         let key = ScopeKey::new(key, KeyRule::Namespaced).unwrap();

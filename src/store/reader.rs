@@ -1,6 +1,6 @@
 //! Readers of threads.
 
-use crate::domain::Access;
+use threadkeep_domain::Access;
 
 /// The reader of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,6 @@ use tracing::field::{debug, display};
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
 use super::labels::{ErrorCode, Identity, Limit, method_label};
-use crate::domain::{TraceParent, short_hash};
 use crate::http::{Audited, session_of};
 use crate::identity::{Caller, Source};
 use crate::protocols::agentuity::AgentuityError;
@@ -29,6 +28,7 @@ use crate::stats::RouteRecorder;
 use crate::store::NotAsked;
 use crate::trace::{self, AttributeValue, Context, Ended, SpanKind, Times, Tracer};
 use crate::web::ApiError;
+use threadkeep_domain::{TraceParent, short_hash};
 
 /// The code of errors in the format of another protocol, without a code of this API.
 const NO_CODE: &str = "other";
@@ -412,8 +412,8 @@ mod tests {
     use prometheus_client::registry::Registry;
 
     use super::*;
-    use crate::domain::ThreadId;
     use crate::stats::Stats;
+    use threadkeep_domain::ThreadId;
 
     #[actix_web::test]
     async fn requests_are_counted_by_pattern_and_callers_by_source() {

@@ -4,8 +4,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::domain::Written;
 use crate::store::Destroyed;
+use threadkeep_domain::Written;
 
 /// From an empty state to the maximum.
 const BUCKETS: [f64; 10] = [
@@ -70,7 +70,7 @@ mod tests {
     use prometheus_client::encoding::text::encode;
 
     use super::*;
-    use crate::domain::Stamp;
+    use threadkeep_domain::Stamp;
 
     #[test]
     fn each_thread_counts_once_however_often_its_write_is_answered() {

@@ -14,10 +14,10 @@ use std::time::Instant;
 
 use tokio::task_local;
 
-use crate::domain::TraceParent;
 pub use span::{Attribute, AttributeValue, Ended, Span, SpanKind};
 use spent::Clocks;
 pub use spent::{Phase, Spending, Times};
+use threadkeep_domain::TraceParent;
 pub use tracer::{Recording, Tracer};
 
 task_local! {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::domain::TraceParent;
+use threadkeep_domain::TraceParent;
 
 /// A part of the work for a trace that has ended. Names and attributes follow OpenTelemetry's semantic conventions.
 ///

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::span::{Ended, Span};
-use crate::domain::TraceParent;
+use threadkeep_domain::TraceParent;
 
 /// Records spans. Clones share the queue.
 #[derive(Debug, Clone)]

@@ -1,9 +1,9 @@
 //! Parts of answers, the same for all kinds.
 
 use super::client::Failure;
-use crate::domain::Json;
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer, content_of};
 use crate::upstreams::json::{Object, array, elements, inside_member};
+use threadkeep_domain::Json;
 
 /// Adds an empty message to an answer that has neither a message nor a call.
 ///

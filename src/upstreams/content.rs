@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::json::{Object, elements, find, inside, inside_member, text};
-use crate::domain::Json;
+use threadkeep_domain::Json;
 
 /// A part of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

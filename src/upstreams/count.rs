@@ -1,7 +1,7 @@
 //! Answers of operations that count the tokens of a request.
 
 use super::json::find;
-use crate::domain::Json;
+use threadkeep_domain::Json;
 
 /// The number in an answer `{"input_tokens"}`, which OpenAI's API and Anthropic's have in common.
 pub(super) fn read_count(body: &[u8]) -> Option<u64> {

@@ -3,8 +3,8 @@
 use super::answer::{message, output_text, refusal};
 use super::client::Failure;
 use super::json::{elements, inside_member, text};
-use crate::domain::{CallForm, Json, Usage};
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer, Piece, TextKind, content_of};
+use threadkeep_domain::{CallForm, Json, Usage};
 
 /// Parts of one answer at most. The setting `turn_max_tool_calls` allows 10,000 calls.
 const PARTS_MAX: usize = 10_240;

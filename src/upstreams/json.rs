@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{member, unescaped};
+use threadkeep_domain::{member, unescaped};
 
 /// An object in the making.
 pub(super) struct Object(String);
@@ -79,7 +79,7 @@ pub(super) fn find<'a>(value: &'a str, name: &str) -> Option<&'a str> {
 /// The elements of a compact value. Values that are not arrays have none.
 pub(super) fn elements(value: &str) -> impl Iterator<Item = &str> {
     let array = if value.starts_with('[') { value } else { "[]" };
-    crate::domain::elements(array)
+    threadkeep_domain::elements(array)
 }
 
 #[cfg(test)]

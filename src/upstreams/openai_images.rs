@@ -7,8 +7,8 @@ use reqwest::header::{AUTHORIZATION, HeaderMap};
 use super::client::{Endpoint, HttpClient};
 use super::json::{Object, elements, find, text};
 use super::settings::UpstreamSettings;
-use crate::domain::Json;
 use crate::service::responses::UpstreamError;
+use threadkeep_domain::Json;
 
 /// A model that generates images, at an upstream that speaks OpenAI's API: `POST {url}/images/generations`.
 #[derive(Debug)]

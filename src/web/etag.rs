@@ -3,7 +3,7 @@
 use actix_web::HttpResponseBuilder;
 use actix_web::http::header::{ETAG, HeaderName, HeaderValue};
 
-use crate::domain::Stamp;
+use threadkeep_domain::Stamp;
 
 const LIFE_DIGITS: usize = 16;
 /// Two quotes, a number of 20 digits at most, a hyphen and the digits of a life.
@@ -37,7 +37,7 @@ pub(crate) fn etag(stamp: Stamp) -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Life;
+    use threadkeep_domain::Life;
 
     #[test]
     fn a_tag_is_the_text_of_its_version_in_quotes() {

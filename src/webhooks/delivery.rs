@@ -8,10 +8,10 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::endpoint::Endpoint;
 use super::sender::{SendError, Sender};
-use crate::domain::{Event, EventTypes, TraceParent};
 use crate::events::{Failure, Handler, cloud_event};
 use crate::store::{Backend, millis};
 use crate::trace::{self, Context, Ended, SpanKind, Tracer};
+use threadkeep_domain::{Event, EventTypes, TraceParent};
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");

@@ -6,7 +6,7 @@ use super::id::WebhookId;
 use super::secret::Secret;
 use super::secrets::{Secrets, StoredSecrets};
 use super::url::EndpointUrl;
-use crate::domain::{EventType, EventTypes};
+use threadkeep_domain::{EventType, EventTypes};
 
 /// The target of events, and their types.
 #[derive(Debug, Clone, PartialEq, Eq)]

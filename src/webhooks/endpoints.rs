@@ -15,8 +15,8 @@ use super::secret::Secret;
 use super::sender::Sender;
 use super::shared::{Inner, KIND, WebhookSettings};
 use super::url::{EndpointUrl, EndpointUrlError};
-use crate::domain::{EventId, EventTypes};
 use crate::events::{Events, ParkedPage, PendingList};
+use threadkeep_domain::{EventId, EventTypes};
 
 /// Most endpoints that the API creates.
 const MOST: usize = 100;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use threadkeep::domain::Access;
+use threadkeep_domain::Access;
 
 use futures_util::future::join_all;
 use threadkeep::store::{Clock, Listing, ScopeEnd};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use redis::Connection;
 use reqwest::Method;
-use threadkeep::domain::Position;
 use threadkeep::store::Clock;
+use threadkeep_domain::Position;
 
 use crate::conformance::room::{redis_on, set};
 use crate::support::client::Request;

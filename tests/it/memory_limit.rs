@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::domain::{Completed, Fingerprint, Operation, Position, RateName, Retention};
 use threadkeep::store::{
     Archives, Clock, Counted, EntryTerms, EventLog, Listing, Listings, MemorySettings, MemoryStore,
     Rates, Scopes, Store, StoreError, WriteError,
 };
+use threadkeep_domain::{Completed, Fingerprint, Operation, Position, RateName, Retention};
 
 use crate::conformance::room::{Room, Subject, delete, in_parallel, numbered_once, push, set};
 use crate::conformance::scope_room::{self, item};
@@ -46,7 +46,7 @@ async fn fill(room: &Room) -> Subject {
     loop {
         let more = room.subject();
         let operations = [fill_with(30_000)];
-        let write = threadkeep::domain::Write {
+        let write = threadkeep_domain::Write {
             operations: &operations,
             ..more.blank()
         };
@@ -119,9 +119,9 @@ async fn an_archive_is_evicted_with_the_scope_that_it_has() {
 async fn many_lives_of_one_id_are_evicted_like_those_of_many() {
     let (store, room) = bounded(2 * MIB);
     let subject = Subject {
-        policy: threadkeep::domain::Policy {
+        policy: threadkeep_domain::Policy {
             tombstone: Duration::ZERO,
-            ..threadkeep::domain::Policy::THREAD
+            ..threadkeep_domain::Policy::THREAD
         },
         ..room.subject()
     };
@@ -150,7 +150,7 @@ async fn a_full_store_rejects_what_grows() {
 
     let is_full = |error: &WriteError| matches!(error, WriteError::Store(StoreError::Full));
     let operations = [push("b", "3")];
-    let write = threadkeep::domain::Write {
+    let write = threadkeep_domain::Write {
         operations: &operations,
         ..first.blank()
     };
@@ -158,7 +158,7 @@ async fn a_full_store_rejects_what_grows() {
     assert!(is_full(&refused), "{refused:?}");
     // a thread that would be made is one more
     let operations = [delete("a")];
-    let write = threadkeep::domain::Write {
+    let write = threadkeep_domain::Write {
         operations: &operations,
         ..first.blank()
     };
@@ -166,7 +166,7 @@ async fn a_full_store_rejects_what_grows() {
     assert!(is_full(&refused), "{refused:?}");
     let scope = room.scope_of(&first);
     let operations = [scope_room::set("b", "1")];
-    let write = threadkeep::domain::scope::ScopeWrite {
+    let write = threadkeep_domain::scope::ScopeWrite {
         operations: &operations,
         ..scope.blank()
     };

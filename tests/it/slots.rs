@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::Connection;
-use threadkeep::domain::scope::{
-    HistoryItem, KeyRule, KvOperation, RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopeValue,
-    ScopeWrite, TaskList, TasksChange,
-};
-use threadkeep::domain::{
-    Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
-    OwnerChange, OwnerTag, Policy, Position, Precondition, RateName, ResponseId, Slice, TurnToken,
-    Write,
-};
 use threadkeep::store::{
     BeginResponse, Clock, Counted, Destroy, EndResponse, EndWrite, Floor, HistoryFrom, Holding,
     JournalEntry, LedgerChange, Listing, Reader, Reading, Rotate, ScopeEnd, ScopeParts,
     ThreadOrder, WriteError,
+};
+use threadkeep_domain::scope::{
+    HistoryItem, KeyRule, KvOperation, RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopeValue,
+    ScopeWrite, TaskList, TasksChange,
+};
+use threadkeep_domain::{
+    Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
+    OwnerChange, OwnerTag, Policy, Position, Precondition, RateName, ResponseId, Slice, TurnToken,
+    Write,
 };
 
 use crate::conformance::room::{

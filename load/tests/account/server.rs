@@ -11,8 +11,6 @@ use actix_web::dev::ServerHandle;
 use actix_web::middleware::from_fn;
 use actix_web::rt::System;
 use actix_web::{App, HttpServer};
-use threadkeep::domain::scope::ScopePolicies;
-use threadkeep::domain::{EntryPolicy, KeyRing, Policy, ReservedKeys, SigningKey};
 use threadkeep::events::{EventSettings, Events};
 use threadkeep::http::{Api, Compressor, Readiness, envelope};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
@@ -23,6 +21,8 @@ use threadkeep::service::{
 use threadkeep::stats::Stats;
 use threadkeep::store::{Backend, Clock, MemoryStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
+use threadkeep_domain::scope::ScopePolicies;
+use threadkeep_domain::{EntryPolicy, KeyRing, Policy, ReservedKeys, SigningKey};
 
 use super::faulty_store::{Fault, FaultyStore};
 

@@ -1,7 +1,7 @@
 //! Upstreams, models and the limits of turns.
 
 use super::*;
-use crate::domain::TurnLimits;
+use threadkeep_domain::TurnLimits;
 
 const UPSTREAMS: &str = "a openai-chat https://a.example/v1/, b.2 openai-chat http://10.0.0.1:8080";
 const MODELS: &str = "fast a gpt-5-mini, llama3:8b b.2, gpt-* a, * b.2";

@@ -6,8 +6,8 @@ use std::mem;
 use bytes::Bytes;
 
 use super::record::Record;
-use crate::domain::{EventId, Position};
 use crate::store::LedgerChange;
+use threadkeep_domain::{EventId, Position};
 
 /// Changes since the last commit: the latest outcome of each event.
 #[derive(Debug, Default)]

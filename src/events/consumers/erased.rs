@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 
 use super::record::Record;
-use crate::domain::{Event, EventId, Life, ThreadId};
 use crate::store::{Backend, ErasedLife, StoreError};
+use threadkeep_domain::{Event, EventId, Life, ThreadId};
 
 /// Records that are read, or forgotten, at once.
 const AT_ONCE: usize = 200;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::domain::{Event, EventTypes};
+use threadkeep_domain::{Event, EventTypes};
 
 /// Characters of the text of a failure that are kept.
 const MOST_CHARS: usize = 200;

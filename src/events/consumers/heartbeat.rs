@@ -89,8 +89,8 @@ async fn sweep(backend: &dyn Backend, now_ms: u64) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Position;
     use crate::store::{EventLog as _, Ledgers as _, MemoryStore, Registry as _};
+    use threadkeep_domain::Position;
 
     #[tokio::test]
     async fn a_consumer_is_forgotten_a_day_after_the_last_replica_had_it() {

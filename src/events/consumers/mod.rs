@@ -34,11 +34,11 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::Events;
-use crate::domain::EventId;
 use crate::store::StoreError;
 use consumer::Consumer;
 use health::Health;
 use held::ReplicaBytes;
+use threadkeep_domain::EventId;
 
 pub(crate) use consumer::Purpose;
 pub(super) use erased::forget_lives;

@@ -1,9 +1,9 @@
 //! Events that were given up for now.
 
 use super::record::Record;
-use crate::domain::{Event, EventId, Position};
 use crate::events::Events;
 use crate::store::StoreError;
+use threadkeep_domain::{Event, EventId, Position};
 
 /// Parked events that are read at once.
 const AT_ONCE: usize = 200;

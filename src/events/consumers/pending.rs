@@ -1,9 +1,9 @@
 //! Events that are to be delivered once more.
 
 use super::record::Record;
-use crate::domain::Event;
 use crate::events::Events;
 use crate::store::{PendingEvents, StoreError};
+use threadkeep_domain::Event;
 
 /// An event whose delivery has failed and will be tried again, or that waits for such an event of its thread.
 #[derive(Debug, Clone, PartialEq, Eq)]

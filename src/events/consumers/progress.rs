@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::Position;
+use threadkeep_domain::Position;
 
 /// The position up to which a log was read, and the one up to which all events are handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

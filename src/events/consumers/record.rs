@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::stored::StoredEvent;
-use crate::domain::Event;
+use threadkeep_domain::Event;
 
 /// An event, with the outcome of its attempts so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,8 +104,8 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::scope::ScopeId;
-    use crate::domain::{
+    use threadkeep_domain::scope::ScopeId;
+    use threadkeep_domain::{
         Completed, EndReason, EventId, EventKind, Json, Life, Origin, Position, ThreadId,
     };
 

@@ -15,11 +15,11 @@ use super::gaps::Gaps;
 use super::handler::Failure;
 use super::open;
 use super::record::Record;
-use crate::domain::{Fingerprint, Position};
 use crate::events::lag::Oldest;
 use crate::events::outage::Outage;
 use crate::events::tail::Follower;
 use crate::store::{Heads, Holding, Ledger, LedgerChange, LedgerSignals, StoreError};
+use threadkeep_domain::{Fingerprint, Position};
 
 /// Deliveries that run at once.
 const AT_ONCE: usize = 16;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::domain::scope::ScopeId;
-use crate::domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life, Origin};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Completed, EndReason, Event, EventKind, EventType, Json, Life, Origin};
 
 /// An event as JSON. Keys stand in it as their own text.
 #[derive(Debug, Serialize, Deserialize)]

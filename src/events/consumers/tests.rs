@@ -11,9 +11,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::domain::{Completed, Event, EventKind, EventType, EventTypes, ThreadId};
 use crate::events::EventSettings;
 use crate::store::{Backend, Clock, EventLog as _, Ledgers as _, MemoryStore};
+use threadkeep_domain::{Completed, Event, EventKind, EventType, EventTypes, ThreadId};
 
 const NAME: &str = "app.test";
 
@@ -579,8 +579,8 @@ async fn only_what_is_wanted_comes_and_only_from_the_beginning_on() {
     let recorder = Recorder::new(|_, _| true);
     let _events = bench.consume(&recorder).await;
 
-    let policy = crate::domain::Policy::THREAD;
-    let write = crate::domain::Write::new(&policy);
+    let policy = threadkeep_domain::Policy::THREAD;
+    let write = threadkeep_domain::Write::new(&policy);
     crate::store::Store::write(&bench.store, &thread, &write)
         .await
         .unwrap();

@@ -10,8 +10,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
 use super::size::bytes_named;
-use crate::domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
 use crate::store::Watched;
+use threadkeep_domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
 
 /// Most events that wait for a listener; a slower listener is disconnected.
 const ROOM: usize = 128;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::domain::scope::ScopeId;
-use crate::domain::{EventId, EventKind, Json, Life, Stamp};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{EventId, EventKind, Json, Life, Stamp};
 
 const BUCKET: u16 = 7;
 

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::LASTS;
 use super::card::{Card, digest_of, name_of};
-use crate::domain::KeyRing;
+use threadkeep_domain::KeyRing;
 
 /// The decision of one replica. It knows only what the others reported lately, so a new key has to be on all of them
 /// for a while before it signs.
@@ -155,7 +155,7 @@ impl Agreement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SigningKey;
+    use threadkeep_domain::SigningKey;
 
     const WAIT: Duration = Duration::from_secs(600);
 

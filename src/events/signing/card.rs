@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::KeyRing;
+use threadkeep_domain::KeyRing;
 
 /// Prints of keys, each as `digest:name`. Members that a later version adds are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,11 +12,11 @@ use tokio::time::{Instant, sleep};
 
 use super::outage::Outage;
 use super::{Events, reaper};
-use crate::domain::{KeyPrint, KeyRing};
 use crate::store::{Backend, Heard, StoreError};
 use agreement::{Agreement, Situation, Verdict};
 use card::{Card, digest_of};
 pub use status::SigningStatus;
+use threadkeep_domain::{KeyPrint, KeyRing};
 
 /// The interval at which a replica announces its keys. A withheld key signs at most this much
 /// later.
@@ -200,8 +200,8 @@ fn cards(heard: &Heard) -> Vec<Option<Card>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SigningKey;
     use crate::store::{Clock, Leases as _, MemoryStore};
+    use threadkeep_domain::SigningKey;
 
     fn ring(names: &[&str]) -> KeyRing {
         let key = |name: &&str| SigningKey::new(*name, name.as_bytes());

@@ -9,8 +9,10 @@ use tokio_util::sync::CancellationToken;
 use super::counters::{Count, EventCounters};
 use super::listeners::{Heard, Listener};
 use super::size::bytes_named;
-use crate::domain::{EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId};
 use crate::store::{Backend, StoreError, Watched};
+use threadkeep_domain::{
+    EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId,
+};
 
 /// Events of the log that are read at once to catch up.
 const MOST: usize = 256;

@@ -3,9 +3,9 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use super::*;
-use crate::domain::{Key, Operation, Policy, Value, Write};
 use crate::events::{EventSettings, Events};
 use crate::store::{Clock, EventLog, MemoryStore, Store};
+use threadkeep_domain::{Key, Operation, Policy, Value, Write};
 
 /// A thread with a listener, in a store whose clock a test can advance.
 struct Scene {

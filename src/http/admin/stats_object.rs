@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::rfc3339;
 use crate::stats::{Busy, CallRow, Durations, LargeState, Level, Report, Requests, RouteRow};
+use threadkeep_domain::rfc3339;
 
 /// Figures of a replica.
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,12 +5,12 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::domain::{EventId, EventType, EventTypes};
 use crate::http::request::json::{
     List, RawJson, body_object, optional_body_object, read, read_value,
 };
 use crate::web::ApiError;
 use crate::webhooks::{EndpointChange, EndpointUrl, Secret};
+use threadkeep_domain::{EventId, EventType, EventTypes};
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;

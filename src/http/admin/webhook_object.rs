@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::{Event, EventType, rfc3339};
 use crate::events::{Parked, PendingList};
 use crate::webhooks::Endpoint;
+use threadkeep_domain::{Event, EventType, rfc3339};
 
 /// A webhook endpoint.
 #[derive(Debug, Serialize, ToSchema)]

@@ -8,8 +8,8 @@ use flate2::Compression;
 use tokio::task::spawn_blocking;
 
 use super::gzip::gzip;
-use crate::domain::ThreadId;
 use crate::service::ThreadService;
+use threadkeep_domain::ThreadId;
 
 /// After a state was compressed, none is for that many times as long.
 const REST: u32 = 9;

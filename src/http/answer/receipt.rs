@@ -7,11 +7,11 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
 
 use super::json::json;
-use crate::domain::scope::Appended;
-use crate::domain::{Answer, Stamp, Written};
 use crate::http::request::conditions::ReadConditions;
 use crate::store::StateBody;
 use crate::web::{ApiError, tag};
+use threadkeep_domain::scope::Appended;
+use threadkeep_domain::{Answer, Stamp, Written};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 

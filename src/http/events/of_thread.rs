@@ -8,7 +8,6 @@ use super::feed;
 use super::feed::{Frame, Source};
 use super::query::{LastEvent, OfThread, Resume};
 use super::visible::{Verdict, Viewer};
-use crate::domain::{Completed, Event, EventKind, Stamp, ThreadId};
 use crate::events::{ThreadCursor, ThreadItem, ThreadStream};
 use crate::http::Api;
 use crate::http::openapi::problems::StreamProblems;
@@ -19,6 +18,7 @@ use crate::http::request::target::{Listened, Listener};
 use crate::service::ServiceError;
 use crate::store::StoreError;
 use crate::web::{ApiError, SessionId};
+use threadkeep_domain::{Completed, Event, EventKind, Stamp, ThreadId};
 
 /// The events of a thread as they are sent.
 struct ThreadFeed {

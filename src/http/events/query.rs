@@ -5,9 +5,9 @@ use std::future::{Ready, ready};
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest, dev};
 
-use crate::domain::{EventType, EventTypes};
 use crate::http::request::query::{Parameters, set_once};
 use crate::web::ApiError;
+use threadkeep_domain::{EventType, EventTypes};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 

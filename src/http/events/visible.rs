@@ -2,11 +2,11 @@
 
 use actix_web::web;
 
-use crate::domain::{Access, Event, EventKind, Life, ThreadId};
 use crate::events::ThreadItem;
 use crate::http::Api;
 use crate::service::ServiceError;
 use crate::store::StoreError;
+use threadkeep_domain::{Access, Event, EventKind, Life, ThreadId};
 
 /// The decision about an item of a stream.
 pub(super) enum Verdict {

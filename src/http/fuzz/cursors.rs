@@ -1,10 +1,10 @@
 //! Cursors.
 
-use crate::domain::{EntryKey, EventId, KeyRing, SigningKey};
 use crate::events::{ThreadCursor, Watermark};
-use crate::fuzzing::{Bound, Input, fuzz};
 use crate::http::request::cursor::{Cursor, open, seal};
 use crate::store::{ArchivePlace, NamespacePlace};
+use threadkeep_domain::{EntryKey, EventId, KeyRing, SigningKey};
+use threadkeep_fuzzing::{Bound, Input, fuzz};
 
 const ABOUT: &[u8] = b"a thread";
 /// The number of places of a cursor at which a changed byte is tried.

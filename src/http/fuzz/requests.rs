@@ -5,11 +5,11 @@ use actix_web::http::header::{HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use actix_web::test::TestRequest;
 use actix_web::{FromRequest as _, HttpRequest, dev};
 
-use crate::domain::{Life, Stamp};
-use crate::fuzzing::{Bound, fuzz};
 use crate::http::request::conditions::{ReadConditions, precondition};
 use crate::http::request::decode::decode_parameter;
 use crate::http::request::query::{Keys, Page, Parameters, Part, Query, Window};
+use threadkeep_domain::{Life, Stamp};
+use threadkeep_fuzzing::{Bound, fuzz};
 
 const STAMP: Stamp = Stamp {
     version: 7,

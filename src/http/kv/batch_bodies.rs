@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::object::EntryObject;
-use crate::domain::{ContentType, EntryKey, Lifetime, rfc3339};
 use crate::http::request::json::{List, Whole};
 use crate::service::{BatchPut, EntryBodies, EntryDraft};
 use crate::store::Put;
 use crate::web::ApiError;
+use threadkeep_domain::{ContentType, EntryKey, Lifetime, rfc3339};
 
 /// Entries in one request at most.
 const ENTRIES_MAX: usize = 100;

@@ -7,8 +7,8 @@ use actix_web::http::header::{
 };
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
-use crate::domain::{ContentEncoding, ContentError, ContentType, rfc3339};
 use crate::store::{Entry, EntryHead};
+use threadkeep_domain::{ContentEncoding, ContentError, ContentType, rfc3339};
 
 const EXPIRES_AT: HeaderName = HeaderName::from_static("x-expires-at");
 /// Limits a browser that shows an entry: a stored page runs no script, loads nothing, and has an origin of its own.

@@ -8,7 +8,6 @@ use super::object::{
 };
 use super::path::NamespacePath;
 use super::query::{EntryListing, NamespaceListing};
-use crate::domain::EntryKey;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::ok_or_replay;
@@ -22,6 +21,7 @@ use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::store::{Answered, EntryRange, KeyOrder, NamespacePlace};
 use crate::web::ApiError;
+use threadkeep_domain::EntryKey;
 
 /// List namespaces
 ///

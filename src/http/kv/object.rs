@@ -5,13 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{EntryKey, Lifetime, rfc3339};
 use crate::http::request::json::{
     BodyFault, RawJson, ThreadTtl, Whole, optional_body_object, read, read_value,
 };
 use crate::service::NamespaceView;
 use crate::store::{Entry, EntryHead, NamespaceChange, Put};
 use crate::web::ApiError;
+use threadkeep_domain::{EntryKey, Lifetime, rfc3339};
 
 /// The receipt of a put.
 #[derive(Debug, Serialize, ToSchema)]

@@ -4,9 +4,9 @@ use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpRequest, dev};
 
-use crate::domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
 use crate::http::request::decode::path_part;
 use crate::web::ApiError;
+use threadkeep_domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
 
 /// `/v1/kv/{namespace}/{key}`: the fourth part and the fifth, the first being empty.
 const NAMESPACE_PLACE: usize = 3;

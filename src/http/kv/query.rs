@@ -1,9 +1,9 @@
 //! Query parameters of entries and namespaces.
 
-use crate::domain::{EntryKey, Lifetime, Namespace};
 use crate::http::request::query::{Page, Parameters, set_once, whole};
 use crate::store::KeyOrder;
 use crate::web::ApiError;
+use threadkeep_domain::{EntryKey, Lifetime, Namespace};
 
 /// `?ttl_seconds=`.
 #[derive(Debug, Default)]

@@ -7,11 +7,11 @@ use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::content::EntryContent;
-use crate::domain::Precondition;
 use crate::http::request::conditions::{idempotency, if_match};
 use crate::http::request::context::body_of;
 use crate::store::EntryTerms;
 use crate::web::ApiError;
+use threadkeep_domain::Precondition;
 
 /// `If-Match`, or `If-None-Match: *`, and `Idempotency-Key` of a write.
 #[derive(Debug)]

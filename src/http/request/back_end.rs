@@ -8,10 +8,10 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, Route, dev, web};
 
 use super::context::key_of;
 use super::rights::needed;
-use crate::domain::Owner;
 use crate::http::Api;
 use crate::identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use crate::web::ApiError;
+use threadkeep_domain::Owner;
 
 /// A caller with an API key that may make the call. Others are rejected before anything else is checked.
 #[derive(Debug)]

@@ -22,9 +22,9 @@ use tokio::time::Instant;
 
 use super::body_memory::{BodyMemory, GivenUp, LOOK, Share};
 use crate::alarm::Alarm;
-use crate::domain::BODY_MAX_BYTES;
 use crate::http::connection_state::ConnectionState;
 use crate::web::ApiError;
+use threadkeep_domain::BODY_MAX_BYTES;
 
 /// A body that takes longer than this to arrive is given up.
 const TIME: Duration = Duration::from_secs(30);

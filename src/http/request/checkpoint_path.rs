@@ -5,9 +5,9 @@ use std::future::{Ready, ready};
 use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::decode::path_part;
-use crate::domain::Refusal;
 use crate::service::ServiceError;
 use crate::web::ApiError;
+use threadkeep_domain::Refusal;
 
 /// `/v1/threads/{thread}/checkpoints/{n}`: the sixth part, the first being empty.
 const PLACE: usize = 5;

@@ -7,11 +7,11 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::context::body_of;
 use super::json::{Version, Whole};
-use crate::domain::{
-    Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, Tag, Tags, TurnToken,
-};
 use crate::service::{ServiceError, WriteOptions};
 use crate::web::ApiError;
+use threadkeep_domain::{
+    Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, Tag, Tags, TurnToken,
+};
 
 const TURN_TOKEN: HeaderName = HeaderName::from_static("x-turn-token");
 const THREAD_LIFE: HeaderName = HeaderName::from_static("x-thread-life");

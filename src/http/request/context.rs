@@ -6,10 +6,10 @@ use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpRequest};
 
 use super::body::Body;
-use crate::domain::ThreadId;
 use crate::http::Api;
 use crate::identity::{ApiKey, Caller};
 use crate::web::{ApiError, SessionId};
+use threadkeep_domain::ThreadId;
 
 /// The data that the envelope adds to the extensions of a request. It is one value, because each one
 /// costs an allocation.

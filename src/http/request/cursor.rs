@@ -4,12 +4,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::domain::{
-    EntryKey, EventId, KeyRing, Life, Namespace, Position, Stamp, TAG_BYTES, ThreadId,
-};
 use crate::events::{ThreadCursor, Watermark};
 use crate::store::{ArchivePlace, NamespacePlace, OwnedPlace};
 use crate::web::ApiError;
+use threadkeep_domain::{
+    EntryKey, EventId, KeyRing, Life, Namespace, Position, Stamp, TAG_BYTES, ThreadId,
+};
 
 /// A position from which a client continues to read.
 pub(crate) trait Cursor: Sized {
@@ -216,7 +216,7 @@ impl Cursor for NamespacePlace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SigningKey;
+    use threadkeep_domain::SigningKey;
 
     fn ring(secret: &str) -> KeyRing {
         KeyRing::new(vec![SigningKey::new("main", secret.as_bytes())]).unwrap()

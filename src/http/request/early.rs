@@ -11,8 +11,8 @@ use super::body::{Body, announced_bytes};
 use super::context::RequestContext;
 use super::decode::path_part;
 use super::target::caller;
-use crate::domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
 use crate::http::Api;
+use threadkeep_domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
 
 /// Bodies up to this size are read without checking the sender: the check costs as much as keeping them.
 const SMALL_BYTES: u64 = 16_384;

@@ -6,9 +6,9 @@ use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::context::body_of;
-use crate::domain::JsonError;
 use crate::http::answer::negotiation::BodyType;
 use crate::web::ApiError;
+use threadkeep_domain::JsonError;
 
 /// UTF-8 text of a body whose type is JSON.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::future::{Ready, ready};
 use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::decode::path_part;
-use crate::domain::{Key, KeyError};
 use crate::web::ApiError;
+use threadkeep_domain::{Key, KeyError};
 
 /// `/v1/threads/{thread}/state/{key}`: the sixth part, the first being empty.
 const PLACE: usize = 5;

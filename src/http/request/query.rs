@@ -7,8 +7,8 @@ use std::time::Duration;
 use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::decode::{decode_parameter, parameters};
-use crate::domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
 use crate::web::ApiError;
+use threadkeep_domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
 
 /// The parameters of a path.
 pub(crate) trait Parameters: Default {

@@ -5,8 +5,8 @@ use actix_web::http::Method;
 
 use super::body::is_endless;
 use super::decode::path_part;
-use crate::domain::Namespace;
 use crate::identity::{ApiKey, Right};
+use threadkeep_domain::Namespace;
 
 /// A path with everything below it, the right to read there, and the right to write.
 type Row = (&'static str, Right, Right);

@@ -13,12 +13,12 @@ use super::back_end::key_for;
 use super::context::RequestContext;
 use super::context::key_of;
 use super::query::{OfNew, Reading};
-use crate::domain::{Access, Policy, ThreadId};
 use crate::http::Api;
 use crate::http::answer::negotiation::{accepts_events, accepts_json};
 use crate::identity::{ApiKey, Behalf, Caller, Right, Source};
 use crate::service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use crate::web::ApiError;
+use threadkeep_domain::{Access, Policy, ThreadId};
 
 /// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, for a request that may use it
 /// and accepts the type of the answer.

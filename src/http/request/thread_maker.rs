@@ -7,10 +7,10 @@ use actix_web::http::header::HeaderValue;
 
 use super::back_end::{key_for, no_key};
 use super::context::key_of;
-use crate::domain::ThreadId;
 use crate::http::Api;
 use crate::identity::Caller;
 use crate::web::ApiError;
+use threadkeep_domain::ThreadId;
 
 /// The shortest idempotency key that counts as random: 128 bits in hex.
 const RANDOM_KEY_BYTES: usize = 32;

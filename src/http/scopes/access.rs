@@ -6,8 +6,6 @@ use std::future::{Ready, ready};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 use serde::de::Error as _;
 
-use crate::domain::scope::{Scope, ScopeError, ScopeId};
-use crate::domain::{Json, ThreadId, member};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::request::back_end::key_for;
@@ -17,6 +15,8 @@ use crate::http::request::target::behalf;
 use crate::service::ScopeService;
 use crate::service::tools::Toolbox;
 use crate::web::ApiError;
+use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
+use threadkeep_domain::{Json, ThreadId, member};
 
 /// The member that names the scope.
 const SCOPE: &str = "scope";

@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::access::ScopeAccess;
 use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
 use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
-use crate::domain::scope::ScopeWritten;
 use crate::http::answer::json::json;
 use crate::http::answer::receipt::ok_or_replay;
 use crate::http::openapi::problems::ScopeProblems;
@@ -16,6 +15,7 @@ use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::store::ScopeParts;
 use crate::web::ApiError;
+use threadkeep_domain::scope::ScopeWritten;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::rfc3339;
-use crate::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopeId, ScopePolicy, Task, TaskStatus};
 use crate::store::ScopeView;
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopeId, ScopePolicy, Task, TaskStatus};
 
 /// A scope without its keys and tasks. The times of a scope that does not exist are null.
 #[derive(Debug, Serialize, ToSchema)]

@@ -8,8 +8,8 @@
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::domain::scope::{KV_MAX_KEYS, TASKS_MAX, TaskStatus};
 use crate::http::request::json::{List, RawJson, Seconds, Version, Whole};
+use threadkeep_domain::scope::{KV_MAX_KEYS, TASKS_MAX, TaskStatus};
 
 /// As many as a scope may have.
 const KEYS: usize = KV_MAX_KEYS as usize;

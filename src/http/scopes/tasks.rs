@@ -6,7 +6,6 @@ use super::access::ScopeAccess;
 use super::lifecycle::receipt;
 use super::object::{ScopeReceipt, TaskObject, TasksObject};
 use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
-use crate::domain::scope::NewTask;
 use crate::http::answer::json::json;
 use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
@@ -15,6 +14,7 @@ use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::store::ScopeParts;
 use crate::web::ApiError;
+use threadkeep_domain::scope::NewTask;
 
 /// Levels around a value: the body, a list and a task.
 const AROUND: usize = 3;

@@ -1,9 +1,9 @@
 //! Tasks in bodies.
 
 use super::schemas::{NewTaskBody, UpdateTask};
-use crate::domain::scope::{NewTask, TaskChange, TaskRef};
 use crate::http::request::json::Whole;
 use crate::web::ApiError;
+use threadkeep_domain::scope::{NewTask, TaskChange, TaskRef};
 
 impl From<NewTaskBody> for NewTask {
     fn from(task: NewTaskBody) -> Self {

@@ -7,7 +7,6 @@ use super::access::ScopeAccess;
 use super::lifecycle::answer;
 use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
 use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
-use crate::domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use crate::http::answer::json::json;
 use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
@@ -16,6 +15,7 @@ use crate::http::request::json_body::JsonBody;
 use crate::http::request::query::{Nothing, Query};
 use crate::store::ScopeParts;
 use crate::web::ApiError;
+use threadkeep_domain::scope::{KvAnswer, KvOperation, ScopeKey};
 
 /// Levels around a value: the body, a list and an entry.
 const AROUND: usize = 3;

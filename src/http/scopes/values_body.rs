@@ -1,9 +1,9 @@
 //! Keys and values of scopes in bodies.
 
 use super::schemas::{Entry, GetValues, SetValues};
-use crate::domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
 use crate::http::request::json::{List, Seconds};
 use crate::web::ApiError;
+use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
 
 impl GetValues<'_> {
     /// One key or several.

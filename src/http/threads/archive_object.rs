@@ -7,9 +7,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::domain::rfc3339;
 use crate::events::history_url;
 use crate::store::ArchiveHead;
+use threadkeep_domain::rfc3339;
 
 /// An ended thread without its state.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,8 +1,8 @@
 //! Query parameters of archives.
 
-use crate::domain::{Life, parse_rfc3339};
 use crate::http::request::query::{Page, Parameters, set_once};
 use crate::web::ApiError;
+use threadkeep_domain::{Life, parse_rfc3339};
 
 /// `?since=&cursor=&limit=`.
 #[derive(Debug, Default)]

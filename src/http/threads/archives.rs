@@ -5,7 +5,6 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
 use super::archive_query::{Listing, OfLife};
 use super::object::ThreadObject;
-use crate::domain::ThreadId;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::openapi::problems::{BackEndProblems, Conflict, NotFound};
 use crate::http::request::back_end::BackEnd;
@@ -15,6 +14,7 @@ use crate::http::request::query::Query;
 use crate::identity::THREAD_ID;
 use crate::store::{Archive, ArchivePlace};
 use crate::web::{ApiError, tag};
+use threadkeep_domain::ThreadId;
 
 /// List archives
 ///

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::domain::{Json, keyed_values};
 use crate::http::request::json::{
     NewOwner, OwnerText, RawObject, ThreadTtl, body_object, optional_body_object, read,
 };
 use crate::service::{NewThread, ThreadPatch};
 use crate::web::ApiError;
+use threadkeep_domain::{Json, keyed_values};
 
 /// Levels around a value: the body, and the state or metadata.
 const AROUND: usize = 2;

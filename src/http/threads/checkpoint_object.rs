@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::domain::{Stamp, rfc3339};
 use crate::http::request::json::CheckpointNameText;
 use crate::store::{Checkpoint, CheckpointHead, Found};
+use threadkeep_domain::{Stamp, rfc3339};
 
 /// A checkpoint to save.
 #[derive(ToSchema, Deserialize)]

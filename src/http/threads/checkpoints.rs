@@ -8,7 +8,6 @@ use super::checkpoint_object::{
 };
 use super::lifecycle::object;
 use super::object::ThreadObject;
-use crate::domain::Stamp;
 use crate::http::answer::json::json;
 use crate::http::answer::receipt::{mark_replay, respond};
 use crate::http::openapi::problems::{NotFound, ReadProblems, WriteProblems};
@@ -20,6 +19,7 @@ use crate::http::request::query::{Nothing, Query};
 use crate::http::request::target::Target;
 use crate::http::schemas::{CheckpointParam, WriteHeaders};
 use crate::web::{ApiError, tag};
+use threadkeep_domain::Stamp;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;

@@ -9,8 +9,6 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::history_page::{HistoryItemObject, cut_page};
 use super::history_query::SegmentPart;
-use crate::domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId, Segment};
-use crate::domain::{IdempotencyKey, Json, rfc3339};
 use crate::http::answer::json::json;
 use crate::http::answer::receipt::ok_or_replay;
 use crate::http::openapi::problems::{NotFound, ReadProblems, ScopeProblems};
@@ -24,6 +22,8 @@ use crate::http::schemas::PeekParam;
 use crate::http::scopes::schemas::RepeatHeader;
 use crate::store::Originals;
 use crate::web::ApiError;
+use threadkeep_domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId, Segment};
+use threadkeep_domain::{IdempotencyKey, Json, rfc3339};
 
 /// Levels around a value: the body, the list and the item.
 const AROUND: usize = 3;

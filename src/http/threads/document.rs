@@ -6,19 +6,19 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::scope::{
-    KV_MAX_KEYS, Kept, KeyImage, KeyRule, NewTask, ScopeError, ScopeImage, ScopeKey, ScopeValue,
-    TASKS_MAX, Task, TaskList, TaskStatus,
-};
-use crate::domain::{
-    CHECKPOINTS_MAX, CheckpointImage, CheckpointImages, Document, Image, Json, Life, Policy, Stamp,
-    TTL_MAX, Thread, ThreadId, keyed_values_of_any_key,
-};
 use crate::http::request::json::{
     CheckpointNameText, List, OwnerText, RawJson, RawObject, Time, Whole, body_object, read,
 };
 use crate::service::ServiceError;
 use crate::web::ApiError;
+use threadkeep_domain::scope::{
+    KV_MAX_KEYS, Kept, KeyImage, KeyRule, NewTask, ScopeError, ScopeImage, ScopeKey, ScopeValue,
+    TASKS_MAX, Task, TaskList, TaskStatus,
+};
+use threadkeep_domain::{
+    CHECKPOINTS_MAX, CheckpointImage, CheckpointImages, Document, Image, Json, Life, Policy, Stamp,
+    TTL_MAX, Thread, ThreadId, keyed_values_of_any_key,
+};
 
 /// Levels around a value: the document, the history, its items and the item.
 const AROUND: usize = 4;

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::domain::{Included, Json};
 use crate::http::request::json::{List, OwnerText, RawObject, Whole, optional_body_object, read};
 use crate::service::ForkDraft;
 use crate::web::ApiError;
+use threadkeep_domain::{Included, Json};
 
 /// Levels around a value: the body and the metadata.
 const AROUND: usize = 2;

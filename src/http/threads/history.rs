@@ -8,7 +8,6 @@ use super::archives::id_of;
 use super::history_body::{NewItems, read_items};
 use super::history_page::{HistoryObject, answer_page};
 use super::history_query::{FinalPart, HistoryPart};
-use crate::domain::scope::ScopeId;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::openapi::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
 use crate::http::request::back_end::BackEnd;
@@ -21,6 +20,7 @@ use crate::http::scopes::lifecycle::answer;
 use crate::http::scopes::schemas::RepeatHeader;
 use crate::store::{HistoryPage, Originals};
 use crate::web::ApiError;
+use threadkeep_domain::scope::ScopeId;
 
 /// The receipt of an append.
 #[derive(Debug, Serialize, ToSchema)]

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::domain::Json;
-use crate::domain::scope::HistoryItem;
 use crate::http::request::json::{List, RawJson, body_object, read};
 use crate::web::ApiError;
+use threadkeep_domain::Json;
+use threadkeep_domain::scope::HistoryItem;
 
 /// Levels around a value: the body, the list and the item.
 const AROUND: usize = 3;

@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::history_query::HistoryPart;
-use crate::domain::rfc3339;
-use crate::domain::scope::{Kept, Segment};
 use crate::http::answer::TOTAL_COUNT;
 use crate::http::answer::json::json;
 use crate::store::HistoryPage;
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::{Kept, Segment};
 
 /// Bytes of the items of a page at most, unless a single one has more. The store reads as many items as
 /// were asked for, which are all of the 8 MiB that a history may have; they are dropped before the answer

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::history_page::HistoryItemObject;
-use crate::domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
 use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
 use crate::http::request::decode::path_part;
@@ -19,6 +18,7 @@ use crate::http::schemas::OfNewParam;
 use crate::http::scopes::lifecycle::answer;
 use crate::http::scopes::schemas::RepeatHeader;
 use crate::web::ApiError;
+use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;

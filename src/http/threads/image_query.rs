@@ -1,9 +1,9 @@
 //! Query parameters of exports and imports.
 
-use crate::domain::{IfExists, Owner};
 use crate::http::request::query::{Parameters, set_once};
 use crate::service::ExportPlace;
 use crate::web::ApiError;
+use threadkeep_domain::{IfExists, Owner};
 
 /// `?if_exists=`.
 #[derive(Debug, Default)]

@@ -10,7 +10,6 @@ use super::fork_body::{ForkBody, read_fork};
 use super::image_query::OfExisting;
 use super::lifecycle::created;
 use super::object::ThreadObject;
-use crate::domain::{Access, Refusal};
 use crate::http::Api;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
@@ -29,6 +28,7 @@ use crate::identity::Caller;
 use crate::service::{ForkDraft, ServiceError};
 use crate::store::Imported;
 use crate::web::ApiError;
+use threadkeep_domain::{Access, Refusal};
 
 /// Fork a thread
 ///

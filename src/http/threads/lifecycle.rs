@@ -6,7 +6,6 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
 use super::body::{NewThreadBody, ThreadPatchBody, read_new_thread, read_patch};
 use super::object::ThreadObject;
-use crate::domain::{Policy, Stamp, ThreadId, Written};
 use crate::http::Api;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::answer::receipt::{content, mark_replay, respond};
@@ -21,6 +20,7 @@ use crate::http::request::thread_maker::ThreadMaker;
 use crate::http::schemas::{OfNewParam, PeekParam, WriteHeaders};
 use crate::identity::THREAD_ID;
 use crate::web::{ApiError, tag};
+use threadkeep_domain::{Policy, Stamp, ThreadId, Written};
 
 /// Create a thread
 ///

@@ -1,10 +1,10 @@
 //! Query parameters of lists of threads.
 
-use crate::domain::Owner;
 use crate::http::request::query::{Parameters, set_once, whole};
 use crate::service::MetadataFilter;
 use crate::store::ThreadOrder;
 use crate::web::ApiError;
+use threadkeep_domain::Owner;
 
 /// `?owner=&limit=&cursor=&order=&metadata.<key>=`.
 #[derive(Debug, Default)]

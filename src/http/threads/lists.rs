@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 
 use super::list_query::ThreadListing;
 use super::object::ThreadObject;
-use crate::domain::{Refusal, Thread, ThreadId};
 use crate::http::Api;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
@@ -18,6 +17,7 @@ use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::store::ThreadPage;
 use crate::web::ApiError;
+use threadkeep_domain::{Refusal, Thread, ThreadId};
 
 /// A page of threads.
 #[derive(Debug, Serialize, ToSchema)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::domain::{Policy, Thread, ThreadId, rfc3339};
+use threadkeep_domain::{Policy, Thread, ThreadId, rfc3339};
 
 /// A thread without its state. The times of a thread that does not exist are null.
 #[derive(Debug, Serialize, ToSchema)]

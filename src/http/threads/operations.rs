@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::domain::scope::{HistoryItem, ItemId, ScopeError};
-use crate::domain::{IdempotencyKey, Json, Key, Mismatch, Operation, Value};
 use crate::http::request::json::{
     BodyFault, ByOp, List, RawJson, Whole, body_object, optional_body_object, read, read_value,
 };
 use crate::web::ApiError;
+use threadkeep_domain::scope::{HistoryItem, ItemId, ScopeError};
+use threadkeep_domain::{IdempotencyKey, Json, Key, Mismatch, Operation, Value};
 
 /// Levels around a value: the body, the list and the operation.
 const AROUND: usize = 3;

@@ -4,7 +4,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::Owner;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::openapi::problems::BackEndProblems;
@@ -13,6 +12,7 @@ use crate::http::request::decode::path_part;
 use crate::http::request::query::{Nothing, Query};
 use crate::service::ServiceError;
 use crate::web::ApiError;
+use threadkeep_domain::Owner;
 
 /// The part of `/v1/owners/{owner}` that names the owner.
 const OWNER_PLACE: usize = 3;

@@ -4,7 +4,6 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 
 use super::object::ThreadObject;
-use crate::domain::Stamp;
 use crate::http::answer::receipt::mark_replay;
 use crate::http::openapi::problems::WriteProblems;
 use crate::http::request::conditions::WriteConditions;
@@ -14,6 +13,7 @@ use crate::http::request::target::Target;
 use crate::http::schemas::WriteHeaders;
 use crate::identity::{Caller, Source, THREAD_ID};
 use crate::web::{ApiError, tag};
+use threadkeep_domain::Stamp;
 
 /// Move a thread to a new id
 ///

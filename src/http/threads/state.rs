@@ -3,7 +3,6 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::HeaderValue;
 
-use crate::domain::Stamp;
 use crate::http::answer::TOTAL_COUNT;
 use crate::http::answer::gzip::{AcceptsGzip, padded};
 use crate::http::answer::receipt::{content, not_modified, state};
@@ -17,6 +16,7 @@ use crate::identity::Source;
 use crate::service::ServiceError;
 use crate::store::{Found, StateBody};
 use crate::web::ApiError;
+use threadkeep_domain::Stamp;
 
 /// Read the state, or some of its keys
 #[utoipa::path(

@@ -6,7 +6,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{TurnGranted, TurnHeld, TurnToken, rfc3339};
 use crate::http::answer::json::json;
 use crate::http::answer::receipt::mark_replay;
 use crate::http::openapi::problems::{ReadProblems, WriteProblems};
@@ -19,6 +18,7 @@ use crate::http::schemas::{OfNewParam, TokenHeader};
 use crate::http::scopes::schemas::RepeatHeader;
 use crate::service::TurnRequest;
 use crate::web::ApiError;
+use threadkeep_domain::{TurnGranted, TurnHeld, TurnToken, rfc3339};
 
 /// How long a turn lasts by default.
 const TTL_SECONDS: u64 = 30;

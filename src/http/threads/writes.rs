@@ -5,8 +5,6 @@ use std::num::NonZeroU64;
 use actix_web::HttpResponse;
 
 use super::operations::{Increment, Merge, read_increment, read_operations};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Json, MergePatch, Mismatch, Operation, Value, keyed_values};
 use crate::http::answer::receipt::{merge_receipt, receipt};
 use crate::http::openapi::problems::WriteProblems;
 use crate::http::request::conditions::WriteConditions;
@@ -19,6 +17,8 @@ use crate::http::schemas::{
     WriteHeaders,
 };
 use crate::web::ApiError;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Json, MergePatch, Mismatch, Operation, Value, keyed_values};
 
 /// Set a key
 #[utoipa::path(

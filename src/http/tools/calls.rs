@@ -6,7 +6,6 @@ use serde_json::value::RawValue;
 use super::messages::{RequestedCall, Wire, read_calls};
 use super::schemas::{ToolCallsBody, ToolMessages};
 use super::single::{NOT_KEPT, marked};
-use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::http::answer::json::json;
 use crate::http::openapi::problems::ScopeProblems;
 use crate::http::request::conditions::Repeatable;
@@ -17,6 +16,7 @@ use crate::http::scopes::access::ScopeAccess;
 use crate::http::scopes::schemas::RepeatCallsHeader;
 use crate::service::tools::{Call, Outcome};
 use crate::web::ApiError;
+use threadkeep_domain::{Fingerprint, IdempotencyKey};
 
 /// Levels around a value: the body, the list, a call, its function and the arguments.
 const AROUND: usize = 5;

@@ -4,8 +4,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::rfc3339;
-use crate::domain::scope::Scope;
 use crate::http::answer::json::json;
 use crate::http::answer::negotiation::accepts_json;
 use crate::http::openapi::problems::McpUrlProblems;
@@ -16,6 +14,8 @@ use crate::http::request::query::{Nothing, Query};
 use crate::identity::ScopeGrant;
 use crate::store::Clock;
 use crate::web::ApiError;
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::Scope;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;

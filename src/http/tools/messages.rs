@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Value, json};
 
-use crate::domain::{Excerpt, elements};
 use crate::http::request::json::{BodyFault, RawJson, read_value};
 use crate::service::tools::{Outcome, Tool};
 use crate::web::ApiError;
+use threadkeep_domain::{Excerpt, elements};
 
 /// More than any model calls at once.
 const CALLS_MAX: usize = 128;
@@ -220,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::Json;
+    use threadkeep_domain::Json;
 
     proptest! {
         #[test]

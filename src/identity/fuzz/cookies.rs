@@ -5,8 +5,8 @@ use percent_encoding::percent_decode;
 
 use super::super::caller::Source;
 use super::super::cookie::{Cookie, CookieSettings};
-use crate::domain::{KeyRing, SigningKey, ThreadId};
-use crate::fuzzing::{Bound, fuzz};
+use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
+use threadkeep_fuzzing::{Bound, fuzz};
 
 /// A signature is checked by each key: that takes some hundred rounds over few bytes.
 const VERIFY: Bound = Bound {

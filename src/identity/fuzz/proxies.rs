@@ -6,7 +6,7 @@ use actix_web::http::header::HeaderValue;
 use actix_web::test::TestRequest;
 
 use super::super::proxies::TrustedProxies;
-use crate::fuzzing::{Bound, fuzz};
+use threadkeep_fuzzing::{Bound, fuzz};
 
 /// Each line of the input is a header.
 #[test]

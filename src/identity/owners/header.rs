@@ -4,9 +4,9 @@ use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
 use super::{OwnerProvider, named};
-use crate::domain::Owner;
 use crate::identity::provider::ProviderError;
 use crate::identity::proxies::TrustedProxies;
+use threadkeep_domain::Owner;
 
 /// The value of a header as the owner. Only a trusted proxy's header counts, since anyone can send one.
 #[derive(Debug)]

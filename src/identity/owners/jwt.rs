@@ -7,13 +7,13 @@ use actix_web::HttpRequest;
 use futures_util::future::BoxFuture;
 
 use super::{OwnerProvider, named};
-use crate::domain::Owner;
 use crate::identity::bearer::bearer;
 use crate::identity::jwks::Jwks;
 use crate::identity::jwt::{JwtError, TokenKeys};
 use crate::identity::provider::ProviderError;
 use crate::identity::proxies::TrustedProxies;
 use crate::identity::verifier::JwtSettings;
+use threadkeep_domain::Owner;
 
 /// The claim `sub` of the token in `Authorization: Bearer` as the owner, once its signature and `exp` are verified.
 pub struct JwtOwner {

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 
 use super::provider::ProviderError;
 use super::proxies::TrustedProxies;
-use crate::domain::Owner;
+use threadkeep_domain::Owner;
 
 pub use header::HeaderOwner;
 #[cfg(feature = "jwt")]

@@ -9,11 +9,11 @@ use actix_web::http::header::{
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
-use crate::domain::{ContentError, EntryKeyError, NamespaceError};
 use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::store::StoreError;
 use crate::web::{BEARER, WRONG_BEARER};
+use threadkeep_domain::{ContentError, EntryKeyError, NamespaceError};
 
 /// Errors of requests.
 #[derive(Debug, thiserror::Error)]

@@ -6,13 +6,13 @@ use actix_web::{HttpRequest, web};
 use serde::Deserialize;
 
 use super::Mcp;
-use crate::domain::ThreadId;
-use crate::domain::scope::{Scope, ScopeError, ScopeId};
 use crate::http::{missing, no_key};
 use crate::identity::{Behalf, IdentityError, ScopeGrant, THREAD_ID};
 use crate::service::ScopeService;
 use crate::store::Clock;
 use crate::web::ApiError;
+use threadkeep_domain::ThreadId;
+use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
 
 /// The headers that name a scope of that kind, for callers with an API key. As a header of a request, `x-session-id`
 /// names a session's scope, although that of an answer is the request's own id.

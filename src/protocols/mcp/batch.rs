@@ -3,7 +3,7 @@
 use super::fault::{BATCH_MAX, MessageFault, VALUES_MAX};
 use super::message::Message;
 use super::revision::Revision;
-use crate::domain::{Json, elements, has_more_values};
+use threadkeep_domain::{Json, elements, has_more_values};
 
 /// The messages of a body.
 pub(super) enum Messages {

@@ -12,11 +12,11 @@ use super::exchange::{answer, answer_batch};
 use super::fault::{MESSAGE_MAX_BYTES, MessageFault};
 use super::revision::Revision;
 use super::{Mcp, Opened};
-use crate::domain::scope::Scope;
 use crate::http::{About, Body, accepts_json, turn};
 use crate::service::ScopeService;
 use crate::service::rates::RateSubject;
 use crate::web::ApiError;
+use threadkeep_domain::scope::Scope;
 
 /// The middleware around the protocol. Without a credential it answers nothing, not even that it does not support a
 /// method.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rmcp::model::RequestId;
 
 use super::fault::{MessageFault, VALUES_MAX};
-use crate::domain::{has_more_values, is_named, member, member_text, members};
+use threadkeep_domain::{has_more_values, is_named, member, member_text, members};
 
 /// The text that replaces the arguments.
 const EMPTY: &str = "{}";

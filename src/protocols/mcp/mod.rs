@@ -27,13 +27,13 @@ use actix_web::web::{self, ServiceConfig};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp_actix_web::transport::StreamableHttpService;
 
-use crate::domain::scope::Scope;
-use crate::domain::{Fingerprint, TurnToken};
 use crate::http::Api;
 use crate::identity::{ApiKeys, Identity};
 use crate::service::ScopeService;
 use fault::MESSAGE_MAX_BYTES;
 use server::Server;
+use threadkeep_domain::scope::Scope;
+use threadkeep_domain::{Fingerprint, TurnToken};
 
 /// The protocol.
 #[derive(Debug, Clone)]

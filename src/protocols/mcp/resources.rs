@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::failure::told;
 use super::resource_uri::{self, KEY_TEMPLATE, Part, TASKS};
-use crate::domain::scope::{KeyRule, Scope, ScopeId, ScopeKey};
 use crate::service::tools::{Call, Tool, Toolbox};
 use crate::service::{ScopeService, ServiceError};
 use crate::store::ScopeParts;
+use threadkeep_domain::scope::{KeyRule, Scope, ScopeId, ScopeKey};
 
 /// Keys in a part of the list.
 const PAGE_KEYS: usize = 100;

@@ -3,8 +3,8 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::RelayError;
-use crate::domain::{Excerpt, Json};
 use crate::protocols::object::Object;
+use threadkeep_domain::{Excerpt, Json};
 
 /// Bytes of a UUID as text; other spellings are not taken.
 const UUID_BYTES: usize = 36;

@@ -7,12 +7,12 @@ use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE}
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
-use crate::domain::{Failure, FailureCode, Refusal};
 use crate::identity::Right;
 use crate::service::ServiceError;
 use crate::service::responses::TurnError;
 use crate::store::StoreError;
 use crate::web::{BEARER, WRONG_BEARER};
+use threadkeep_domain::{Failure, FailureCode, Refusal};
 
 /// Errors of requests.
 #[derive(Debug, thiserror::Error)]

@@ -18,10 +18,10 @@ use super::event_query::Wanted;
 use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, told};
 use super::request::RelayRequest;
 use super::{ModelRelay, RelayError};
-use crate::domain::Refusal;
-use crate::domain::scope::Kept;
 use crate::http::{COMMENT, EVENT_STREAM, cut_at_error, streamed};
 use crate::service::{Run, RunStatus, ServiceError};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::Kept;
 
 /// The interval of reads of a run while a stream waits for it.
 const POLL_EVERY: Duration = Duration::from_millis(250);
@@ -218,8 +218,6 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::domain::scope::ScopePolicies;
-    use crate::domain::{Json, KeyRing, Policy, SigningKey};
     use crate::events::{EventSettings, Events};
     use crate::identity::ApiKeys;
     use crate::service::tools::Toolbox;
@@ -228,6 +226,8 @@ mod tests {
         ThreadService,
     };
     use crate::store::{Backend, Clock, MemoryStore};
+    use threadkeep_domain::scope::ScopePolicies;
+    use threadkeep_domain::{Json, KeyRing, Policy, SigningKey};
 
     const SILENCE: Duration = Duration::from_millis(1);
 

@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use super::artifacts::{OUTPUTS, TASKS};
 use super::run_objects::tasks_object;
-use crate::domain::rfc3339;
-use crate::domain::scope::{Kept, TaskList};
 use crate::service::{Digested, Run, RunStatus};
 use crate::store::StoreError;
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::{Kept, TaskList};
 
 /// An event, and the position of a reader that has seen it.
 #[derive(Debug, PartialEq)]

@@ -9,7 +9,7 @@ use super::RelayError;
 use super::bodies::read_id;
 use super::request::RelayRequest;
 use super::session_objects::message_object;
-use crate::domain::{Json, elements};
+use threadkeep_domain::{Json, elements};
 
 const ROLES: [&str; 3] = ["user", "assistant", "tool"];
 

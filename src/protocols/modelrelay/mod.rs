@@ -30,12 +30,12 @@ mod sessions;
 mod state_handles;
 mod tool_calls;
 
-use crate::domain::KeyRing;
 use crate::events::Events;
 use crate::identity::ApiKeys;
 use crate::service::responses::ModelTurns;
 use crate::service::tools::Toolbox;
 use crate::service::{RunService, ScopeService, SessionService, StateHandleService};
+use threadkeep_domain::KeyRing;
 
 pub use error::RelayError;
 

@@ -11,9 +11,9 @@ use uuid::Uuid;
 use super::bodies::{read_json, read_uuid, wrong};
 use super::envelope::{RequestContext, client_request_id, is_token};
 use super::{ModelRelay, RelayError};
-use crate::domain::{Fingerprint, Json};
 use crate::http::Body;
 use crate::service::Making;
+use threadkeep_domain::{Fingerprint, Json};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 

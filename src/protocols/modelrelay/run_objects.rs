@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::domain::rfc3339;
-use crate::domain::scope::TaskList;
 use crate::service::{Run, RunError, RunStatus};
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::TaskList;
 
 /// A task.
 #[derive(Serialize)]

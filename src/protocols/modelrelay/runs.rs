@@ -10,9 +10,9 @@ use super::bodies::read_id;
 use super::request::RelayRequest;
 use super::run_objects::RunObject;
 use super::{ModelRelay, RelayError};
-use crate::domain::Json;
 use crate::protocols::object::Object;
 use crate::service::{Completion, Digested, Run, RunError, RunPlan, RunStatus};
+use threadkeep_domain::Json;
 
 /// Bytes of a workflow's name, and of an error's texts, at most.
 const TEXT_MAX_BYTES: usize = 4_096;

@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer};
 
 use super::PROJECT_ID;
 use super::run_objects::TaskObject;
-use crate::domain::rfc3339;
-use crate::domain::scope::{Kept, ScopeKey, ScopeValue};
 use crate::service::Session;
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::{Kept, ScopeKey, ScopeValue};
 
 /// The prefix of metadata that is shown but not stored.
 pub(super) const RESERVED: &str = "modelrelay.";

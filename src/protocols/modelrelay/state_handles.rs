@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::bodies::{read_limit, read_offset};
 use super::request::RelayRequest;
 use super::{PROJECT_ID, RelayError};
-use crate::domain::rfc3339;
 use crate::service::StateHandle;
+use threadkeep_domain::rfc3339;
 
 const TTL_MAX_SECONDS: u64 = 31_536_000;
 

@@ -9,10 +9,10 @@ use super::super::leading::Leading;
 use super::RelayError;
 use super::bodies::read_id;
 use super::request::RelayRequest;
-use crate::domain::scope::{Scope, ScopeId};
-use crate::domain::{Fingerprint, IdempotencyKey};
 use crate::protocols::object::Object;
 use crate::service::tools::{Call, Outcome, Tool};
+use threadkeep_domain::scope::{Scope, ScopeId};
+use threadkeep_domain::{Fingerprint, IdempotencyKey};
 
 /// More than any model asks for at once.
 const CALLS_MAX: usize = 128;

@@ -4,9 +4,9 @@ use super::OpenAiError;
 use super::fault::Fault;
 use super::metadata::read_metadata;
 use super::new_items::read_items;
-use crate::domain::scope::HistoryItem;
-use crate::domain::{IdempotencyKey, Json, ObjectError, member};
 use crate::web::ApiError;
+use threadkeep_domain::scope::HistoryItem;
+use threadkeep_domain::{IdempotencyKey, Json, ObjectError, member};
 
 /// Levels around a list of items. The list itself counts towards the depth of its items, as it does in a state.
 const AROUND: usize = 1;

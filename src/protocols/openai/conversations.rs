@@ -7,9 +7,9 @@ use super::body::ObjectBody;
 use super::fault::Fault;
 use super::objects::{answer, conversation, deleted};
 use super::request::OpenAiRequest;
-use crate::domain::scope::ScopeId;
-use crate::domain::{Refusal, Thread, ThreadId};
 use crate::service::{NewThread, ServiceError};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Refusal, Thread, ThreadId};
 
 /// `POST /conversations`
 pub(super) async fn create_conversation(

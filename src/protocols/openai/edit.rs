@@ -1,6 +1,6 @@
 //! Edits of an object as text: its other members, their order and their numbers stay.
 
-use crate::domain::{is_named, members};
+use threadkeep_domain::{is_named, members};
 
 /// A new value of a member.
 pub(super) struct Edit<'a> {

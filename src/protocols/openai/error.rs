@@ -10,11 +10,11 @@ use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Value, json};
 
 use super::fault::Fault;
-use crate::domain::{Failure, FailureCode, Refusal, ResponseId};
 use crate::http::mark_answer_of_replay;
 use crate::service::ServiceError;
 use crate::service::responses::TurnError;
 use crate::web::ApiError;
+use threadkeep_domain::{Failure, FailureCode, Refusal, ResponseId};
 
 const INVALID: &str = "invalid_request_error";
 

@@ -3,8 +3,8 @@
 use sha2::{Digest, Sha256};
 
 use super::kinds::prefix;
-use crate::domain::scope::ItemId;
-use crate::domain::{IdempotencyKey, ThreadId};
+use threadkeep_domain::scope::ItemId;
+use threadkeep_domain::{IdempotencyKey, ThreadId};
 
 /// Bytes of a generated item id, before they are written as hex digits.
 const DIGEST_BYTES: usize = 24;
@@ -45,7 +45,7 @@ pub(super) fn item_id(kind: &str, request: Option<IdempotencyKey>, index: usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Fingerprint;
+    use threadkeep_domain::Fingerprint;
 
     #[test]
     fn a_conversation_has_the_id_of_its_thread() {

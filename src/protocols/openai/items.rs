@@ -8,10 +8,10 @@ use super::conversations::{find, of_items};
 use super::list_query::ListQuery;
 use super::objects::{added, answer, conversation, item, page};
 use super::request::OpenAiRequest;
-use crate::domain::scope::{HistorySummary, ItemId, Removal, ScopeId};
-use crate::domain::{Operation, Precondition, Refusal, ThreadId};
 use crate::service::{ServiceError, WriteOptions};
 use crate::store::HistoryFrom;
+use threadkeep_domain::scope::{HistorySummary, ItemId, Removal, ScopeId};
+use threadkeep_domain::{Operation, Precondition, Refusal, ThreadId};
 
 /// `POST /conversations/{conversation}/items`
 pub(super) async fn add_items(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {

@@ -2,7 +2,7 @@
 
 use super::body::{kind_of, string};
 use super::fault::Fault;
-use crate::domain::{Json, members};
+use threadkeep_domain::{Json, members};
 
 const PAIRS_MAX: usize = 16;
 const KEY_MAX_CHARS: usize = 64;

@@ -22,10 +22,10 @@ mod routes;
 
 use std::time::Duration;
 
-use crate::domain::Policy;
 use crate::http::Api;
 use crate::service::responses::ModelTurns;
 use crate::service::{ScopeService, ThreadService};
+use threadkeep_domain::Policy;
 
 pub use error::OpenAiError;
 

@@ -5,8 +5,8 @@ use super::edit::{Edit, edited};
 use super::fault::Fault;
 use super::ids::item_id;
 use super::kinds::{ITEM_REFERENCE, MESSAGE, is_completed};
-use crate::domain::scope::{HistoryItem, ItemId};
-use crate::domain::{IdempotencyKey, Json, elements, is_named, members};
+use threadkeep_domain::scope::{HistoryItem, ItemId};
+use threadkeep_domain::{IdempotencyKey, Json, elements, is_named, members};
 
 /// Items of a request at most.
 const ITEMS_MAX: usize = 20;

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::edit::{Edit, edited};
 use super::ids::conversation_of;
-use crate::domain::scope::{HistoryItem, Kept};
-use crate::domain::{Thread, ThreadId, member};
 use crate::http::mark_replay;
+use threadkeep_domain::scope::{HistoryItem, Kept};
+use threadkeep_domain::{Thread, ThreadId, member};
 
 /// Bytes of the items of a page at most, unless a single one has more.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
@@ -110,7 +110,7 @@ pub(super) fn answer(json: String, replayed: bool) -> HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Json;
+    use threadkeep_domain::Json;
 
     fn kept(id: &str, value: &str) -> Kept {
         Kept {

@@ -14,8 +14,6 @@ use super::envelope::{Recognized, RequestContext};
 use super::fault::Fault;
 use super::ids::thread_of;
 use super::{OpenAi, OpenAiError};
-use crate::domain::scope::ItemId;
-use crate::domain::{ThreadId, TurnToken};
 use crate::http::{
     About, Body, ConnectionState, Repeatable, idempotency, path_part, text_of, turn,
 };
@@ -23,6 +21,8 @@ use crate::protocols::prefer::wait;
 use crate::service::WriteOptions;
 use crate::service::responses::ModelTurns;
 use crate::web::ApiError;
+use threadkeep_domain::scope::ItemId;
+use threadkeep_domain::{ThreadId, TurnToken};
 
 /// The parts of `/v1/conversations/{conversation}/items/{item}` that name something.
 const NAME_PLACE: usize = 3;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::naming::TITLE_MAX_CHARS;
-use crate::domain::Json;
 use crate::http::{
     BodyFault, RawJson, RawObject, ThreadTtl, optional_body_object, read, read_value,
 };
 use crate::web::ApiError;
+use threadkeep_domain::Json;
 
 /// Levels around a value: the body, and the metadata.
 const AROUND: usize = 2;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 
 use super::UseAgentError;
-use crate::domain::{Owner, Refusal, Thread};
 use crate::http::{Api, key_for, no_key, own};
 use crate::identity::Behalf;
 use crate::service::ServiceError;
 use crate::web::ApiError;
+use threadkeep_domain::{Owner, Refusal, Thread};
 
 /// The beginning of owners that stand for channels.
 const CHANNEL: &str = "channel:";

@@ -6,9 +6,9 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
-use crate::domain::Refusal;
 use crate::service::ServiceError;
 use crate::web::ApiError;
+use threadkeep_domain::Refusal;
 
 /// Errors of requests.
 #[derive(Debug, thiserror::Error)]

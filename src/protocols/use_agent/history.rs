@@ -11,8 +11,8 @@ use super::messages::Message;
 use super::naming::{label, title_of};
 use super::objects::{ThreadHead, time};
 use super::request::UseAgentRequest;
-use crate::domain::parse_rfc3339;
-use crate::domain::scope::Kept;
+use threadkeep_domain::parse_rfc3339;
+use threadkeep_domain::scope::Kept;
 
 /// The messages of a request, the newest first.
 struct Messages {

@@ -1,9 +1,9 @@
 //! Query parameters.
 
-use crate::domain::parse_rfc3339;
 use crate::http::{Parameters, set_once, whole};
 use crate::service::PageStart;
 use crate::web::ApiError;
+use threadkeep_domain::parse_rfc3339;
 
 /// Threads on a page, by default and at most.
 const LIMIT: usize = 20;

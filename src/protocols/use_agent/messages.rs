@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::domain::scope::Kept;
-use crate::domain::{member, rfc3339};
+use threadkeep_domain::scope::Kept;
+use threadkeep_domain::{member, rfc3339};
 
 /// Whether the value of an item, an object, is a message of a user.
 pub(super) fn is_of_user(value: &str) -> bool {
@@ -80,7 +80,7 @@ fn time(item: &Kept, own: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Json;
+    use threadkeep_domain::Json;
 
     fn shown(value: &str) -> Option<String> {
         let item = Kept {

@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::domain::{Json, ThreadId, member};
 use crate::service::ConversationLabel;
+use threadkeep_domain::{Json, ThreadId, member};
 
 /// The space of `threadIdFor` in the TypeScript package that this protocol and its history for `AgentKit` share, with
 /// its length.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::domain::rfc3339;
 use crate::service::{ConversationPage, ListedConversation};
+use threadkeep_domain::rfc3339;
 
 /// A thread that was created, or exists.
 #[derive(Serialize)]

@@ -11,10 +11,10 @@ use super::caller::Caller;
 use super::envelope::RequestContext;
 use super::naming::thread_id_of;
 use super::{UseAgent, UseAgentError};
-use crate::domain::{Owner, ThreadId};
 use crate::http::{About, Api, Parameters, Query, Repeatable, idempotency, path_part, text_of};
 use crate::service::{ScopeService, ThreadService, WriteOptions};
 use crate::web::ApiError;
+use threadkeep_domain::{Owner, ThreadId};
 
 /// The part of `/api/threads/{threadId}` that names the thread.
 const THREAD_PLACE: usize = 3;

@@ -12,10 +12,12 @@ use super::naming::{is_named, label, patch, title_of};
 use super::objects::{CreatedThread, PatchedThread};
 use super::request::UseAgentRequest;
 use super::titles::UNTITLED;
-use crate::domain::{Json, Owner, Precondition, Refusal, Thread, ThreadId, Written, merge_json};
 use crate::http::mark_replay;
 use crate::service::{Changed, NewThread, ServiceError, ThreadChange, WriteOptions};
 use crate::store::Destroyed;
+use threadkeep_domain::{
+    Json, Owner, Precondition, Refusal, Thread, ThreadId, Written, merge_json,
+};
 
 /// How long a thread lives after its last use if the request says nothing.
 const TTL: Duration = Duration::from_secs(30 * 86_400);

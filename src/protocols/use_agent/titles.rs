@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::UseAgent;
 use super::messages::is_of_user;
-use crate::domain::{ThreadId, member};
 use crate::service::{ListedConversation, ServiceError};
 use crate::store::GLANCE_MAX_BYTES;
+use threadkeep_domain::{ThreadId, member};
 
 /// The title of a thread in which no user has said anything; the hook takes exactly this for no title.
 pub(super) const UNTITLED: &str = "New conversation";

@@ -9,9 +9,9 @@ use super::{
     CONVERSATIONS_LOOKED_AT, ConversationPage, ConversationService, ListedConversation, PageStart,
     ReadLabel,
 };
-use crate::domain::{Owner, OwnerTag, Thread, ThreadId};
 use crate::service::ServiceError;
 use crate::store::{MOVES_AFTER_MS, OwnedPlace, ThreadOrder};
+use threadkeep_domain::{Owner, OwnerTag, Thread, ThreadId};
 
 /// Threads that are read at once, at least and at most: with the largest metadata, the latter have 8 MiB.
 const FIRST_ROUND: usize = 32;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ServiceError;
-use crate::domain::{Json, ThreadId};
 use crate::store::{HistoryGlance, Owners, StoreError, millis};
+use threadkeep_domain::{Json, ThreadId};
 
 /// Threads that are looked at for one page at most.
 pub const CONVERSATIONS_LOOKED_AT: usize = 20_000;

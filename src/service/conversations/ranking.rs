@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::{ConversationPage, ListedConversation, PageStart};
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 /// Conversations behind the start of a page, and the number of those that were seen.
 pub(super) struct Ranking {

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use super::ConversationService;
-use crate::domain::ThreadId;
-use crate::domain::scope::{HistorySummary, Kept, ScopeId};
 use crate::service::{ScopeService, ServiceError};
 use crate::store::HistoryFrom;
+use threadkeep_domain::ThreadId;
+use threadkeep_domain::scope::{HistorySummary, Kept, ScopeId};
 
 /// Items that are read at once.
 const AT_ONCE: usize = 200;

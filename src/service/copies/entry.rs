@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
+use threadkeep_domain::{KeyedValues, Life, Sent, Snapshot, Stamp};
 
 /// States that are known at once: the last one, and earlier ones.
 const MOST_STATES: usize = 16;

@@ -12,15 +12,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{ServiceError, ThreadService, WriteOptions};
-use crate::domain::{
-    IdempotencyKey, Json, KeyedValues, MetadataChange, Operation, Policy, Snapshot, ThreadId,
-    Tombstone, Write, Written,
-};
 use crate::store::Whole;
 use entry::ClientView;
 use retry::RetryDeadline;
 use saving::Save;
 use snapshot_cache::SnapshotCache;
+use threadkeep_domain::{
+    IdempotencyKey, Json, KeyedValues, MetadataChange, Operation, Policy, Snapshot, ThreadId,
+    Tombstone, Write, Written,
+};
 
 pub use retry::RequestTimes;
 pub use saving::{Basis, Saved};
@@ -32,7 +32,7 @@ const MAX_METADATA_BYTES: u64 = 131_072;
 /// The threads that one client, such as a connection, works on copies of, and its latest snapshots of each.
 ///
 /// A save of a whole state is compared with the client's snapshot, so that it changes only what the client has
-/// changed; see [`crate::domain::ThreeWay`]. Snapshots are kept as digests, in at most 4 MiB; the least recently used
+/// changed; see [`threadkeep_domain::ThreeWay`]. Snapshots are kept as digests, in at most 4 MiB; the least recently used
 /// thread is evicted first, and a save of it then sets keys and deletes none.
 ///
 /// A destroyed thread rejects clients that have a snapshot from before and have seen nothing since, for the tombstone

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::domain::{Fingerprint, IdempotencyKey, Refusal};
 use crate::service::ServiceError;
 use crate::store::{StoreError, millis};
+use threadkeep_domain::{Fingerprint, IdempotencyKey, Refusal};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);

@@ -8,11 +8,11 @@ use tokio::time::sleep;
 
 use super::entry::ClientView;
 use super::options;
-use crate::domain::{
+use crate::service::{ServiceError, ThreadService};
+use threadkeep_domain::{
     IdempotencyKey, Json, KeyedValues, Life, MetadataChange, Operation, Precondition, Refusal,
     Snapshot, Stamp, ThreadId, ThreeWay, Tombstone, Write,
 };
-use crate::service::{ServiceError, ThreadService};
 
 /// Attempts without a pause between them.
 const AT_ONCE: u32 = 8;

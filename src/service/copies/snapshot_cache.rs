@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tokio::time::Instant;
 
 use super::entry::{ClientView, Entry, Number};
-use crate::domain::{KeyedValues, ThreadId};
+use threadkeep_domain::{KeyedValues, ThreadId};
 
 /// Bytes that all of it may take up.
 const MAX_BYTES: usize = 4 * 1_048_576;
@@ -107,7 +107,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::{Snapshot, Stamp};
+    use threadkeep_domain::{Snapshot, Stamp};
 
     fn given(keys: usize) -> ClientView {
         let members: Vec<_> = (0..keys).map(|key| format!("\"{key}\":1")).collect();

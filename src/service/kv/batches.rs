@@ -3,9 +3,9 @@
 use futures_util::future::join_all;
 
 use super::namespaces::{EntryDraft, NamespaceService};
-use crate::domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 use crate::service::ServiceError;
 use crate::store::{Answered, EntryTerms, Put};
+use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 
 /// One of several puts.
 #[derive(Debug, Clone)]
@@ -27,8 +27,8 @@ impl NamespaceService {
     /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`] or [`Refusal::TooManyIdempotencyKeys`], or
     /// [`ServiceError::Store`] when the store did none of the puts.
     ///
-    /// [`Refusal::IdempotencyKeyReused`]: crate::domain::Refusal::IdempotencyKeyReused
-    /// [`Refusal::TooManyIdempotencyKeys`]: crate::domain::Refusal::TooManyIdempotencyKeys
+    /// [`Refusal::IdempotencyKeyReused`]: threadkeep_domain::Refusal::IdempotencyKeyReused
+    /// [`Refusal::TooManyIdempotencyKeys`]: threadkeep_domain::Refusal::TooManyIdempotencyKeys
     pub async fn put_many(
         &self,
         namespace: &Namespace,

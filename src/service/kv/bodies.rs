@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use futures_util::future::try_join_all;
 
 use super::namespaces::NamespaceService;
-use crate::domain::{EntryKey, Namespace};
 use crate::service::ServiceError;
 use crate::store::{Entry, EntryHead, EntryRange, Reading, StoreError};
+use threadkeep_domain::{EntryKey, Namespace};
 
 /// Bytes of all entries of an answer, unless its first one alone has more.
 const MOST_BYTES: u64 = 2 * 1_048_576;

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::domain::{
-    ContentEncoding, ContentType, EntryKey, EntryPolicy, IdempotencyKey, Lifetime, Namespace,
-};
 use crate::service::ServiceError;
 use crate::store::{
     Answered, Entry, EntryPage, EntryRange, EntryTerms, NamespaceChange, NamespacePage,
     NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
+};
+use threadkeep_domain::{
+    ContentEncoding, ContentType, EntryKey, EntryPolicy, IdempotencyKey, Lifetime, Namespace,
 };
 
 /// Entries that are looked through at once.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::domain::RateName;
+use threadkeep_domain::RateName;
 
 /// How many requests each limit has refused, since this process was started.
 #[derive(Debug, Default)]

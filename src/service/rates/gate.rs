@@ -9,9 +9,9 @@ use tokio::time::timeout;
 
 use super::RateCounters;
 use super::subject::{RateSubject, Uncounted};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
 use crate::store::{Counted, Rates, Reader, Store, StoreError, WriteError, millis};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
 
 /// Lets writes through as often as the limits say.
 ///

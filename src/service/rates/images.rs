@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::RateGate;
-use crate::domain::scope::ScopeId;
-use crate::domain::{Access, Fork, Image, Import, ThreadId, Written};
 use crate::store::{Images, Imported, WriteError};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Access, Fork, Image, Import, ThreadId, Written};
 
 /// Threads as a whole behind a gate, where each counts as a write to the thread that it makes. Exports bypass it.
 #[derive(Debug, Clone)]

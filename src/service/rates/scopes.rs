@@ -5,14 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::RateGate;
-use crate::domain::scope::{
-    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
-};
-use crate::domain::{Access, Life, ThreadId};
 use crate::store::{
     Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, Reader, ScopeEnd, ScopeParts,
     ScopeView, Scopes, StoreError, WriteError,
 };
+use threadkeep_domain::scope::{
+    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
+use threadkeep_domain::{Access, Life, ThreadId};
 
 /// Scopes behind a gate. Reads bypass it.
 #[derive(Debug, Clone)]

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{RateGate, RateSubject};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use crate::store::{
     Destroy, Destroyed, Found, Part, Reader, Rotate, Rotated, StateBody, Store, StoreError, Whole,
     WriteError,
 };
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 
 /// A store behind a gate. Reads bypass it.
 #[derive(Debug, Clone)]

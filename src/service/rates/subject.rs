@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::future::Future;
 
-use crate::domain::scope::ScopeId;
-use crate::domain::{Fingerprint, ThreadId};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Fingerprint, ThreadId};
 
 tokio::task_local! {
     static SUBJECT: RateSubject;

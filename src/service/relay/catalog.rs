@@ -8,10 +8,10 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use crate::domain::Refusal;
-use crate::domain::scope::{RecordChange, ScopeId, ScopeWrite};
 use crate::service::{Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, millis};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{RecordChange, ScopeId, ScopeWrite};
 
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

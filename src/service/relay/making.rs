@@ -5,9 +5,9 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid};
 
-use crate::domain::{Fingerprint, Refusal};
 use crate::service::ServiceError;
 use crate::store::{ScopeView, StoreError};
+use threadkeep_domain::{Fingerprint, Refusal};
 
 /// The identity of an object to create, so that a repeat gets the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use uuid::Uuid;
 
 use super::sessions::{Session, SessionService, unchanged};
-use crate::domain::scope::{HistoryItem, Kept, ScopeWrite};
-use crate::domain::{Json, Refusal};
 use crate::service::{Making, ServiceError};
 use crate::store::{HistoryFrom, ScopeParts, StoreError};
+use threadkeep_domain::scope::{HistoryItem, Kept, ScopeWrite};
+use threadkeep_domain::{Json, Refusal};
 
 /// A session at one moment, with all that was said.
 #[derive(Debug, Clone)]

@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::making::Record;
-use crate::domain::Json;
-use crate::domain::scope::ScopeId;
 use crate::store::{ScopeView, StoreError};
+use threadkeep_domain::Json;
+use threadkeep_domain::scope::ScopeId;
 
 /// How a run is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,10 +5,10 @@ use uuid::Uuid;
 use super::making::Record;
 use super::run::{Completion, Described, Digested, Run, RunPlan, RunStatus};
 use super::tool_state::{ToolState, read_tool_state};
-use crate::domain::scope::{HistoryItem, Kept, RecordChange, ScopeId, ScopeWrite};
-use crate::domain::{Json, Refusal};
 use crate::service::{Making, ScopeService, ServiceError};
 use crate::store::{HistoryFrom, ScopeParts, ScopeView, StoreError};
+use threadkeep_domain::scope::{HistoryItem, Kept, RecordChange, ScopeId, ScopeWrite};
+use threadkeep_domain::{Json, Refusal};
 
 /// Makes and ends runs.
 #[derive(Debug, Clone)]

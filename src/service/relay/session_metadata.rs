@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::domain::Refusal;
 use crate::service::ServiceError;
+use threadkeep_domain::Refusal;
 
 /// Members by name.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

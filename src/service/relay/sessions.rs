@@ -9,12 +9,12 @@ use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
 use super::session_metadata::SessionMetadata;
 use super::tool_state::{ToolState, read_tool_state};
-use crate::domain::Refusal;
-use crate::domain::scope::{
-    KvOperation, RecordChange, Removal, ScopeId, ScopeWrite, TaskList, TasksChange,
-};
 use crate::service::{Listed, Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listings, ScopeParts, ScopeView};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{
+    KvOperation, RecordChange, Removal, ScopeId, ScopeWrite, TaskList, TasksChange,
+};
 
 /// A session.
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 
 use uuid::{Builder, Uuid};
 
-use crate::domain::Json;
-use crate::domain::scope::{HistoryItem, KvOperation, ScopeId, ScopeWrite};
+use threadkeep_domain::Json;
+use threadkeep_domain::scope::{HistoryItem, KvOperation, ScopeId, ScopeWrite};
 
 /// The events about a write; none if the scope is not a run.
 pub(crate) fn items(scope: &ScopeId, write: &ScopeWrite<'_>) -> Vec<HistoryItem> {

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
-use crate::domain::scope::{ScopeId, ScopeWrite};
 use crate::service::{Listed, Making, ScopeService, ServiceError};
 use crate::store::{Clock, Listings, ScopeView};
+use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 
 /// A state handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl StateHandleService {
     /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`], or
     /// [`ServiceError::Store`].
     ///
-    /// [`Refusal::IdempotencyKeyReused`]: crate::domain::Refusal::IdempotencyKeyReused
+    /// [`Refusal::IdempotencyKeyReused`]: threadkeep_domain::Refusal::IdempotencyKeyReused
     pub async fn create(
         &self,
         making: &Making,
@@ -65,7 +65,7 @@ impl StateHandleService {
     /// # Errors
     /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
     ///
-    /// [`Refusal::ScopeNotFound`]: crate::domain::Refusal::ScopeNotFound
+    /// [`Refusal::ScopeNotFound`]: threadkeep_domain::Refusal::ScopeNotFound
     pub async fn get(&self, id: Uuid) -> Result<StateHandle, ServiceError> {
         Ok(handle(id, &self.0.get(id).await?))
     }

@@ -1,8 +1,8 @@
 //! All that tools keep in a scope.
 
-use crate::domain::scope::{ScopeId, ScopeKey, ScopeValue, TaskList};
 use crate::service::{ScopeService, ServiceError};
 use crate::store::{ScopeParts, ScopeView};
+use threadkeep_domain::scope::{ScopeId, ScopeKey, ScopeValue, TaskList};
 
 /// The keys and tasks of a scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

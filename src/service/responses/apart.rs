@@ -10,8 +10,8 @@ use super::error::TurnError;
 use super::model::UpstreamError;
 use super::observer::{TurnRefusal, UpstreamOutcome};
 use super::turns::Shared;
-use crate::domain::{Fingerprint, ResponseId};
 use crate::trace::{self, Phase};
+use threadkeep_domain::{Fingerprint, ResponseId};
 
 impl Shared {
     /// Runs a question that holds that many bytes, on the runtime of the turns and in the place of one. It ends when its

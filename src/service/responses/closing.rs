@@ -13,12 +13,12 @@ use super::request::{TurnContext, TurnRequest};
 use super::run::Run;
 use super::stateless::without_image;
 use super::turns::{EndedTurn, Shared};
-use crate::domain::scope::{HistoryItem, ItemId, RecordChange, ScopeId, ScopeWrite};
-use crate::domain::{
-    Access, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status, TurnToken, Write,
-};
 use crate::service::{ServiceError, WriteOptions};
 use crate::store::{EndResponse, EndWrite, ScopeParts, StoreError, WriteError};
+use threadkeep_domain::scope::{HistoryItem, ItemId, RecordChange, ScopeId, ScopeWrite};
+use threadkeep_domain::{
+    Access, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status, TurnToken, Write,
+};
 
 /// How long events are kept after the end.
 pub(super) const EVENTS_KEPT: Duration = Duration::from_secs(600);

@@ -13,8 +13,8 @@ use super::model::{
 };
 use super::request::InputItem;
 use super::turns::{ModelTurns, Shared};
-use crate::domain::scope::ScopeId;
-use crate::domain::{
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
     Json, PromptItem, compaction_item, elements, is_foreign_compaction, is_user_message,
     member_text, prompt_of, readable_item,
 };
@@ -202,7 +202,7 @@ fn summary_of(answer: &ModelAnswer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Usage;
+    use threadkeep_domain::Usage;
 
     #[test]
     fn a_summary_is_read_from_either_form_of_a_message() {

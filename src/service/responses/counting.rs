@@ -8,8 +8,8 @@ use super::error::TurnError;
 use super::model::Question;
 use super::request::TurnRequest;
 use super::turns::{ModelTurns, Shared};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Json, prompt_of, readable_item};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Json, prompt_of, readable_item};
 
 impl ModelTurns {
     /// Counts the tokens of the first question that a turn would ask, in a conversation before a place if it goes on from one.

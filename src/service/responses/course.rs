@@ -7,8 +7,10 @@ use super::items::{client_call, foreign, message, turn_item_id};
 use super::model::{AnswerPart, Finish, Function, ModelAnswer};
 use super::request::TurnRequest;
 use super::stateless::counted_bytes;
-use crate::domain::{CallForm, Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage};
 use crate::store::{Journal, StoreError};
+use threadkeep_domain::{
+    CallForm, Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage,
+};
 
 /// A call that has not been run.
 #[derive(Debug, Clone, PartialEq, Eq)]

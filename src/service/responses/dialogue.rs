@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 use uuid::Builder;
 
-use crate::domain::scope::HistoryItem;
-use crate::domain::{Fingerprint, Json, elements, member};
+use threadkeep_domain::scope::HistoryItem;
+use threadkeep_domain::{Fingerprint, Json, elements, member};
 
 /// The items that a message stands for, without ids. Parts and messages of unknown forms are left out.
 #[must_use]
@@ -69,7 +69,7 @@ pub(super) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
 }
 
 /// Sessions have UUIDs as the ids of messages.
-fn message_id(item: &str, number: u8) -> crate::domain::scope::ItemId {
+fn message_id(item: &str, number: u8) -> threadkeep_domain::scope::ItemId {
     let print = Fingerprint::of(&[b"message of a session", item.as_bytes(), &[number]]);
     let id = Builder::from_random_bytes(print.0).into_uuid();
     id.to_string().parse().expect("a UUID is visible ASCII")

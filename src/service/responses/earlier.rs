@@ -3,9 +3,9 @@
 use super::error::TurnError;
 use super::request::TurnRequest;
 use super::turns::Shared;
-use crate::domain::scope::ScopeId;
-use crate::domain::{Json, Window};
 use crate::store::HistoryFrom;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Json, Window};
 
 /// Bytes of a conversation's earlier items that go upstream at most.
 const WINDOW_MAX_BYTES: usize = 8 * 1_048_576;

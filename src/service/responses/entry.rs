@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::model::ModelAnswer;
-use crate::domain::{Failure, Json};
 use crate::store::StoreError;
+use threadkeep_domain::{Failure, Json};
 
 /// An entry of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

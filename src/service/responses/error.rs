@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::domain::{Failure, ResponseId};
 use crate::service::ServiceError;
 use crate::store::StoreError;
+use threadkeep_domain::{Failure, ResponseId};
 
 /// Why a turn has no answer.
 #[derive(Debug, thiserror::Error)]

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::dialogue::text_of;
-use crate::domain::Json;
 use crate::store::StoreError;
+use threadkeep_domain::Json;
 
 /// An event of a turn between its beginning and its end, in the form in which it is kept.
 ///

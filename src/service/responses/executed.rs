@@ -13,9 +13,9 @@ use super::rehearsal::{NotedWrite, Rehearsal};
 use super::request::{TurnContext, TurnRequest};
 use super::run::Run;
 use super::stateless::stateless_item;
-use crate::domain::scope::Scope;
-use crate::domain::{Json, Refusal, member};
 use crate::service::tools::{Call, Outcome, Tool, Toolbox, of_refusal};
+use threadkeep_domain::scope::Scope;
+use threadkeep_domain::{Json, Refusal, member};
 
 /// How often a call is worked out again because others keep changing its scope.
 const ATTEMPTS: usize = 64;

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::request::FollowedTurn;
-use crate::domain::scope::ItemId;
-use crate::domain::{CallForm, Json, ResponseId, member, member_text, members};
 use crate::service::tools::Outcome;
+use threadkeep_domain::scope::ItemId;
+use threadkeep_domain::{CallForm, Json, ResponseId, member, member_text, members};
 
 /// Hex digits of a response in the id of an item, and of the item's number. Ids that others make have another length.
 const RESPONSE_DIGITS: usize = 32;

@@ -15,8 +15,8 @@ use super::event::TurnEvent;
 use super::request::{Door, TurnRequest};
 use super::telling::whole;
 use super::turns::{EndedTurn, Shared};
-use crate::domain::{Failure, Json, Outcome, ResponseId, Usage};
 use crate::store::{ResponseView, StoreError};
+use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 
 /// How soon a turn of another process is looked at again, and at most, while it tells nothing.
 const LISTEN_EVERY: Duration = Duration::from_millis(100);

@@ -2,7 +2,7 @@
 
 use super::model::{MediaPlace, Model};
 use super::request::InputItem;
-use crate::domain::{elements, member, member_text};
+use threadkeep_domain::{elements, member, member_text};
 
 /// The place of an image or a file in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +62,8 @@ mod tests {
     use tokio::sync::mpsc::Sender;
 
     use super::*;
-    use crate::domain::Json;
     use crate::service::responses::{ModelAnswer, Piece, Question, UpstreamError};
+    use threadkeep_domain::Json;
 
     #[derive(Debug)]
     struct ImagesOfUsers;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::dialogue::text_of;
-use crate::domain::{Json, Key, Mismatch, Operation, elements, member, members};
+use threadkeep_domain::{Json, Key, Mismatch, Operation, elements, member, members};
 
 /// A window of messages in the state of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::event::TextKind;
 use super::observer::UpstreamOutcome;
-use crate::domain::{CallForm, Failure, FailureCode, Json, PromptItem, Usage, member};
+use threadkeep_domain::{CallForm, Failure, FailureCode, Json, PromptItem, Usage, member};
 
 /// A model behind an upstream, which repeats requests by itself as the settings say.
 #[async_trait]

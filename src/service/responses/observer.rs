@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::request::Door;
-use crate::domain::{Status, Usage};
+use threadkeep_domain::{Status, Usage};
 
 /// Counts turns. It gets no texts of them.
 pub trait TurnObserver: fmt::Debug + Send + Sync {

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use super::course::Course;
-use crate::domain::Json;
-use crate::domain::scope::{Scope, ScopeId};
 use crate::service::tools::{Call, Outcome, Tool, Toolbox, scratch};
 use crate::service::{ScopeService, ServiceError};
+use threadkeep_domain::Json;
+use threadkeep_domain::scope::{Scope, ScopeId};
 
 /// The keys and tasks of such a turn.
 #[derive(Debug)]

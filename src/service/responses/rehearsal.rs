@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::domain::scope::{
-    HistoryItem, ItemId, KvAnswer, KvOperation, ScopeId, ScopeKey, ScopePolicy, ScopeValue,
-    ScopeWrite, ScopeWritten, TasksChange,
-};
-use crate::domain::{
-    Access, IntegerError, Life, Precondition, Refusal, Stamp, ThreadId, TurnToken, add,
-};
 use crate::store::{
     Answered, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes,
     StoreError, WriteError,
+};
+use threadkeep_domain::scope::{
+    HistoryItem, ItemId, KvAnswer, KvOperation, ScopeId, ScopeKey, ScopePolicy, ScopeValue,
+    ScopeWrite, ScopeWritten, TasksChange,
+};
+use threadkeep_domain::{
+    Access, IntegerError, Life, Precondition, Refusal, Stamp, ThreadId, TurnToken, add,
 };
 
 /// Scopes that note a write without doing it.

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::message_window::MessageWindow;
 use super::model::{Function, Parameters, ToolChoice};
 use super::stateless::StatelessSet;
-use crate::domain::scope::ItemId;
-use crate::domain::{Json, ResponseId, ThreadId};
 use crate::service::tools::Tool;
 use crate::store::StoreError;
+use threadkeep_domain::scope::ItemId;
+use threadkeep_domain::{Json, ResponseId, ThreadId};
 
 /// The protocol that a request came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ mod as_text {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use crate::domain::ThreadId;
+    use threadkeep_domain::ThreadId;
 
     pub(super) fn serialize<S: Serializer>(
         id: &ThreadId,

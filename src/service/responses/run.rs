@@ -7,8 +7,8 @@ use super::passing::Passing;
 use super::request::TurnRequest;
 use super::telling::Telling;
 use super::turns::Shared;
-use crate::domain::ResponseId;
 use crate::store::{Journal, StoreError};
+use threadkeep_domain::ResponseId;
 
 /// A turn that a driver runs, or that is to be closed.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::broadcast::{Broadcast, Progress, TurnResult};
 use super::error::TurnError;
 use super::turns::EndedTurn;
-use crate::domain::{Fingerprint, Refusal, ResponseId, TurnLimits};
 use crate::service::ServiceError;
+use threadkeep_domain::{Fingerprint, Refusal, ResponseId, TurnLimits};
 
 /// The turns that this process drives, each with those that wait for it.
 #[derive(Debug)]

@@ -19,13 +19,13 @@ use super::observer::{TurnObserver, TurnRefusal};
 use super::request::{Door, FollowedTurn, TurnRequest};
 use super::running::Running;
 use super::stateless::StatelessTools;
-use crate::domain::scope::ScopeId;
-use crate::domain::{
-    Failure, Fingerprint, Json, Outcome, ResponseId, ThreadId, TurnLimits, TurnToken, Usage,
-};
 use crate::service::{ScopeService, ThreadService};
 use crate::store::{Backend, Clock, HistoryFrom, ResponseView, Responses, Scopes};
 use crate::trace::{self, Phase};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Failure, Fingerprint, Json, Outcome, ResponseId, ThreadId, TurnLimits, TurnToken, Usage,
+};
 
 /// How often a process looks for turns whose drivers are gone.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);

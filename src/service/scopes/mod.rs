@@ -11,15 +11,15 @@ use tokio::task::yield_now;
 use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
-use crate::domain::scope::{
-    Compacted, Compaction, HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId,
-    ScopePolicies, ScopePolicy, ScopeWrite, ScopeWritten, Segment, TASKS_MAX_BYTES,
-};
-use crate::domain::{IdempotencyKey, Life, Owner, Precondition, Refusal, ThreadId, TurnToken};
 use crate::store::{
     Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, ScopeEnd, ScopeParts, ScopeView,
     Scopes, StoreError, WriteError, millis,
 };
+use threadkeep_domain::scope::{
+    Compacted, Compaction, HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId,
+    ScopePolicies, ScopePolicy, ScopeWrite, ScopeWritten, Segment, TASKS_MAX_BYTES,
+};
+use threadkeep_domain::{IdempotencyKey, Life, Owner, Precondition, Refusal, ThreadId, TurnToken};
 
 /// The scopes of a store under their policies.
 #[derive(Debug, Clone)]

@@ -1,13 +1,13 @@
 //! The task list of a scope.
 
 use super::ScopeService;
-use crate::domain::scope::{
+use crate::service::{ServiceError, WriteOptions};
+use crate::store::{ScopeParts, WriteError};
+use threadkeep_domain::scope::{
     KvOperation, NewTask, ScopeId, ScopeWrite, ScopeWritten, TaskChange, TaskList, TaskRef,
     TasksChange,
 };
-use crate::domain::{Life, Refusal, Stamp};
-use crate::service::{ServiceError, WriteOptions};
-use crate::store::{ScopeParts, WriteError};
+use threadkeep_domain::{Life, Refusal, Stamp};
 
 /// A stamp that no task list ever has: the store answers a write based on it if the write is a repeat, and
 /// rejects it otherwise.

@@ -1,10 +1,10 @@
 //! Changes of a thread that exists, based on what it is.
 
 use super::effort::Effort;
-use crate::domain::{
+use crate::service::{ServiceError, ThreadService, WriteOptions};
+use threadkeep_domain::{
     Json, MetadataChange, Owner, OwnerChange, Precondition, Refusal, Thread, ThreadId, Write,
 };
-use crate::service::{ServiceError, ThreadService, WriteOptions};
 
 /// A change that was worked out from a thread.
 #[derive(Debug)]

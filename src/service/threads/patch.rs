@@ -1,11 +1,11 @@
 //! Merge patches of a state.
 
 use super::effort::Effort;
-use crate::domain::{
+use crate::service::{ServiceError, ThreadService, WriteOptions};
+use threadkeep_domain::{
     Expected, Guard, Json, Key, MergePatch, Operation, Patched, ThreadId, Value, Write, Written,
     merge_json,
 };
-use crate::service::{ServiceError, ThreadService, WriteOptions};
 
 impl ThreadService {
     /// Merges a patch (RFC 7396) into the state.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::domain::{Key, Slice, Stamp, Thread, ThreadId};
 use crate::service::{ServiceError, ThreadService};
 use crate::store::{Found, Part, StateBody, Whole};
+use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId};
 
 fn found_or<T>(found: Option<Found<T>>, absent: impl FnOnce() -> T) -> Found<T> {
     found.unwrap_or_else(|| Found {

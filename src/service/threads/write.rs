@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::effort::Effort;
-use crate::domain::scope::{HistoryItem, HistoryLimit};
-use crate::domain::{
+use crate::service::{ServiceError, ThreadService, WriteOptions};
+use crate::store::{Destroy, Destroyed, Rotate, Rotated, StoreError, WriteError, millis};
+use threadkeep_domain::scope::{HistoryItem, HistoryLimit};
+use threadkeep_domain::{
     Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, OwnerTag,
     Precondition, Refusal, ThreadId, Write, Written, check_depth, merge_json,
 };
-use crate::service::{ServiceError, ThreadService, WriteOptions};
-use crate::store::{Destroy, Destroyed, Rotate, Rotated, StoreError, WriteError, millis};
 
 /// The content of a new thread.
 #[derive(Debug, Default)]

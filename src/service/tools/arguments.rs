@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::mistake::Mistake;
-use crate::domain::{Excerpt, Json, KEY_TTL_MAX, elements, is_named, members};
+use threadkeep_domain::{Excerpt, Json, KEY_TTL_MAX, elements, is_named, members};
 
 /// Many models and frameworks send this for an absent field.
 const NULL: &str = "null";

@@ -1,9 +1,9 @@
 //! Mistakes of a model, in texts that it reads and can act on.
 
 use super::tool::Tool;
-use crate::domain::Refusal;
-use crate::domain::scope::{ScopeError, TaskError};
 use crate::service::ServiceError;
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{ScopeError, TaskError};
 
 /// A mistake in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]

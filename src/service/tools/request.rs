@@ -3,8 +3,8 @@
 use super::arguments::{Fields, read_object};
 use super::mistake::{Mistake, of_part};
 use super::tool::Tool;
-use crate::domain::elements;
-use crate::domain::scope::{
+use threadkeep_domain::elements;
+use threadkeep_domain::scope::{
     KeyRule, KvOperation, NewTask, ScopeKey, ScopeValue, TASKS_MAX, TaskChange, TaskError, TaskRef,
     TaskStatus,
 };

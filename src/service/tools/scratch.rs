@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::domain::scope::ScopeId;
 use crate::service::ScopeService;
 use crate::store::{Clock, PassingScope};
+use threadkeep_domain::scope::ScopeId;
 
 /// Scopes that are gone with the last handle, and the one of them that is used.
 pub(crate) fn scratch(scopes: &ScopeService) -> (ScopeService, ScopeId) {

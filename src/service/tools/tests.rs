@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::Policy;
-use crate::domain::scope::{Scope, ScopePolicies};
 use crate::service::{ScopeService, ThreadService};
 use crate::store::{Clock, MemoryStore};
+use threadkeep_domain::Policy;
+use threadkeep_domain::scope::{Scope, ScopePolicies};
 
 fn toolbox() -> Toolbox {
     let store = Arc::new(MemoryStore::new(Clock::system()));

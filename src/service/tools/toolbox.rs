@@ -7,11 +7,11 @@ use super::mistake::{Failure, Mistake, of_no_context, sort};
 use super::request::{Action, Request};
 use super::scratch::scratch;
 use super::tool::Tool;
-use crate::domain::TurnToken;
-use crate::domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, ScopeWritten};
-use crate::domain::{IdempotencyKey, Precondition};
 use crate::service::{ScopeService, ServiceError, WriteOptions};
 use crate::store::{ScopeParts, ScopeView};
+use threadkeep_domain::TurnToken;
+use threadkeep_domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, ScopeWritten};
+use threadkeep_domain::{IdempotencyKey, Precondition};
 
 /// Bytes of all results of a list of calls, as JSON. A value may be read by each of its calls, which is
 /// 29 MB in a message of 10 kB; a provider takes far less than this from a model's tools.

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{ServiceError, ThreadService, WriteOptions};
-use crate::domain::{
-    IdempotencyKey, Owner, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
-};
 use crate::store::{Turns, WriteError};
 use crate::trace::{self, Phase};
+use threadkeep_domain::{
+    IdempotencyKey, Owner, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+};
 
 pub use waiting::Waiting;
 

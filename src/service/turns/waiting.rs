@@ -8,8 +8,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Mutex as Fair, Notify};
 use tokio::time::{Instant, timeout};
 
-use crate::domain::ThreadId;
 use crate::store::Turns;
+use threadkeep_domain::ThreadId;
 
 /// How often a replica asks the store whether a turn has ended, in case it missed the message.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::past::Evicted;
-use crate::domain::heap::Heap;
 use crate::store::{MemoryUse, StoreError};
+use threadkeep_domain::heap::Heap;
 
 /// Totals of the whole store.
 #[derive(Debug)]

@@ -27,11 +27,6 @@ use super::{
     Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Reader, Rotate, Rotated, Store,
     StoreError, Usage, Whole, WriteError,
 };
-use crate::domain::scope::ScopeId;
-use crate::domain::{
-    Key, Namespace, Position, Refusal, ResponseId, Retention, Slice, Stamp, Thread, ThreadId,
-    Write, Written,
-};
 use crate::store::parts::{json, part};
 use budget::{Budget, Held, Locked};
 use deployment::listings::Lists;
@@ -40,6 +35,11 @@ use deployment::registry::Kinds;
 use kv::spaces::{Gone, Spaces};
 use log::ledgers::Work;
 use shard::Shard;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Key, Namespace, Position, Refusal, ResponseId, Retention, Slice, Stamp, Thread, ThreadId,
+    Write, Written,
+};
 use threads::living::Living;
 use threads::places::Places;
 use threads::turns::ENDED_KEPT;

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use super::log::of_shard::Log;
 use super::threads::finals::{Final, Finals};
 use super::threads::living::Living;
-use crate::domain::heap::{self, Heap};
-use crate::domain::scope::ScopeId;
-use crate::domain::{
-    Completed, EndReason, Event, EventId, EventKind, Life, OwnerTag, Policy, Position, Retention,
-    Stamp, ThreadId,
-};
 use crate::store::held_scope::{ScopeDone, appended};
 use crate::store::millis;
 use crate::trace;
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Completed, EndReason, Event, EventId, EventKind, Life, OwnerTag, Policy, Position, Retention,
+    Stamp, ThreadId,
+};
 
 /// The events of a shard's threads, their final states, and whether all changes are logged.
 #[derive(Debug)]

@@ -11,18 +11,18 @@ use super::threads::entry::Entry;
 use super::threads::listed::{Listed, Place};
 use super::threads::living::Living;
 use super::threads::moves::Moves;
-use crate::domain::heap::Heap;
-use crate::domain::idempotency::LONGEST;
-use crate::domain::scope::{Compaction, ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::threads::turn::check_turn;
-use crate::domain::{
-    Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
-    ThreadId, Write, Written,
-};
 use crate::store::held_scope::HeldScope;
 use crate::store::{
     Destroy, Destroyed, Erased, OwnedPlace, Reader, Reaped, Rotate, Rotated, ThreadOrder, Watched,
     millis,
+};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::idempotency::LONGEST;
+use threadkeep_domain::scope::{Compaction, ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep_domain::threads::turn::check_turn;
+use threadkeep_domain::{
+    Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
+    ThreadId, Write, Written,
 };
 
 /// Threads, their events and archives, and scopes without threads.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use crate::domain::heap::{self, Heap};
+use threadkeep_domain::heap::{self, Heap};
 
 /// Something that is over, or needs a look, at some time.
 pub(super) trait Due {

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use tokio::task::yield_now;
 
 use super::MemoryStore;
-use crate::domain::{Position, ThreadId};
 use crate::store::{Due, Reaped, StoreError, Upkeep};
+use threadkeep_domain::{Position, ThreadId};
 
 #[async_trait]
 impl Upkeep for MemoryStore {

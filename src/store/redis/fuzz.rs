@@ -6,8 +6,8 @@ use super::kv::entry_text;
 use super::threads::elements::{Header, cut, ordinal, write_plain};
 use super::threads::{replies, slices, state};
 use super::transport::fields::Field;
-use crate::domain::{Namespace, Policy, Slice};
-use crate::fuzzing::{Bound, fuzz};
+use threadkeep_domain::{Namespace, Policy, Slice};
+use threadkeep_fuzzing::{Bound, fuzz};
 
 /// Between the values of an input.
 const SEPARATOR: u8 = b'\x1e';

@@ -2,11 +2,11 @@
 //! can change in one script.
 
 use super::transport::hash_slot::{SLOTS, slot_of};
-use crate::domain::scope::ScopeId;
-use crate::domain::{
+use crate::store::{Counted, Listing, ThreadOrder};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
     EntryKey, Fingerprint, Life, Namespace, OwnerTag, RateName, ResponseId, ThreadId,
 };
-use crate::store::{Counted, Listing, ThreadOrder};
 
 /// Buckets of a deployment. Recorded in Redis at the first start.
 pub(super) const BUCKETS: usize = 256;

@@ -30,11 +30,11 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::{Backend, Clock, StoreError};
-use crate::domain::Retention;
 use keys::KeyNames;
 use kv::known::KnownNamespaces;
 use log::interest::Interest;
 use read_cache::ReadCache;
+use threadkeep_domain::Retention;
 use threads::ended_turns::EndedTurns;
 use transport::address::Address;
 use transport::confirmation::Confirmation;

@@ -3,9 +3,11 @@
 use redis::Value;
 
 use super::transport::replies::{UNKNOWN, array, bytes, integer, text};
-use crate::domain::scope::{HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, LATER_ITEMS_MAX, ScopePolicy};
-use crate::domain::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, Life, Policy, Refusal, Stamp};
 use crate::store::{StoreError, WriteError};
+use threadkeep_domain::scope::{
+    HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, LATER_ITEMS_MAX, ScopePolicy,
+};
+use threadkeep_domain::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, Life, Policy, Refusal, Stamp};
 
 /// The limits that a script was called with.
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::domain::Position;
 use crate::store::StoreError;
+use threadkeep_domain::Position;
 
 /// Counts the records that are skipped, so that a bad one does not cost its readers all the others.
 #[derive(Debug, Default)]

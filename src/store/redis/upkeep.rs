@@ -8,9 +8,9 @@ use super::scripts::Script;
 use super::threads::archives::member;
 use super::threads::arguments;
 use super::transport::commands::{Command, command};
-use crate::domain::{Position, ThreadId};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::{Due, Reaped, StoreError, Upkeep};
+use threadkeep_domain::{Position, ThreadId};
 
 /// Buckets that are looked at together. Redis answers nobody else meanwhile: all of them take it 4 ms, once a second.
 const LOOKED_AT: usize = 16;

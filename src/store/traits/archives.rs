@@ -5,9 +5,9 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::scope::HistorySummary;
-use crate::domain::{EndReason, Json, Life, OwnerTag, Policy, Thread, ThreadId};
 use crate::store::{StoreError, WriteError};
+use threadkeep_domain::scope::HistorySummary;
+use threadkeep_domain::{EndReason, Json, Life, OwnerTag, Policy, Thread, ThreadId};
 
 /// The archive of a life of a thread, without its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub trait Archives: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`WriteError::Refused`] with [`Refusal::VersionMismatch`] if the thread exists.
     ///
-    /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
+    /// [`Refusal::VersionMismatch`]: threadkeep_domain::Refusal::VersionMismatch
     async fn restore(
         &self,
         id: &ThreadId,

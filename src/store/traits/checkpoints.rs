@@ -4,8 +4,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::domain::{Access, CheckpointName, Conditions, Stamp, ThreadId, Write, Written};
 use crate::store::{Found, Whole, WriteError};
+use threadkeep_domain::{Access, CheckpointName, Conditions, Stamp, ThreadId, Write, Written};
 
 /// A checkpoint without what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::domain::{AHEAD_MAX_MS, Life, OwnerTag, ThreadId};
 use crate::store::StoreError;
+use threadkeep_domain::{AHEAD_MAX_MS, Life, OwnerTag, ThreadId};
 
 /// Numbers of an erasure so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,8 +4,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::domain::{Access, Fork, Image, Import, Refusal, Thread, ThreadId, Written};
 use crate::store::WriteError;
+use threadkeep_domain::{Access, Fork, Image, Import, Refusal, Thread, ThreadId, Written};
 
 /// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::{
+use crate::store::{Answered, StoreError, WriteError};
+use threadkeep_domain::{
     ContentEncoding, ContentType, EntryKey, IdempotencyKey, Lifetime, Namespace, Precondition,
     Stamp,
 };
-use crate::store::{Answered, StoreError, WriteError};
 
 /// For how long a use of a namespace that ends when it is idle may count without being noted: so much later than its
 /// idle time it may end. Each process notes one use in that time, however many there are.
@@ -230,9 +230,9 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     /// precondition says, or with [`Refusal::IdempotencyKeyReused`] or [`Refusal::TooManyIdempotencyKeys`]: nothing has
     /// changed. [`WriteError::Store`]: see [`StoreError::is_ambiguous`].
     ///
-    /// [`Refusal::VersionMismatch`]: crate::domain::Refusal::VersionMismatch
-    /// [`Refusal::IdempotencyKeyReused`]: crate::domain::Refusal::IdempotencyKeyReused
-    /// [`Refusal::TooManyIdempotencyKeys`]: crate::domain::Refusal::TooManyIdempotencyKeys
+    /// [`Refusal::VersionMismatch`]: threadkeep_domain::Refusal::VersionMismatch
+    /// [`Refusal::IdempotencyKeyReused`]: threadkeep_domain::Refusal::IdempotencyKeyReused
+    /// [`Refusal::TooManyIdempotencyKeys`]: threadkeep_domain::Refusal::TooManyIdempotencyKeys
     async fn put_entry(
         &self,
         namespace: &Namespace,
@@ -318,8 +318,8 @@ pub trait Namespaces: fmt::Debug + Send + Sync {
     /// [`WriteError::Refused`] with [`Refusal::IdempotencyKeyReused`] or [`Refusal::TooManyIdempotencyKeys`], or
     /// [`WriteError::Store`].
     ///
-    /// [`Refusal::IdempotencyKeyReused`]: crate::domain::Refusal::IdempotencyKeyReused
-    /// [`Refusal::TooManyIdempotencyKeys`]: crate::domain::Refusal::TooManyIdempotencyKeys
+    /// [`Refusal::IdempotencyKeyReused`]: threadkeep_domain::Refusal::IdempotencyKeyReused
+    /// [`Refusal::TooManyIdempotencyKeys`]: threadkeep_domain::Refusal::TooManyIdempotencyKeys
     async fn delete_namespace(
         &self,
         namespace: &Namespace,

@@ -5,8 +5,8 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::{EventId, Position};
 use crate::store::StoreError;
+use threadkeep_domain::{EventId, Position};
 
 /// Events that a consumer has parked at most; then the oldest are given up.
 pub(crate) const MOST_PARKED: u64 = 100_000;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::{Completed, Event, Key, Position, Stamp, ThreadId};
 use crate::store::StoreError;
+use threadkeep_domain::{Completed, Event, Key, Position, Stamp, ThreadId};
 
 /// Where the logs of all buckets end.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::domain::{OwnerTag, Thread, ThreadId};
 use crate::store::StoreError;
+use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 
 /// By which time an owner's threads are listed, the newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

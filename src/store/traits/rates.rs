@@ -4,9 +4,9 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::domain::scope::ScopeId;
-use crate::domain::{Fingerprint, Rate, RateLimited, RateName};
 use crate::store::StoreError;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName};
 
 /// The subject of counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Access, Fingerprint, ResponseId, ThreadId, TurnToken, Write};
 use crate::store::{Answered, StoreError, WriteError};
+use threadkeep_domain::scope::{ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep_domain::{Access, Fingerprint, ResponseId, ThreadId, TurnToken, Write};
 
 /// The beginning of a response, or its continuation by another driver.
 #[derive(Debug, Clone, Copy)]
@@ -183,12 +183,12 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Responses.
 ///
 /// One driver at a time has a response. Its token is part of each write, and a write is refused with
-/// [`TurnLost`](crate::domain::Refusal::TurnLost) in its own atomic step once another driver has taken over, the response has ended or is no longer kept. A
+/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) in its own atomic step once another driver has taken over, the response has ended or is no longer kept. A
 /// write that is refused changes nothing.
 ///
 /// A response in the scope of a thread belongs to the life of that thread: with another life, or none, its entries and its
-/// end with a write are refused with [`Destroyed`](crate::domain::Refusal::Destroyed). They are refused with
-/// [`TurnLost`](crate::domain::Refusal::TurnLost) too once the turn that it works under was granted to another caller; only
+/// end with a write are refused with [`Destroyed`](threadkeep_domain::Refusal::Destroyed). They are refused with
+/// [`TurnLost`](threadkeep_domain::Refusal::TurnLost) too once the turn that it works under was granted to another caller; only
 /// an end without a token asks for no turn. A thread that is rotated takes its turn along: its responses can be ended in the
 /// scope of the new id, and are not driven further. Responses that have ended outlive the thread, unless an erasure of its
 /// owner deletes them.
@@ -203,8 +203,8 @@ pub trait Responses: fmt::Debug + Send + Sync {
     /// is to have that.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: [`NoThread`](crate::domain::Refusal::NoThread) for a thread that must be created first, [`ScopeNotFound`](crate::domain::Refusal::ScopeNotFound) if the floor is that of a scope that does not exist, [`Destroyed`](crate::domain::Refusal::Destroyed), [`TurnLost`](crate::domain::Refusal::TurnLost) if the lent turn is
-    /// lost, [`IdempotencyKeyReused`](crate::domain::Refusal::IdempotencyKeyReused) for another request, or the owner refuses the caller. [`WriteError::Store`].
+    /// [`WriteError::Refused`]: [`NoThread`](threadkeep_domain::Refusal::NoThread) for a thread that must be created first, [`ScopeNotFound`](threadkeep_domain::Refusal::ScopeNotFound) if the floor is that of a scope that does not exist, [`Destroyed`](threadkeep_domain::Refusal::Destroyed), [`TurnLost`](threadkeep_domain::Refusal::TurnLost) if the lent turn is
+    /// lost, [`IdempotencyKeyReused`](threadkeep_domain::Refusal::IdempotencyKeyReused) for another request, or the owner refuses the caller. [`WriteError::Store`].
     async fn begin_response(
         &self,
         id: &ResponseId,
@@ -227,7 +227,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
     /// Writes an entry with its events, and does a write to the scope in the same step.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: as the write; [`Changed`](crate::domain::Refusal::Changed) if an entry or event before is missing. [`WriteError::Store`].
+    /// [`WriteError::Refused`]: as the write; [`Changed`](threadkeep_domain::Refusal::Changed) if an entry or event before is missing. [`WriteError::Store`].
     async fn journal(
         &self,
         id: &ResponseId,
@@ -239,7 +239,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
     /// Adds events, of which the first has that number, from 0 on. Those that are there already are skipped.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: [`Changed`](crate::domain::Refusal::Changed) if an event before is missing. [`WriteError::Store`].
+    /// [`WriteError::Refused`]: [`Changed`](threadkeep_domain::Refusal::Changed) if an event before is missing. [`WriteError::Store`].
     async fn tell(
         &self,
         id: &ResponseId,
@@ -263,7 +263,7 @@ pub trait Responses: fmt::Debug + Send + Sync {
     /// stays as it is: then the answer is the earlier one, as a replay.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: as the write; [`Changed`](crate::domain::Refusal::Changed) if there are other entries or events; [`ThreadNotFound`](crate::domain::Refusal::ThreadNotFound) for a write to the thread of a scope that has none. [`WriteError::Store`].
+    /// [`WriteError::Refused`]: as the write; [`Changed`](threadkeep_domain::Refusal::Changed) if there are other entries or events; [`ThreadNotFound`](threadkeep_domain::Refusal::ThreadNotFound) for a write to the thread of a scope that has none. [`WriteError::Store`].
     async fn end_response(
         &self,
         id: &ResponseId,

@@ -5,12 +5,12 @@ use std::fmt;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::scope::{
+use crate::store::{Answered, Reader, StoreError, WriteError};
+use threadkeep_domain::scope::{
     Compacted, Compaction, HistorySummary, ItemId, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite,
     ScopeWritten, Segment, TaskList,
 };
-use crate::domain::{Access, IdempotencyKey, Life, Refusal, Stamp, ThreadId, TurnToken};
-use crate::store::{Answered, Reader, StoreError, WriteError};
+use threadkeep_domain::{Access, IdempotencyKey, Life, Refusal, Stamp, ThreadId, TurnToken};
 
 /// Which parts of a scope are read.
 #[derive(Debug, Clone, Copy)]
@@ -272,7 +272,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// not even the version, but is a use. A rejected or repeated write is not a use.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](crate::domain::Refusal::NoThread) for the scope of a thread that must be created first. [`WriteError::Store`]: see
+    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](threadkeep_domain::Refusal::NoThread) for the scope of a thread that must be created first. [`WriteError::Store`]: see
     /// [`StoreError::is_ambiguous`].
     async fn write_scope(
         &self,
@@ -283,7 +283,7 @@ pub trait Scopes: fmt::Debug + Send + Sync {
     /// Compacts the history of a thread, in one step with the check of its conditions. Nothing that is appended meanwhile is lost.
     ///
     /// # Errors
-    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](crate::domain::Refusal::NoThread) if there is no thread, or it must get
+    /// [`WriteError::Refused`]: nothing has changed; [`NoThread`](threadkeep_domain::Refusal::NoThread) if there is no thread, or it must get
     /// its owner first. [`WriteError::Store`]: see [`StoreError::is_ambiguous`].
     async fn compact_history(
         &self,

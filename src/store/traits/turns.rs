@@ -6,8 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use crate::domain::{Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
 use crate::store::WriteError;
+use threadkeep_domain::{
+    Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+};
 
 /// The turns of threads. They change no version, and each call moves the end of the thread.
 #[async_trait]

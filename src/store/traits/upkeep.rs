@@ -4,8 +4,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::domain::{Position, ThreadId};
 use crate::store::StoreError;
+use threadkeep_domain::{Position, ThreadId};
 
 /// Threads whose deadline has passed, unless they were used since.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -10,10 +10,10 @@ use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
 
 use super::threads::ThreadMetrics;
-use crate::domain::Written;
 use crate::stats::{Stats, StoreRecorder};
 use crate::store::{Backend, Destroyed, Imported, WriteError};
 use call::Families;
+use threadkeep_domain::Written;
 
 /// Latency and errors of a store by operation, and what became of threads.
 #[derive(Debug)]

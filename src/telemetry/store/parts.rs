@@ -12,15 +12,6 @@ use tokio::sync::broadcast;
 use super::ObservedStore;
 use super::call::{Call, Families};
 use super::uses;
-use crate::domain::scope::{
-    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
-};
-use crate::domain::{
-    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
-    Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
-    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write,
-    Written,
-};
 use crate::stats::Use;
 use crate::store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, BeginResponse, Begun, CacheUse,
@@ -36,6 +27,15 @@ use crate::store::{
     Whole, WriteError,
 };
 use crate::trace::{self, Phase};
+use threadkeep_domain::scope::{
+    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
+use threadkeep_domain::{
+    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
+    Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
+    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write,
+    Written,
+};
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
 /// under its own name, with the part's as a label. `=> count` also counts what became of a thread, and

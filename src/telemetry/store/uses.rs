@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 
-use crate::domain::scope::{KvOperation, ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{Operation, Thread, ThreadId, Write, Written};
 use crate::stats::Use;
 use crate::store::{
     Destroyed, Found, HistoryPage, Imported, ItemPlace, Part, Rotated, ScopeView, StateBody, Whole,
     WriteError,
 };
+use threadkeep_domain::scope::{KvOperation, ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep_domain::{Operation, Thread, ThreadId, Write, Written};
 
 type Answer<T> = Result<T, WriteError>;
 
@@ -192,7 +192,7 @@ pub(super) fn scope_written<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Json, Key, Policy, Stamp, Value};
+    use threadkeep_domain::{Json, Key, Policy, Stamp, Value};
 
     fn sent(replayed: bool) -> Answer<Written> {
         Ok(Written {
@@ -217,7 +217,7 @@ mod tests {
                 key: key(),
                 value: Json::parse("\"abc\"").unwrap(),
                 max_records: None,
-                mismatch: crate::domain::Mismatch::Refuse,
+                mismatch: threadkeep_domain::Mismatch::Refuse,
             },
             Operation::Delete { key: key() },
         ];

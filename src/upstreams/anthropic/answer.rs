@@ -1,11 +1,11 @@
 //! Whole answers, and what tells how an answer ended.
 
 use super::blocks::Blocks;
-use crate::domain::{Json, Usage};
 use crate::service::responses::{Finish, ModelAnswer};
 use crate::upstreams::client::Failure;
 use crate::upstreams::json::{elements, find, inside_member};
 use crate::upstreams::names::Names;
+use threadkeep_domain::{Json, Usage};
 
 /// Reads a whole answer. Fields are looked up where they are needed: further fields and fields of other types do no harm.
 ///

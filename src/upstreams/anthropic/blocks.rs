@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use super::answer::Ending;
 use super::thinking::{self, Thinking};
-use crate::domain::{CallForm, Json};
 use crate::service::responses::{ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::draft::Draft;
 use crate::upstreams::json::{find, inside, inside_member, quoted, text};
 use crate::upstreams::names::Names;
+use threadkeep_domain::{CallForm, Json};
 
 /// Reads blocks, whole or in deltas.
 #[derive(Debug)]

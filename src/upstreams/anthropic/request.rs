@@ -1,10 +1,10 @@
 //! The body of a request.
 
 use super::messages::{Conversation, conversation};
-use crate::domain::{Json, PromptItem};
 use crate::service::responses::{Function, Parameters, Question, ToolChoice};
 use crate::upstreams::json::{Object, array, find, inside_member, quoted, text};
 use crate::upstreams::names::Names;
+use threadkeep_domain::{Json, PromptItem};
 
 /// Bytes of the name of a tool.
 pub(super) const NAME_MAX_BYTES: usize = 64;

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use super::answer::{Ending, error_of};
 use super::blocks::Blocks;
-use crate::domain::Json;
 use crate::service::responses::{ModelAnswer, Piece};
 use crate::upstreams::client::Failure;
 use crate::upstreams::codec::EventReader;
 use crate::upstreams::json::{find, inside_member};
 use crate::upstreams::names::Names;
+use threadkeep_domain::Json;
 
 /// Reads the events of a stream.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{Json, carried, carry, members};
 use crate::upstreams::json::{Object, array, find, inside, inside_member};
+use threadkeep_domain::{Json, carried, carry, members};
 
 /// The member of an item that has its block, unchanged. Other kinds of upstreams do not read it.
 const BLOCK: &str = "anthropic_block";

@@ -6,10 +6,10 @@ use reqwest::Response;
 use time::OffsetDateTime;
 
 use super::body::read_whole;
-use crate::domain::Json;
 use crate::service::responses::UpstreamError;
 use crate::upstreams::json::{find, text};
 use crate::upstreams::retry::requested_wait;
+use threadkeep_domain::Json;
 
 /// Longer bodies of a 400 are not searched for a message.
 const REFUSAL_MAX_BYTES: u64 = 65_536;

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use super::calls::tool_of;
 use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
-use crate::domain::{CallForm, Json, Usage};
 use crate::service::responses::{AnswerPart, Finish, ModelAnswer};
 use crate::upstreams::answer::{message, output_text, refusal};
 use crate::upstreams::client::Failure;
 use crate::upstreams::json::{elements, find, inside_member, text};
+use threadkeep_domain::{CallForm, Json, Usage};
 
 /// Reads a whole answer.
 ///

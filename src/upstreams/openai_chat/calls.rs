@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{CallForm, Json};
 use crate::upstreams::json::{find, text};
+use threadkeep_domain::{CallForm, Json};
 
 /// The calls of a stream so far.
 ///

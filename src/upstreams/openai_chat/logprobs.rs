@@ -1,8 +1,8 @@
 //! Log probabilities of the tokens of a text.
 
-use crate::domain::Json;
 use crate::service::responses::AnswerPart;
 use crate::upstreams::json::{Object, array, elements, find, inside_member};
+use threadkeep_domain::Json;
 
 /// Those of the tokens so far, in the form of the Responses API.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Reasoning as an item, and as a field of a message.
 
-use crate::domain::Json;
 use crate::upstreams::json::{Object, array, elements, find, inside_member};
+use threadkeep_domain::Json;
 
 /// The fields that compatible servers have for reasoning. `DeepSeek` and llama.cpp have the first one, `OpenRouter`,
 /// Groq and newer versions of vLLM the second one. Groq answers 400 to a message with the first one, so reasoning goes back

@@ -2,9 +2,9 @@
 
 use super::dialect::Dialect;
 use super::messages::messages;
-use crate::domain::{CallForm, Json};
 use crate::service::responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 use crate::upstreams::json::{Object, array, find, quoted, text};
+use threadkeep_domain::{CallForm, Json};
 
 /// Writes the body, which may ask for a stream. Fields that this API cannot express are left out: `reasoning.summary`.
 pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool) -> String {

@@ -6,12 +6,12 @@ use super::answer::{error_of, finish_of, texts, usage};
 use super::calls::{Calls, id_of, name_of, tool_of};
 use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
-use crate::domain::{CallForm, Json, Usage};
 use crate::service::responses::{Finish, ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::codec::EventReader;
 use crate::upstreams::draft::Draft;
 use crate::upstreams::json::{elements, find, inside, inside_member, quoted, text};
+use threadkeep_domain::{CallForm, Json, Usage};
 
 /// Reads the chunks of a stream.
 #[derive(Debug)]

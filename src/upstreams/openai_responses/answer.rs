@@ -1,11 +1,11 @@
 //! Whole answers.
 
 use super::output::Output;
-use crate::domain::Json;
 use crate::service::responses::ModelAnswer;
 use crate::upstreams::client::Failure;
 use crate::upstreams::json::find;
 use crate::upstreams::names::Names;
+use threadkeep_domain::Json;
 
 /// Reads a whole answer.
 ///

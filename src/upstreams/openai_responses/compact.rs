@@ -2,10 +2,10 @@
 
 use super::input::input;
 use super::output::usage;
-use crate::domain::Json;
 use crate::service::responses::{CompactedPrompt, Question};
 use crate::upstreams::json::{Object, array, elements, find, inside_member, quoted};
 use crate::upstreams::names::Names;
+use threadkeep_domain::Json;
 
 /// Writes the body.
 pub(super) fn write(question: &Question<'_>) -> String {

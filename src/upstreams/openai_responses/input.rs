@@ -1,10 +1,10 @@
 //! The items of a request.
 
 use super::request::NAME_MAX_BYTES;
-use crate::domain::{CallForm, PromptItem, is_carried, members};
 use crate::service::responses::{Question, upstream_id_of};
 use crate::upstreams::json::{Object, find, inside, inside_member, quoted};
 use crate::upstreams::names::Names;
+use threadkeep_domain::{CallForm, PromptItem, is_carried, members};
 
 /// The names of members, as JSON.
 const TYPE: &str = r#""type""#;

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{CallForm, Json, Usage, members};
 use crate::service::responses::{Finish, ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::draft::Draft;
 use crate::upstreams::json::{elements, find, inside, inside_member, text};
 use crate::upstreams::names::Names;
+use threadkeep_domain::{CallForm, Json, Usage, members};
 
 /// Members that each message has.
 const OWN_MEMBERS: [&str; 5] = [

@@ -1,10 +1,10 @@
 //! The body of a request.
 
 use super::input::input;
-use crate::domain::{CallForm, Json};
 use crate::service::responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 use crate::upstreams::json::{Object, array, inside_member, quoted};
 use crate::upstreams::names::Names;
+use threadkeep_domain::{CallForm, Json};
 
 /// Bytes of the name of a function.
 pub(super) const NAME_MAX_BYTES: usize = 64;

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use super::output::{Output, TextPlace};
-use crate::domain::Json;
 use crate::service::responses::{ModelAnswer, Piece, TextKind};
 use crate::upstreams::client::Failure;
 use crate::upstreams::codec::EventReader;
 use crate::upstreams::json::{find, inside, inside_member};
 use crate::upstreams::names::Names;
+use threadkeep_domain::Json;
 
 /// Reads the events of a stream.
 #[derive(Debug)]

@@ -13,15 +13,15 @@ use actix_web::{HttpResponse, ResponseError};
 pub(crate) use problem::{BEARER, WRONG_BEARER};
 
 use super::session::SessionId;
-use crate::domain::scope::ScopeError;
-use crate::domain::{
-    ContentError, EntryKeyError, EventTypeError, Excerpt, JsonError, KeyError, NamespaceError,
-    ObjectError, ObjectFault, Refusal,
-};
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
 #[cfg(feature = "server")]
 use crate::webhooks::{EndpointUrlError, WebhookError};
+use threadkeep_domain::scope::ScopeError;
+use threadkeep_domain::{
+    ContentError, EntryKeyError, EventTypeError, Excerpt, JsonError, KeyError, NamespaceError,
+    ObjectError, ObjectFault, Refusal,
+};
 
 /// The error of a request.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::etag::{THREAD_VERSION, etag};
 use super::super::session::SessionId;
-use crate::domain::Stamp;
+use threadkeep_domain::Stamp;
 
 /// The challenge of every 401 (RFC 9110, section 15.5.2), and that to a credential that is wrong (RFC 6750, section 3.1).
 pub(crate) const BEARER: &str = "Bearer";

@@ -4,11 +4,11 @@ use actix_web::http::StatusCode;
 
 use super::ApiError;
 use super::problem::Problem;
-use crate::domain::scope::{ScopeError, TaskError};
-use crate::domain::{Refusal, Stamp, rfc3339};
 use crate::identity::IdentityError;
 use crate::service::ServiceError;
 use crate::store::StoreError;
+use threadkeep_domain::scope::{ScopeError, TaskError};
+use threadkeep_domain::{Refusal, Stamp, rfc3339};
 
 impl ApiError {
     /// The row of this error.

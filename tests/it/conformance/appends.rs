@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{Appended, HistoryItem, HistoryLimit, HistorySummary};
-use threadkeep::domain::{
-    Answer, MetadataChange, Operation, Precondition, Refusal, Write, Written,
-};
 use threadkeep::store::HistoryFrom::After;
+use threadkeep_domain::scope::{Appended, HistoryItem, HistoryLimit, HistorySummary};
+use threadkeep_domain::{Answer, MetadataChange, Operation, Precondition, Refusal, Write, Written};
 
 use super::histories::summary;
 use super::room::{Room, Subject, delete, increment, json, once, pop, push, set};
@@ -230,7 +228,7 @@ async fn a_repeat_gets_the_same_places(room: Room) {
     let key = once("k", "append");
 
     let first = thread.merge_once(key, &operations).await.unwrap();
-    scope.remove(threadkeep::domain::scope::Removal::All).await;
+    scope.remove(threadkeep_domain::scope::Removal::All).await;
     let again = thread.merge_once(key, &operations).await.unwrap();
 
     assert_eq!(again.answers, first.answers);

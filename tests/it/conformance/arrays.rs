@@ -1,6 +1,6 @@
 //! Arrays of every size: kept whole, split in chunks, grown, cut and read in parts.
 
-use threadkeep::domain::{Answer, Slice};
+use threadkeep_domain::{Answer, Slice};
 
 use super::room::{Room, Subject, delete, json, pop, push, push_window, set, text};
 
@@ -322,7 +322,7 @@ async fn many_pushes_in_one_batch_cross_borders_too(room: Room) {
 }
 
 /// The popped elements as the answer of the last operation has them.
-async fn popped(thread: &Subject, operations: &[threadkeep::domain::Operation]) -> String {
+async fn popped(thread: &Subject, operations: &[threadkeep_domain::Operation]) -> String {
     let written = thread.merge(operations).await;
     match written.answers.last() {
         Some(Answer::Popped(elements)) => elements.as_str().to_owned(),
@@ -431,7 +431,7 @@ async fn a_pop_of_nothing_answers_an_empty_array(room: Room) {
     let refused = thread.try_merge(&[set("l", "1"), pop("k", 1)]).await;
     assert_eq!(
         refused,
-        Err(threadkeep::domain::Refusal::NotAnArray { operation: 1 })
+        Err(threadkeep_domain::Refusal::NotAnArray { operation: 1 })
     );
 }
 

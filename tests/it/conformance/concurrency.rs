@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use threadkeep::domain::{Precondition, Written};
+use threadkeep_domain::{Precondition, Written};
 
 use super::room::{Room, Subject, increment, numbered_once, push, push_window};
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::domain::scope::{HistoryItem, Removal};
-use threadkeep::domain::{Json, Operation, Owner, OwnerChange, ThreadId, Write};
 use threadkeep::service::{
     ConversationLabel, ConversationPage, ConversationService, ListedConversation, PageStart,
 };
 use threadkeep::store::{HistoryGlance, MOVES_AFTER_MS, Reader, Rotate, ThreadOrder};
+use threadkeep_domain::scope::{HistoryItem, Removal};
+use threadkeep_domain::{Json, Operation, Owner, OwnerChange, ThreadId, Write};
 
 use super::room::{Room, Subject, in_parallel, json, set};
 use super::scope_room::{self, item};
@@ -172,7 +172,7 @@ async fn a_moved_thread_keeps_its_place_when_it_is_rotated(room: Room) {
     room.advance(2 * SECOND);
     append(&room, &first, "a").await;
     let rotate = Rotate {
-        conditions: threadkeep::domain::Conditions::default(),
+        conditions: threadkeep_domain::Conditions::default(),
         tombstone: 60 * SECOND,
     };
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::domain::{EndReason, Policy, Refusal, Retention};
+use threadkeep_domain::{EndReason, Policy, Refusal, Retention};
 
 use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 

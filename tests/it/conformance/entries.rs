@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{ContentEncoding, ContentType, Lifetime, Precondition, Stamp};
 use threadkeep::store::{KeyOrder, NewEntry, Reading};
+use threadkeep_domain::{ContentEncoding, ContentType, Lifetime, Precondition, Stamp};
 
 use super::room::Room;
 use super::space::{Space, seconds, text};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use threadkeep::domain::{ContentType, EntryPolicy, Refusal};
 use threadkeep::service::{BatchPut, EntryDraft, NamespaceService, ServiceError};
 use threadkeep::store::{Entry, EntryRange, EntryTerms, KeyOrder};
+use threadkeep_domain::{ContentType, EntryPolicy, Refusal};
 
 use super::room::{Room, once};
 use super::space::{Space, key, text};
@@ -112,7 +112,7 @@ async fn a_repeat_completes_a_request_that_ended_halfway(room: Room) {
     assert_eq!(repeat, (vec![Ok(1); 10], true));
 }
 
-fn body_bytes(_: &threadkeep::domain::EntryKey, entry: &Entry) -> u64 {
+fn body_bytes(_: &threadkeep_domain::EntryKey, entry: &Entry) -> u64 {
     entry.body.len() as u64
 }
 
@@ -133,7 +133,7 @@ async fn several_are_read_until_the_answer_is_full(room: Room) {
     let names = |keys: &[_]| -> Vec<String> {
         let names = keys.iter();
         names
-            .map(|key: &threadkeep::domain::EntryKey| key.as_str().to_owned())
+            .map(|key: &threadkeep_domain::EntryKey| key.as_str().to_owned())
             .collect()
     };
     let found: Vec<_> = read.entries.iter().map(|(key, _)| key.clone()).collect();

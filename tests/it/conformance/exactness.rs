@@ -1,7 +1,7 @@
 //! Values come back exactly as they were sent, under whatever key.
 
-use threadkeep::domain::{Key, Operation, Slice};
 use threadkeep::store::Reader;
+use threadkeep_domain::{Key, Operation, Slice};
 
 use super::room::{Room, delete, increment, push, set, text};
 

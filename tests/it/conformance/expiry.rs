@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep::domain::{Policy, Precondition, Slice, Write};
 use threadkeep::store::Reader;
+use threadkeep_domain::{Policy, Precondition, Slice, Write};
 
 use super::room::{Room, Subject, delete, key, push, set};
 
@@ -288,7 +288,7 @@ async fn an_absolute_lifetime_ends_a_thread_however_often_it_is_used(room: Room)
 }
 
 /// Milliseconds from the last write to the last read.
-fn slack(thread: &threadkeep::domain::Thread) -> u64 {
+fn slack(thread: &threadkeep_domain::Thread) -> u64 {
     let ttl_ms = u64::try_from(thread.ttl.as_millis()).unwrap();
     thread.expires_ms - ttl_ms - thread.updated_ms
 }

@@ -1,8 +1,8 @@
 //! The limits of a history.
 
-use threadkeep::domain::Refusal;
-use threadkeep::domain::scope::{HistoryItem, HistorySummary};
 use threadkeep::store::HistoryFrom::{After, Before};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{HistoryItem, HistorySummary};
 
 use super::histories::summary;
 use super::room::Room;

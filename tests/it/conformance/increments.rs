@@ -1,6 +1,6 @@
 //! Counters are exact to the last of 64 bits, on numbers as text.
 
-use threadkeep::domain::{Answer, Refusal};
+use threadkeep_domain::{Answer, Refusal};
 
 use super::room::{Room, increment, set};
 

@@ -1,6 +1,6 @@
 //! Writes over a limit are rejected whole; limits apply to the result of the whole write.
 
-use threadkeep::domain::{MetadataChange, Operation, Policy, Refusal, Write};
+use threadkeep_domain::{MetadataChange, Operation, Policy, Refusal, Write};
 
 use super::room::{Room, delete, increment, json, once, push, push_window, set};
 

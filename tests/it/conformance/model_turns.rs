@@ -8,11 +8,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use threadkeep::domain::scope::{ScopeId, ScopeWrite};
-use threadkeep::domain::{
-    FailureCode, Fingerprint, Incomplete, Json, PromptItem, ResponseId, Status, ThreadId,
-    TurnLimits, TurnToken, Usage,
-};
 use threadkeep::service::responses::{
     AnswerPart, Catalog, CatalogEntry, Door, Finish, FollowedTurn, InputItem, MediaPlace,
     MessageWindow, MissingThread, Model, ModelAnswer, ModelTurns, NewTurn, NoStatelessTools,
@@ -22,6 +17,11 @@ use threadkeep::service::responses::{
 use threadkeep::store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, HistoryFrom, JournalEntry, Journaled,
     Reader, ResponseView, Responses, StoreError, Told, WriteError,
+};
+use threadkeep_domain::scope::{ScopeId, ScopeWrite};
+use threadkeep_domain::{
+    FailureCode, Fingerprint, Incomplete, Json, PromptItem, ResponseId, Status, ThreadId,
+    TurnLimits, TurnToken, Usage,
 };
 use tokio::sync::Notify;
 use tokio::sync::mpsc::Sender;

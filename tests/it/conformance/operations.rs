@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{Answer, Operation, Refusal};
+use threadkeep_domain::{Answer, Operation, Refusal};
 
 use super::room::{Room, delete, increment, push, push_window, set};
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use threadkeep::domain::scope::{ScopeId, ScopeWrite};
-use threadkeep::domain::{
-    Access, MetadataChange, Owner, OwnerChange, Policy, Refusal, Slice, TakeTurn, ThreadId,
-    TurnToken, Write, Written,
-};
 use threadkeep::service::{ServiceError, WriteOptions};
 use threadkeep::store::{
     Destroy, HistoryFrom, Owned, OwnedPlace, PlaceToken, ScopeEnd, ScopeParts, ThreadOrder,
     WriteError,
+};
+use threadkeep_domain::scope::{ScopeId, ScopeWrite};
+use threadkeep_domain::{
+    Access, MetadataChange, Owner, OwnerChange, Policy, Refusal, Slice, TakeTurn, ThreadId,
+    TurnToken, Write, Written,
 };
 
 use super::room::{Room, Subject, increment, json, key, once, push, set};

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-use threadkeep::domain::scope::ScopeId;
-use threadkeep::domain::{Refusal, Status, TurnLimits};
 use threadkeep::service::responses::{
     MissingThread, ModelTurns, NewTurn, TurnContext, TurnError, TurnRequest, UpstreamError,
 };
 use threadkeep::service::{Making, SessionMetadata, SessionService};
 use threadkeep::store::{HistoryFrom, Reader};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Refusal, Status, TurnLimits};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -58,7 +58,7 @@ async fn roles(room: &Room, scope: &ScopeId) -> Vec<String> {
 }
 
 /// Results of the calls in an outcome.
-fn results(output: &[threadkeep::domain::Json]) -> Vec<String> {
+fn results(output: &[threadkeep_domain::Json]) -> Vec<String> {
     let items = output.iter().map(|item| {
         let item: serde_json::Value = serde_json::from_str(item.as_str()).unwrap();
         item["output"].as_str().map(Into::into)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{Access, Refusal, TurnToken};
 use threadkeep::store::{Begun, EndResponse, Floor};
+use threadkeep_domain::{Access, Refusal, TurnToken};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 

@@ -8,12 +8,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use threadkeep::domain::scope::ScopePolicies;
-use threadkeep::domain::{
-    Access, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
-    MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, ReservedKeys, Retention,
-    SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
-};
 use threadkeep::events::Events;
 use threadkeep::http::{Api, Compressor, Readiness};
 use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
@@ -28,6 +22,12 @@ use threadkeep::store::{
 #[cfg(feature = "redis")]
 use threadkeep::store::{Bounds, RedisSettings, RedisStore};
 use threadkeep::webhooks::{WebhookSettings, Webhooks};
+use threadkeep_domain::scope::ScopePolicies;
+use threadkeep_domain::{
+    Access, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
+    MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, ReservedKeys, Retention,
+    SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
+};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use threadkeep::domain::Refusal;
-use threadkeep::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvAnswer, ScopeWrite};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvAnswer, ScopeWrite};
 
 use super::room::{self, Room, numbered_once};
 use super::scope_room::{Place, fill, increment, item, set, set_if_absent};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{
+use threadkeep_domain::scope::{
     KeyRule, KvOperation, NewTask, ScopeId, ScopeKey, ScopePolicies, ScopeValue, ScopeWrite,
     TaskList, TaskStatus, TasksChange,
 };
-use threadkeep::domain::{Event, Position, Stamp};
+use threadkeep_domain::{Event, Position, Stamp};
 
 use super::room::{Room, set};
 use super::story::words;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{KvAnswer, KvOperation};
+use threadkeep_domain::scope::{KvAnswer, KvOperation};
 
 use super::room::Room;
 use super::scope_lifetimes::{holds_within_a_moment, idle};

@@ -1,7 +1,7 @@
 //! The limits of a scope, applied to the result of the whole write.
 
-use threadkeep::domain::Refusal;
-use threadkeep::domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, ScopeWrite};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, ScopeWrite};
 
 use super::room::Room;
 use super::scope_room::{Place, delete, fill, increment, item, set, set_for, tasks};

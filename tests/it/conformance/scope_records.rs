@@ -1,9 +1,9 @@
 //! Task lists and records: written whole, and only if they are what they were worked out from.
 
-use threadkeep::domain::scope::{
+use threadkeep_domain::scope::{
     NewTask, RecordChange, ScopeWrite, TaskList, TaskStatus, TasksChange,
 };
-use threadkeep::domain::{Life, Precondition, Refusal, Stamp};
+use threadkeep_domain::{Life, Precondition, Refusal, Stamp};
 
 use super::room::Room;
 use super::scope_room::{Place, increment, item, record, set, tasks};

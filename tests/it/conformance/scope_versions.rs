@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{KvAnswer, KvOperation, Removal, ScopeWrite};
-use threadkeep::domain::{Life, Precondition, Refusal, Stamp};
+use threadkeep_domain::scope::{KvAnswer, KvOperation, Removal, ScopeWrite};
+use threadkeep_domain::{Life, Precondition, Refusal, Stamp};
 
 use super::room::{Room, numbered_once};
 use super::scope_room::{Place, delete, increment, item, set, set_if_absent};

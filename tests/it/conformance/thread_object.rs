@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{MetadataChange, Owner, OwnerChange, Thread, Write};
+use threadkeep_domain::{MetadataChange, Owner, OwnerChange, Thread, Write};
 
 use super::room::{Room, Subject, json, push, set};
 

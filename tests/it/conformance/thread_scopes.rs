@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::ScopeWrite;
-use threadkeep::domain::{Life, Policy, Precondition, Refusal, Stamp};
 use threadkeep::store::HistoryFrom::{self, After};
+use threadkeep_domain::scope::ScopeWrite;
+use threadkeep_domain::{Life, Policy, Precondition, Refusal, Stamp};
 
 use super::room::{self, Room, Subject, numbered_once};
 use super::scope_room::{Place, increment, item, numbered, set, set_for, words};
@@ -73,7 +73,7 @@ async fn a_scope_is_apart_from_the_state(room: Room) {
     assert_eq!(after.updated_ms, before.updated_ms);
     assert_eq!(thread.state().await.unwrap(), r#"{"k":"state"}"#);
     assert!(is_filled(&scope).await);
-    thread.merge(&[threadkeep::domain::Operation::Clear]).await;
+    thread.merge(&[threadkeep_domain::Operation::Clear]).await;
     assert!(is_filled(&scope).await);
     assert_eq!(scope.version().await, 4);
 }

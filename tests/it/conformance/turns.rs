@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::{ScopePolicies, ScopeWrite};
-use threadkeep::domain::{
+use threadkeep::store::{Destroy, ScopeEnd};
+use threadkeep_domain::scope::{ScopePolicies, ScopeWrite};
+use threadkeep_domain::{
     Access, IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone, TurnGranted,
     TurnToken, Write, Written,
 };
-use threadkeep::store::{Destroy, ScopeEnd};
 
 use super::room::{Room, Subject, delete, increment, json, numbered_once, push, refused, set};
 use super::scope_room;
@@ -306,7 +306,7 @@ async fn a_turn_is_no_part_of_the_state_and_outlives_a_clear(room: Room) {
     let turn = take(&room, &thread, alone()).await.unwrap();
 
     assert_eq!(thread.stamp().await, stamp);
-    let clear = [threadkeep::domain::Operation::Clear];
+    let clear = [threadkeep_domain::Operation::Clear];
     let write = Write {
         operations: &clear,
         turn: Some(turn.token),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{Operation, Precondition, Refusal, Stamp, Write};
+use threadkeep_domain::{Operation, Precondition, Refusal, Stamp, Write};
 
 use super::room::{Room, delete, increment, once, push, set};
 
@@ -86,7 +86,7 @@ async fn reads_do_not_count(room: Room) {
 async fn a_write_of_everything_at_once_counts_one(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
-    let metadata = threadkeep::domain::MetadataChange {
+    let metadata = threadkeep_domain::MetadataChange {
         new: super::room::json(r#"{"m":1}"#),
         old: None,
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use threadkeep::domain::{Life, Position, Stamp, Write};
+use threadkeep_domain::{Life, Position, Stamp, Write};
 
 use super::room::{Room, in_parallel, key, push, set};
 

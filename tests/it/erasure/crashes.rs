@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
-use threadkeep::domain::Owner;
+use threadkeep_domain::Owner;
 
 use super::replica::Replica;
 use crate::conformance::room::Room;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{EventKind, Policy};
+use threadkeep_domain::{EventKind, Policy};
 
 use super::{over_every_store, replica};
 use crate::conformance::room::{Room, Subject, set};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::domain::{Policy, Retention};
+use threadkeep_domain::{Policy, Retention};
 
 use super::{Ear, UNWATCHED, over_every_store, replica, soon};
 use crate::conformance::room::{Room, delete, push, set};

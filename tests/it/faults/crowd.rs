@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join, join_all};
 use tokio::sync::watch;
 
-use threadkeep::domain::ThreadId;
 use threadkeep::store::{Bounds, Clock, Reader, RedisSettings, RedisStore, Store};
+use threadkeep_domain::ThreadId;
 
 use super::{OwnThread, Server, address, distinct_numbers, url};
 use crate::support::proxy::{Mode, Proxy};

@@ -10,10 +10,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 
-use threadkeep::domain::ThreadId;
 use threadkeep::store::{
     Bounds, Clock, Reader, RedisSettings, RedisStore, Store, StoreError, WriteError,
 };
+use threadkeep_domain::ThreadId;
 
 use super::{address, url};
 use crate::support::redis::RedisServer;

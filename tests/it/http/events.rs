@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use threadkeep::domain::parse_rfc3339;
+use threadkeep_domain::parse_rfc3339;
 
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;

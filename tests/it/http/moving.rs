@@ -517,8 +517,7 @@ async fn an_export_goes_on_behind_a_thread(backend: Backend) {
 
     let (lines, _) = all(&client, "?owner=user-42").await;
     let thread = id(&lines[2]);
-    let created =
-        threadkeep::domain::parse_rfc3339(thread["created_at"].as_str().unwrap()).unwrap();
+    let created = threadkeep_domain::parse_rfc3339(thread["created_at"].as_str().unwrap()).unwrap();
     let cursor = format!("{created}-{}", thread["id"].as_str().unwrap());
     let (rest, _) = all(&client, &format!("?owner=user-42&cursor={cursor}")).await;
     assert_eq!(rest, lines[3..]);

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use threadkeep::domain::{Conditions, EndReason, Event, EventKind, ThreadId};
 use threadkeep::events::{EventSettings, Events, Notice};
 use threadkeep::store::Rotate;
 use threadkeep::web::ApiError;
 use threadkeep::{CallbackCounts, Session, Thread};
+use threadkeep_domain::{Conditions, EndReason, Event, EventKind, ThreadId};
 
 use super::Bench;
 use crate::conformance::over_every_store;
@@ -145,9 +145,9 @@ async fn a_callback_follows_its_thread_to_a_new_id(room: Room) {
 }
 
 async fn an_earlier_end_and_a_later_one_are_not_told(room: Room) {
-    let thread = room.subject_under(threadkeep::domain::Policy {
+    let thread = room.subject_under(threadkeep_domain::Policy {
         tombstone: Duration::ZERO,
-        ..threadkeep::domain::Policy::THREAD
+        ..threadkeep_domain::Policy::THREAD
     });
     let (bench, _events) = bench(room);
     // the log is being read, for another one

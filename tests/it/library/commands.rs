@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
-use threadkeep::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 use super::Bench;
 use super::cost::{idle, read, write};

@@ -1,9 +1,9 @@
 //! Forks in handlers.
 
 use threadkeep::Thread;
-use threadkeep::domain::Conditions;
 use threadkeep::store::Reader;
 use threadkeep::web::ApiError;
+use threadkeep_domain::Conditions;
 
 use super::{Bench, id_of};
 use crate::conformance::over_every_store;

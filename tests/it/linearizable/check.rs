@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use threadkeep::domain::Life;
+use threadkeep_domain::Life;
 
 use super::contents::compare;
 use super::history::{Event, History, Interval, Read, Written};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use threadkeep::domain::{Document, Json, Life, Policy, Stamp, Thread};
+use threadkeep_domain::{Document, Json, Life, Policy, Stamp, Thread};
 
 use super::check::Checked;
 use super::history::{Change, Event, Interval, Read, Written};

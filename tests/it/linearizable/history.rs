@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use threadkeep::domain::{Answer, Json, Operation, Precondition, Stamp};
+use threadkeep_domain::{Answer, Json, Operation, Precondition, Stamp};
 
 use super::shown::Shown;
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
-use threadkeep::domain::Policy;
 use threadkeep::store::{Backend, Clock, RedisSettings, RedisStore};
+use threadkeep_domain::Policy;
 
 use crate::support::redis::{RedisServer, unique_prefix};
 use crate::support::sentinel::Watched;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::domain::{Event, EventKind};
+use threadkeep_domain::{Event, EventKind};
 
 use super::Mark;
 

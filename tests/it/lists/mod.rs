@@ -9,7 +9,7 @@ mod strategy;
 
 use std::time::Duration;
 
-use threadkeep::domain::{Mismatch, Owner, Policy, Slice};
+use threadkeep_domain::{Mismatch, Owner, Policy, Slice};
 
 pub(crate) use player::{Outcome, Player};
 pub(crate) use strategy::list;

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use threadkeep::domain::{Mismatch, Owner, Policy, Slice};
+use threadkeep_domain::{Mismatch, Owner, Policy, Slice};
 
 use super::{
     Caller, CheckpointStep, CopyStep, Expects, Heed, List, Op, OwnerStep, ReadStep, Step, Wanted,

@@ -10,7 +10,7 @@ mod strategy;
 
 use std::time::Duration;
 
-use threadkeep::domain::scope::ScopePolicy;
+use threadkeep_domain::scope::ScopePolicy;
 
 pub(crate) use player::Player;
 pub(crate) use strategy::list;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use threadkeep::domain::scope::{
+use threadkeep::store::{
+    Backend, Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, WriteError,
+};
+use threadkeep_domain::scope::{
     Appended, HistoryItem, HistorySummary, KvAnswer, KvOperation, RecordChange, Removal,
     ScopeWrite, ScopeWritten, TasksChange,
 };
-use threadkeep::domain::{
+use threadkeep_domain::{
     Fingerprint, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp, ThreadId,
-};
-use threadkeep::store::{
-    Backend, Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, WriteError,
 };
 
 use super::reference::Reference;

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use threadkeep::domain::scope::{HistoryLimit, KeyRule, Lifetime, ScopePolicy};
+use threadkeep_domain::scope::{HistoryLimit, KeyRule, Lifetime, ScopePolicy};
 
 use super::{Bound, Expects, Kind, List, Op, Removes, Step, ThreadStep, Wanted, WriteStep};
 

@@ -5,21 +5,39 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// Removes each hidden item from the lists of its parents. A `use` names its target outside of such a list, and
+/// Removes each hidden item, and each `impl` that is then of nothing, from the lists of its parents. A `use` names its target outside of such a list, and
 /// so keeps it.
 pub(crate) fn strip(crate_json: &mut Value) {
     let Some(items) = crate_json["index"].as_object_mut() else {
         return;
     };
-    let hidden: HashSet<_> = items
-        .values()
-        .filter(|item| is_hidden(item))
-        .filter_map(|item| item["id"].as_u64())
-        .collect();
+    let hidden = ids_of(items, is_hidden);
     for item in items.values_mut() {
         strip_lists(&mut item["inner"], &hidden);
+    }
+    let impls = ids_of(items, |item| is_impl_of_nothing(item, &hidden));
+    for item in items.values_mut() {
+        strip_lists(&mut item["inner"], &impls);
+    }
+}
+
+fn ids_of(items: &Map<String, Value>, is_one: impl Fn(&Value) -> bool) -> HashSet<u64> {
+    let those = items.values().filter(|item| is_one(item));
+    those.filter_map(|item| item["id"].as_u64()).collect()
+}
+
+/// An `impl` of a hidden trait, or one of no trait whose items are all hidden.
+fn is_impl_of_nothing(item: &Value, hidden: &HashSet<u64>) -> bool {
+    let Some(implementation) = item["inner"].get("impl") else {
+        return false;
+    };
+    match implementation["trait"]["id"].as_u64() {
+        Some(of) => hidden.contains(&of),
+        None => implementation["items"]
+            .as_array()
+            .is_some_and(Vec::is_empty),
     }
 }
 

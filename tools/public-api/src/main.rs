@@ -6,15 +6,20 @@
 //! compiled again: Cargo runs this program as rustdoc, and this program runs the real one.
 
 mod hidden;
+mod merge;
 
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
+
+use serde_json::Value;
 
 const LIST: &str = "public-api.txt";
 const ACCEPT: &str = "cargo run -p threadkeep-public-api -- accept";
+/// Those of the library on docs.rs.
+const FEATURES: &str = "threadkeep/redis,threadkeep/tls,threadkeep/jwt";
 const VERSIONS: &str =
     "tools/public-api/Cargo.toml has to name the version of the crate public-api that reads it";
 /// Set for this program when it stands in for rustdoc.
@@ -26,7 +31,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let committed = root.join(LIST);
-    let list = list_of(&write_json(&root)?)?;
+    let list = list_of(&root)?;
     if env::args().nth(1).as_deref() == Some("accept") {
         fs::write(&committed, list)?;
         return Ok(ExitCode::SUCCESS);
@@ -44,6 +49,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 fn run_rustdoc() -> Result<ExitCode, Box<dyn Error>> {
     let status = Command::new("rustdoc")
         .args(env::args_os().skip(1))
+        .args(["-Zunstable-options", "--output-format=json"])
+        .arg("--document-hidden-items")
         .env("RUSTC_BOOTSTRAP", "1")
         .status()?;
     Ok(match status.success() {
@@ -52,31 +59,46 @@ fn run_rustdoc() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Has rustdoc describe the library as apps use it, and returns where.
-fn write_json(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let target = root.join("target");
+/// Has rustdoc describe packages as apps use them: the library, or members of the workspace that it depends on.
+fn describe(root: &Path, packages: &[String]) -> Result<(), Box<dyn Error>> {
     let status = Command::new("cargo")
         .current_dir(root)
         .env("RUSTDOC", env::current_exe()?)
         .env(AS_RUSTDOC, "1")
-        .args(["rustdoc", "--quiet", "--locked", "--lib"])
-        .args(["--no-default-features", "--features", "redis,tls,jwt"])
+        .args(["doc", "--quiet", "--locked", "--lib", "--no-deps"])
+        .args(["--no-default-features", "--features", FEATURES])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
         .arg("--target-dir")
-        .arg(&target)
-        .args(["--", "-Zunstable-options", "--output-format=json"])
-        .arg("--document-hidden-items")
+        .arg(root.join("target"))
         .status()?;
     match status.success() {
-        true => Ok(target.join("doc/threadkeep.json")),
+        true => Ok(()),
         false => Err("rustdoc failed".into()),
     }
 }
 
+fn read_json(root: &Path, crate_name: &str) -> Result<Value, Box<dyn Error>> {
+    let path = root.join(format!("target/doc/{crate_name}.json"));
+    Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
+}
+
 /// One line for each item, without what every type gets and what a derive writes.
-fn list_of(json: &Path) -> Result<String, Box<dyn Error>> {
-    let mut described = serde_json::from_str(&fs::read_to_string(json)?)?;
+fn list_of(root: &Path) -> Result<String, Box<dyn Error>> {
+    describe(root, &["threadkeep".to_owned()])?;
+    let library = read_json(root, "threadkeep")?;
+    let members = members(&library);
+    let packages = members.iter().map(|name| name.replace('_', "-"));
+    describe(
+        root,
+        &packages
+            .chain(["threadkeep".to_owned()])
+            .collect::<Vec<_>>(),
+    )?;
+    let members = members.iter().map(|name| read_json(root, name));
+    let crates = [Ok(library)].into_iter().chain(members);
+    let mut described = merge::merge(crates.collect::<Result<_, _>>()?).ok_or("no such JSON")?;
     hidden::strip(&mut described);
-    let stripped = json.with_extension("public.json");
+    let stripped = root.join("target/doc/threadkeep.public.json");
     fs::write(&stripped, described.to_string())?;
     let api = public_api::Builder::from_rustdoc_json(stripped)
         .omit_blanket_impls(true)
@@ -85,6 +107,20 @@ fn list_of(json: &Path) -> Result<String, Box<dyn Error>> {
         .build()
         .map_err(|error| format!("{error}. Each Rust writes a format of its own: {VERSIONS}"))?;
     Ok(api.to_string())
+}
+
+/// The members of the workspace among the dependencies of a crate.
+fn members(described: &Value) -> Vec<String> {
+    let crates = described["external_crates"].as_object().into_iter();
+    let names = crates
+        .flatten()
+        .filter_map(|(_, other)| other["name"].as_str());
+    let mut names: Vec<_> = names
+        .filter(|name| name.starts_with("threadkeep_"))
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    names
 }
 
 /// The lines that only one of the lists has, as `-` and `+`. Both are sorted in the same way.

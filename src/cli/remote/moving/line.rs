@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::cli::error::CliError;
-use crate::domain::parse_rfc3339;
+use threadkeep_domain::parse_rfc3339;
 
 /// A line that is longer than this is no document.
 pub(super) const LINE_MAX_BYTES: usize = 64 * 1_048_576;

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::Position;
-use crate::domain::heap::Heap;
 use crate::events::consumers::record::Record;
+use threadkeep_domain::Position;
+use threadkeep_domain::heap::Heap;
 
 /// The events of a subject, in order.
 #[derive(Debug)]

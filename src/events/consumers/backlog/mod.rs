@@ -14,12 +14,12 @@ use super::held::{ReplicaBytes, SlotBytes};
 use super::progress::LogProgress;
 use super::record::Record;
 use super::timing::Timing;
-use crate::domain::heap::block;
-use crate::domain::scope::ScopeId;
-use crate::domain::{
+use crate::store::{LedgerChange, millis};
+use threadkeep_domain::heap::block;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
     Event, EventKind, EventTypes, Fingerprint, MOST_KEY_BYTES_NAMED, Position, subject_digest,
 };
-use crate::store::{LedgerChange, millis};
 
 /// The number of pending events at which the slot stops reading the log.
 pub(super) const PENDING_MAX: usize = 1_000;

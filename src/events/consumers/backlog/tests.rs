@@ -1,8 +1,8 @@
 use super::super::held::SLOT_MAX_BYTES;
 use super::*;
-use crate::domain::heap::Heap;
-use crate::domain::scope::ScopeId;
-use crate::domain::{Completed, EventId, EventKind, EventType, Json, Life, ThreadId};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Completed, EventId, EventKind, EventType, Json, Life, ThreadId};
 
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;

@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use serde::de::{Error, Expected, Unexpected};
 
-use crate::domain::Excerpt;
 use crate::web::ApiError;
+use threadkeep_domain::Excerpt;
 
 /// A difference between a value and its type. It contains no text of the client.
 #[derive(Debug, Default)]

@@ -13,8 +13,8 @@ mod types;
 
 use serde::Deserialize;
 
-use crate::domain::{Json, ObjectError};
 use crate::web::ApiError;
+use threadkeep_domain::{Json, ObjectError};
 
 pub(crate) use fault::BodyFault;
 use reader::Reader;

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, Varian
 
 use super::BodyFault;
 use super::reader::Reader;
-use crate::domain::{is_named, member, members};
+use threadkeep_domain::{is_named, member, members};
 
 /// The member that names the variant of an enum.
 pub(super) const TAG: &str = "op";

@@ -8,7 +8,7 @@ use serde::forward_to_deserialize_any;
 use super::BodyFault;
 use super::object::{Members, Tagged};
 use super::types::RAW;
-use crate::domain::{add, elements};
+use threadkeep_domain::{add, elements};
 
 /// Reads one value. Its type decides which JSON is valid; there is no way to read a value of any type.
 pub(super) struct Reader<'de>(&'de str);

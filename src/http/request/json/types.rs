@@ -9,7 +9,9 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor
 use serde::ser::{self, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::domain::{CheckpointName, KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN, parse_rfc3339, rfc3339};
+use threadkeep_domain::{
+    CheckpointName, KEY_TTL_MAX, Owner, TTL_MAX, TTL_MIN, parse_rfc3339, rfc3339,
+};
 
 /// The name by which the reader recognizes [`RawJson`].
 pub(super) const RAW: &str = "threadkeep::RawJson";

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::super::AgentuityError;
 use super::pages::{Page, respond};
 use super::request::KvRequest;
-use crate::domain::{EntryKey, rfc3339};
 use crate::store::{Entry, EntryRange};
+use threadkeep_domain::{EntryKey, rfc3339};
 
 /// Entries that are read at once.
 const AT_ONCE: usize = 1_000;

@@ -22,8 +22,8 @@ mod stats_query;
 
 use std::time::Duration;
 
-use crate::domain::{EntryPolicy, Lifetime};
 use crate::service::NamespaceService;
+use threadkeep_domain::{EntryPolicy, Lifetime};
 
 pub(super) use routes::routes;
 

@@ -4,8 +4,8 @@ use actix_web::HttpResponse;
 
 use super::super::AgentuityError;
 use super::request::KvRequest;
-use crate::domain::{Json, Lifetime, member};
 use crate::store::NamespaceChange;
+use threadkeep_domain::{Json, Lifetime, member};
 
 /// Names that are listed at most.
 const NAMED: usize = 1_000;

@@ -8,8 +8,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::task::yield_now;
 
 use super::super::AgentuityError;
-use crate::domain::EntryKey;
 use crate::service::ServiceError;
+use threadkeep_domain::EntryKey;
 
 /// A part of an answer.
 pub(super) struct Page {

@@ -7,10 +7,10 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
 
 use super::super::envelope::RequestContext;
 use super::super::{Agentuity, AgentuityError};
-use crate::domain::{EntryKey, EntryKeyError, Lifetime, Namespace, NamespaceError};
 use crate::http::{Body, EntryContent, path_part};
 use crate::identity::Right;
 use crate::service::{EntryDraft, NamespaceService};
+use threadkeep_domain::{EntryKey, EntryKeyError, Lifetime, Namespace, NamespaceError};
 
 const TTL: &str = "the ttl must be a number of seconds, 0 for no end";
 const UNREADABLE: &str = "the body could not be read";

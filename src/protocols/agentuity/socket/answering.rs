@@ -13,10 +13,10 @@ use super::outbox::Outbox;
 use super::pings::Pings;
 use super::reply::{done, refused};
 use super::request::{Action, Request, Unreadable};
-use crate::domain::{Json, ThreadId};
 use crate::service::rates::RateSubject;
 use crate::service::{Copies, Receipt, RequestTimes, Restored, ServiceError};
 use crate::store::{StoreError, Whole};
+use threadkeep_domain::{Json, ThreadId};
 
 /// Bytes that an answer without a thread counts as.
 const SHORT_BYTES: usize = 256;

@@ -3,7 +3,7 @@
 use memchr::memchr2_iter;
 
 use super::error::RequestError;
-use crate::domain::{Json, KeyedValues, keyed_values_of_any_key, member};
+use threadkeep_domain::{Json, KeyedValues, keyed_values_of_any_key, member};
 
 const EMPTY: &str = "{}";
 /// Levels around a value: the envelope and the state.
@@ -79,7 +79,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Value, String> {
         let state = read_envelope(text, 9).map_err(|error| error.to_string())?;
-        let member = |(key, value): &(crate::domain::Key, crate::domain::Value)| {
+        let member = |(key, value): &(threadkeep_domain::Key, threadkeep_domain::Value)| {
             let mut json = Vec::new();
             value.write_json(&mut json);
             let value = serde_json::from_slice(&json).unwrap();

@@ -1,8 +1,8 @@
 //! The one table that maps errors to `{"id","success":false,"error"}`.
 
-use crate::domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdError};
 use crate::service::ServiceError;
 use crate::store::StoreError;
+use threadkeep_domain::{JsonError, KeyError, ObjectError, ObjectFault, ThreadIdError};
 
 use super::limits::MOST_OPERATIONS;
 

@@ -3,8 +3,8 @@
 use super::envelope::{read_envelope, write_envelope};
 use super::frames::{Message, Reader};
 use super::limits::START_BYTES;
-use crate::domain::Json;
-use crate::fuzzing::{Bound, fuzz, json};
+use threadkeep_domain::Json;
+use threadkeep_fuzzing::{Bound, fuzz, json};
 
 const MAX_BYTES: u64 = 1_000;
 

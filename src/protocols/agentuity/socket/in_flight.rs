@@ -9,7 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 
 use super::limits::{MOST_BYTES_IN_FLIGHT, MOST_IN_FLIGHT};
-use crate::domain::ThreadId;
+use threadkeep_domain::ThreadId;
 
 type Job = LocalBoxFuture<'static, Done>;
 

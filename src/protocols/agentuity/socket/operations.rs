@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use super::error::{OperationFault, RequestError};
 use super::limits::MOST_OPERATIONS;
-use crate::domain::{Json, Key, Mismatch, Operation, Value};
 use crate::protocols::object::Object;
+use threadkeep_domain::{Json, Key, Mismatch, Operation, Value};
 
 /// The smallest whole number that the client's arithmetic cannot tell from the next one. No array is
 /// as long, so it means no limit.

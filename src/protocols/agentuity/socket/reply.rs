@@ -3,7 +3,7 @@
 use super::envelope::write_envelope;
 use super::error::RequestError;
 use super::id::RequestId;
-use crate::domain::Json;
+use threadkeep_domain::Json;
 
 /// The key is one of ours.
 pub(super) const ADMITTED: &str = r#"{"success":true}"#;

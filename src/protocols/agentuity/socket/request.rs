@@ -12,8 +12,8 @@ use super::error::RequestError;
 use super::id::RequestId;
 use super::limits::MOST_OPERATIONS;
 use super::operations::read_operations;
-use crate::domain::{Json, KeyedValues, Operation, ThreadId};
 use crate::protocols::object::Object;
+use threadkeep_domain::{Json, KeyedValues, Operation, ThreadId};
 
 /// A request of a client.
 #[derive(Debug)]

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use super::context::Context;
 use super::input::{INPUT_MAX, Input, invalid};
 use super::tools::{GivenChoice, GivenTool, TOOLS_MAX, Tools};
-use crate::domain::{Json, ResponseId, TurnLimits};
 use crate::protocols::leading::Leading;
 use crate::protocols::modelrelay::RelayError;
 use crate::protocols::object::Object;
 use crate::service::responses::{Door, Parameters, ToolChoice, TurnRequest};
+use threadkeep_domain::{Json, ResponseId, TurnLimits};
 
 /// Bytes of the name of a model at most.
 const MODEL_MAX: usize = 128;

@@ -2,11 +2,11 @@
 
 use uuid::Uuid;
 
-use crate::domain::scope::ScopeId;
 use crate::protocols::modelrelay::bodies::read_id;
 use crate::protocols::modelrelay::{ModelRelay, RelayError};
 use crate::service::Making;
 use crate::service::responses::TurnContext;
+use threadkeep_domain::scope::ScopeId;
 
 /// The context that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::tools::name_there;
-use crate::domain::{Json, ResponseId, elements, member};
 use crate::protocols::leading::Leading;
 use crate::protocols::modelrelay::RelayError;
 use crate::protocols::object::Object;
 use crate::service::responses::{InputItem, items_of_message, turn_item_id};
+use threadkeep_domain::{Json, ResponseId, elements, member};
 
 /// Messages of an input at most, and items that they become: a write of a history takes 1,000, and the output needs room
 /// too.

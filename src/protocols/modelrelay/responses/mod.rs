@@ -16,7 +16,6 @@ use actix_web::http::header::ContentType;
 
 use super::RelayError;
 use super::request::RelayRequest;
-use crate::domain::Status;
 use crate::http::mark_replay;
 use crate::protocols::prefer::wait;
 use crate::service::responses::{MissingThread, NewTurn, TurnError};
@@ -24,6 +23,7 @@ use crate::store::Clock;
 use body::{Making, ResponsesBody};
 use context::Context;
 use form::Form;
+use threadkeep_domain::Status;
 
 /// `POST /responses`
 pub(super) async fn create_response(request: RelayRequest) -> Result<HttpResponse, RelayError> {

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::body::Echo;
-use crate::domain::{Incomplete, Json, Outcome, Status, Usage, elements, member};
 use crate::service::responses::EndedTurn;
 use crate::service::tools::StatelessTool;
+use threadkeep_domain::{Incomplete, Json, Outcome, Status, Usage, elements, member};
 
 /// The type of the items of generated images.
 const IMAGE_CALL: &str = "image_generation_call";

@@ -10,11 +10,11 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::input::invalid;
-use crate::domain::Json;
 use crate::protocols::modelrelay::RelayError;
 use crate::protocols::object::Object;
 use crate::service::responses::{Function, StateTools, StatelessServer, StatelessSet, ToolChoice};
 use crate::service::tools::{StatelessTool, Tool};
+use threadkeep_domain::Json;
 
 /// Tools of a request at most: none of them costs more than its text, and providers take no more than this.
 pub(super) const TOOLS_MAX: usize = 128;

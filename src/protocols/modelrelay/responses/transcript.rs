@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::body::Echo;
 use super::object::{CallItem, calls_for_client, of_usage, stop_reason, text_of_message};
-use crate::domain::{Json, Outcome, ResponseId, Status, member};
 use crate::protocols::modelrelay::RelayError;
 use crate::service::responses::{StreamItem, TextKind, TurnEvent, TurnRequest};
+use threadkeep_domain::{Json, Outcome, ResponseId, Status, member};
 
 /// Between a text that broke off and the one that replaces it.
 const GAP: &str = "\n\n";

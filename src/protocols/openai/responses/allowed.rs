@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::tools::{TOOLS_MAX, Tools, is_search};
-use crate::domain::elements;
 use crate::protocols::openai::body::{given, required, string};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::ToolChoice;
 use crate::service::tools::StatelessTool;
+use threadkeep_domain::elements;
 
 const TOOLS: &str = "tool_choice.tools";
 

@@ -5,8 +5,6 @@ use std::iter::empty;
 use super::body::{Context, read_request};
 use super::place::{end_of, previous_response};
 use super::{check_catalog, references};
-use crate::domain::scope::ScopeId;
-use crate::domain::{ResponseId, output_without_call};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::conversations::find;
@@ -16,6 +14,8 @@ use crate::protocols::openai::ids::thread_of;
 use crate::protocols::openai::request::OpenAiRequest;
 use crate::service::responses::{TurnError, TurnRequest};
 use crate::store::Clock;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{ResponseId, output_without_call};
 
 /// Stands for an input that a request may omit; it is read as none.
 const NO_INPUT: &str = r#""-""#;

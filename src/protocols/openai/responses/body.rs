@@ -4,11 +4,11 @@ use super::echo;
 use super::input::read_input;
 use super::parameters::read_parameters;
 use super::tools::Tools;
-use crate::domain::{Key, ResponseId, ThreadId, TurnLimits, member};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::{ObjectBody, given, string};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::{Door, MessageWindow, TurnContext, TurnRequest};
+use threadkeep_domain::{Key, ResponseId, ThreadId, TurnLimits, member};
 
 /// The truncation of a request that names none.
 pub(super) const DISABLED: &str = r#""disabled""#;

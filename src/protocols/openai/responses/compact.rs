@@ -5,8 +5,6 @@ use serde_json::Value;
 
 use super::asked::Asked;
 use super::object::of_usage;
-use crate::domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId};
-use crate::domain::{Fingerprint, Json, Refusal, ResponseId, Usage, is_compaction, member_text};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::fault::Fault;
@@ -15,6 +13,10 @@ use crate::protocols::openai::request::OpenAiRequest;
 use crate::service::ServiceError;
 use crate::service::responses::{
     CompactedPrompt, Compaction, WholeConversation, turn_item_id, turn_of_item,
+};
+use threadkeep_domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId};
+use threadkeep_domain::{
+    Fingerprint, Json, Refusal, ResponseId, Usage, is_compaction, member_text,
 };
 
 /// `POST /responses/compact`

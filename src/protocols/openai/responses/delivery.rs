@@ -8,9 +8,9 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::rt;
 use bytes::Bytes;
 
-use crate::domain::ResponseId;
 use crate::http::ConnectionState;
 use crate::service::responses::ModelTurns;
+use threadkeep_domain::ResponseId;
 
 /// Notes the answer of a turn once all of it is written to the client's connection.
 pub(super) struct Delivery {

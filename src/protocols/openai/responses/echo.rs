@@ -5,10 +5,10 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{Json, elements, is_named, member, members};
 use crate::protocols::openai::body::{ObjectBody, given, required};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::{CustomTool, Function, TurnRequest};
+use threadkeep_domain::{Json, elements, is_named, member, members};
 
 /// The settings, each with the value that it has where a request omits it. `ResponseResource` of the Open Responses
 /// specification (2026-04-24) requires all of them but `user`.

@@ -1,8 +1,8 @@
 //! `include`: details of the output that a request asks for.
 
-use crate::domain::elements;
 use crate::protocols::openai::body::string;
 use crate::protocols::openai::fault::Fault;
+use threadkeep_domain::elements;
 
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 const LOGPROBS: &str = "message.output_text.logprobs";

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::domain::{ResponseId, elements, member, member_text};
 use crate::protocols::openai::body::{given, kind_of, required};
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::kinds::prefix;
 use crate::protocols::openai::new_items::complete_item;
 use crate::service::responses::{InputItem, turn_item_id, without_image};
+use threadkeep_domain::{ResponseId, elements, member, member_text};
 
 /// Items of an input at most: a write of a history takes 1,000, and the output needs room too.
 pub(super) const INPUT_MAX: usize = 400;

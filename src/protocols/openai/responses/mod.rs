@@ -32,9 +32,6 @@ use super::ids::conversation_of;
 use super::list_query::ListQuery;
 use super::objects::answer;
 use super::request::OpenAiRequest;
-use crate::domain::{
-    Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
-};
 use crate::service::responses::{
     Catalog, Door, MediaAt, MessageWindow, MissingThread, ModelTurns, NewTurn, TurnError,
     TurnRequest,
@@ -48,6 +45,9 @@ pub(super) use input_tokens::count_input_tokens;
 use place::Placed;
 pub(super) use socket::open_socket;
 use stream_query::StreamQuery;
+use threadkeep_domain::{
+    Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
+};
 
 /// `POST /responses`
 pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::echo;
-use crate::domain::{Incomplete, Json, ResponseId, Status, Usage};
 use crate::protocols::openai::objects::list;
 use crate::service::responses::{EndedTurn, InputItem, SoFar, TurnRequest, TurnState};
+use threadkeep_domain::{Incomplete, Json, ResponseId, Status, Usage};
 
 /// A turn that has ended.
 pub(super) fn of_ended(ended: &EndedTurn) -> String {

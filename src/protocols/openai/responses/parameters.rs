@@ -2,10 +2,10 @@
 
 use super::body::{DISABLED, flag, whole};
 use super::include::Include;
-use crate::domain::Json;
 use crate::protocols::openai::body::{ObjectBody, given, required};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::Parameters;
+use threadkeep_domain::Json;
 
 /// Tokens with log probabilities at each position at most.
 const TOP_LOGPROBS_MAX: u64 = 20;

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::domain::scope::ScopeId;
-use crate::domain::{Fingerprint, Included, Refusal, ResponseId, ThreadId, TurnToken};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::fault::Fault;
 use crate::protocols::openai::ids::thread_of;
@@ -15,6 +13,8 @@ use crate::service::responses::{
 };
 use crate::service::{ForkDraft, ServiceError, WriteOptions};
 use crate::store::ItemPlace;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Fingerprint, Included, Refusal, ResponseId, ThreadId, TurnToken};
 
 use super::body::Context;
 

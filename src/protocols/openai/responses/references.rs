@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use super::body::Context;
 use super::input::INPUT_MAX;
 use super::place::{end_of, previous_response};
-use crate::domain::scope::{ItemId, ScopeId};
-use crate::domain::{Json, ResponseId, elements, member_text};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::{ObjectBody, required};
 use crate::protocols::openai::edit::{Edit, edited};
@@ -16,6 +14,8 @@ use crate::protocols::openai::kinds::ITEM_REFERENCE;
 use crate::protocols::openai::request::OpenAiRequest;
 use crate::service::responses::{Door, TurnError, item_id_of, turn_of_item};
 use crate::web::ApiError;
+use threadkeep_domain::scope::{ItemId, ScopeId};
+use threadkeep_domain::{Json, ResponseId, elements, member_text};
 
 /// Maximum bytes of all items in the responses that one request refers to.
 const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;

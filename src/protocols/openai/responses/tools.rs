@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::str::FromStr;
 
-use crate::domain::{Json, elements};
 use crate::protocols::openai::body::{given, required, string};
 use crate::protocols::openai::fault::Fault;
 use crate::service::responses::{
     CustomTool, Function, StateTools, StatelessServer, StatelessSet, ToolChoice,
 };
 use crate::service::tools::{StatelessTool, Tool};
+use threadkeep_domain::{Json, elements};
 
 /// Tools of a request at most: none of them costs more than its text, and providers take no more than this.
 pub(super) const TOOLS_MAX: usize = 128;

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::object;
-use crate::domain::{ResponseId, Status};
 use crate::protocols::openai::OpenAiError;
 use crate::service::responses::{
     CallEvent, CallKind, StreamItem, TextKind, TurnEvent, TurnRequest,
 };
+use threadkeep_domain::{ResponseId, Status};
 
 /// An event of OpenAI's Responses API.
 pub(super) struct WireEvent {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::domain::scope::{KeyRule, KvOperation, ScopeKey, ScopePolicies, ScopeValue};
-use crate::domain::{Fingerprint, Json, Policy, Refusal};
 use crate::service::{
     Making, ScopeService, ServiceError, SessionMetadata, SessionService, StateHandleService,
     ThreadService, WriteOptions,
 };
 use crate::store::{Clock, Listing, Listings, MemoryStore, StoreError};
+use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeKey, ScopePolicies, ScopeValue};
+use threadkeep_domain::{Fingerprint, Json, Policy, Refusal};
 
 struct House {
     clock: Clock,

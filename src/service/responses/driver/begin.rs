@@ -7,7 +7,6 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
 use super::{Driver, LOOK_EVERY, RETRY_EVERY, Stop};
-use crate::domain::{Access, Refusal, ResponseId};
 use crate::service::responses::broadcast::Progress;
 use crate::service::responses::closing::Closing;
 use crate::service::responses::course::Course;
@@ -18,6 +17,7 @@ use crate::service::responses::run::Run;
 use crate::service::responses::turns::{EndedTurn, MissingThread, NewTurn};
 use crate::service::{NewThread, ServiceError, WriteOptions};
 use crate::store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
+use threadkeep_domain::{Access, Refusal, ResponseId};
 
 /// How often a repeat checks whether a turn of another process has ended.
 const LISTEN_EVERY: Duration = Duration::from_millis(250);

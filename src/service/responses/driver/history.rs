@@ -5,8 +5,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Driver, Stop};
-use crate::domain::scope::{ItemId, ScopeId};
-use crate::domain::{Json, Refusal, member, member_text, output_without_call};
 use crate::service::ServiceError;
 use crate::service::responses::dialogue::items_of_message;
 use crate::service::responses::error::TurnError;
@@ -14,6 +12,8 @@ use crate::service::responses::items::turn_of_item;
 use crate::service::responses::request::{TurnContext, TurnRequest};
 use crate::service::responses::run::Run;
 use crate::store::HistoryFrom;
+use threadkeep_domain::scope::{ItemId, ScopeId};
+use threadkeep_domain::{Json, Refusal, member, member_text, output_without_call};
 
 impl Driver<'_> {
     /// The earlier items of the conversation that the model reads, the oldest first, for a turn that may go on.

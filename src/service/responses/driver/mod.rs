@@ -21,9 +21,9 @@ use super::observer::TurnRefusal;
 use super::run::Run;
 use super::running::Place;
 use super::turns::{EndedTurn, NewTurn, Shared};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Refusal, ResponseId, TurnToken};
 use crate::service::ServiceError;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Refusal, ResponseId, TurnToken};
 
 /// How often a driver checks whether it still has its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -4,7 +4,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Driver, Stop};
-use crate::domain::{Json, prompt_of, readable_item};
 use crate::service::responses::catalog::FoundModel;
 use crate::service::responses::model::{
     Function, ModelAnswer, Question, ToolChoice, UpstreamError,
@@ -12,6 +11,7 @@ use crate::service::responses::model::{
 use crate::service::responses::observer::UpstreamOutcome;
 use crate::service::responses::request::TurnRequest;
 use crate::service::responses::run::Run;
+use threadkeep_domain::{Json, prompt_of, readable_item};
 
 /// Pieces of an answer that wait to be written.
 const PIECES: usize = 64;

@@ -6,7 +6,6 @@ use tokio::time::Instant;
 
 use super::question::{Asked, functions};
 use super::{Driver, Stop};
-use crate::domain::{FailureCode, Incomplete, Json, Status};
 use crate::service::responses::closing::{Ending, context_ended, ends_context, failed};
 use crate::service::responses::course::Course;
 use crate::service::responses::entry::Entry;
@@ -15,6 +14,7 @@ use crate::service::responses::model::{AnswerPart, ModelAnswer, ToolChoice, Upst
 use crate::service::responses::request::TurnRequest;
 use crate::service::responses::run::Run;
 use crate::service::responses::turns::EndedTurn;
+use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
 /// Calls of one answer beyond those of a whole turn, each of which is only answered that it was too many: one write each.
 const EXCESS_CALLS: usize = 1_000;

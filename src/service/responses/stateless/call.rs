@@ -7,12 +7,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::items::{StatelessOutcome, id_prefix, image_bytes, item};
 use super::{GeneratedImage, IMAGES_MAX_BYTES, StatelessError, StatelessTools};
-use crate::domain::Json;
 use crate::service::responses::course::{Course, PendingCall};
 use crate::service::responses::driver::{Driver, Stop};
 use crate::service::responses::request::TurnRequest;
 use crate::service::responses::run::Run;
 use crate::service::tools::{StatelessCall, StatelessTool};
+use threadkeep_domain::Json;
 
 impl Driver<'_> {
     /// Runs a call of a stateless tool, and writes its result to the journal. After a crash in between, it runs again.

@@ -6,9 +6,9 @@
 use serde_json::{Map, Value, json};
 
 use super::GeneratedImage;
-use crate::domain::{Json, member, members};
 use crate::service::responses::course::PendingCall;
 use crate::service::tools::{StatelessCall, StatelessTool};
+use threadkeep_domain::{Json, member, members};
 
 const IMAGE_TYPE: &str = r#""image_generation_call""#;
 

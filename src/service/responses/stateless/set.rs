@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Json;
 use crate::service::responses::Function;
 use crate::service::tools::StatelessTool;
+use threadkeep_domain::Json;
 
 /// The stateless tools that the model may call, by how the client asked for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

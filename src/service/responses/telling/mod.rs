@@ -17,9 +17,9 @@ use super::items::{foreign, message};
 use super::model::{AnswerPart, Finish, ModelAnswer, Piece};
 use super::request::TurnRequest;
 use super::turns::Shared;
-use crate::domain::{Json, ResponseId};
 use crate::store::StoreError;
 use open_item::OpenItem;
+use threadkeep_domain::{Json, ResponseId};
 
 pub(super) use open_item::whole;
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{Json, elements, member};
 use crate::service::responses::dialogue::text_of;
 use crate::service::responses::event::{CallEvent, CallKind, TextKind, TurnEvent};
+use threadkeep_domain::{Json, elements, member};
 
 /// An item that has begun and is not done.
 #[derive(Debug, Clone)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::task::yield_now;
 
-use crate::domain::heap;
-use crate::domain::heap::Heap;
 use crate::store::memory::MemoryStore;
 use crate::store::memory::budget::Part;
 use crate::store::{Listing, Listings, StoreError};
+use threadkeep_domain::heap;
+use threadkeep_domain::heap::Heap;
 
 /// Members that are passed over under one lock: about half a millisecond.
 const SKIPPED: u64 = 10_000;

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 
-use crate::domain::heap::Heap;
-use crate::domain::scope::ScopeId;
-use crate::domain::{Fingerprint, Rate, RateLimited, RateName};
 use crate::store::memory::budget::Part;
 use crate::store::memory::slots::{Due, Slots};
 use crate::store::memory::{BATCH, MemoryStore};
 use crate::store::{Counted, Rates, StoreError};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName};
 
 /// The counters of this process.
 #[derive(Debug, Default)]

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::heap;
-use crate::domain::heap::Heap;
 use crate::store::memory::MemoryStore;
 use crate::store::memory::budget::Part;
 use crate::store::{Registry, StoreError};
+use threadkeep_domain::heap;
+use threadkeep_domain::heap::Heap;
 
 /// Records by kind and name.
 #[derive(Debug, Default)]

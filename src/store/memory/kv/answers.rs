@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::domain::heap::Heap;
-use crate::domain::{EntryKey, Fingerprint, IdempotencyKey, Namespace, Refusal, Stamp, heap};
 use crate::store::memory::threads::records::{Records, Remembered};
 use crate::store::{NamespaceRecord, Put, Usage};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::{EntryKey, Fingerprint, IdempotencyKey, Namespace, Refusal, Stamp, heap};
 
 /// An answer that is remembered.
 #[derive(Debug)]

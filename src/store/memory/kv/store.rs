@@ -7,7 +7,6 @@ use tokio::task::yield_now;
 
 use super::answers::{entry_subject, namespace_subject};
 use super::spaces::Spaces;
-use crate::domain::{EntryKey, Fingerprint, IdempotencyKey, Namespace};
 use crate::store::memory::MemoryStore;
 use crate::store::memory::budget::Held;
 use crate::store::{
@@ -15,6 +14,7 @@ use crate::store::{
     NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
     WriteError,
 };
+use threadkeep_domain::{EntryKey, Fingerprint, IdempotencyKey, Namespace};
 
 impl MemoryStore {
     /// The namespaces for a write that may add something, unless it is the repeat of one; and the time, taken after

@@ -6,8 +6,6 @@ use std::ops::Bound;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::heap::Heap;
-use crate::domain::{EventId, Position, heap};
 use crate::store::memory::budget::Part;
 use crate::store::memory::deployment::leases::Pool;
 use crate::store::memory::{MemoryStore, SHARDS};
@@ -15,6 +13,8 @@ use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{
     Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PendingEvents, StoreError,
 };
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::{EventId, Position, heap};
 
 /// The shared work and its progress, behind one lock, so that only the holder of the lease stores progress.
 #[derive(Debug, Default)]

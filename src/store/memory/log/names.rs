@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::{
+use threadkeep_domain::{
     Answer, Document, Json, Key, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Operation,
 };
 
@@ -78,7 +78,7 @@ fn list<'a>(keys: impl ExactSizeIterator<Item = &'a Key>) -> Option<Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzzing::thread_time;
+    use threadkeep_fuzzing::thread_time;
 
     fn named(keys: impl IntoIterator<Item = String>) -> Option<Json> {
         let keys: BTreeSet<_> = keys.into_iter().map(|key| Key::new(key).unwrap()).collect();

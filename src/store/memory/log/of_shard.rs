@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::heap::Heap;
-use crate::domain::{Event, EventId, Position, Retention, heap};
 use crate::store::millis;
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::{Event, EventId, Position, Retention, heap};
 
 /// Events, the oldest first, each in a block of its own, so that one that leaves gives its memory back.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::domain::{Completed, Event, Key, Position, Stamp, ThreadId, Value};
 use crate::store::memory::{MemoryStore, SHARDS};
 use crate::store::parts::json;
 use crate::store::{EventLog, Heads, StoreError, Watched, millis};
+use threadkeep_domain::{Completed, Event, Key, Position, Stamp, ThreadId, Value};
 
 #[async_trait]
 impl EventLog for MemoryStore {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::domain::heap::{self, Heap};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Fingerprint, Life, Refusal, ResponseId, TurnToken};
 use crate::store::traits::responses::{OPEN_MAX, kept};
 use crate::store::{
     BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseView, Told, millis,
 };
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Fingerprint, Life, Refusal, ResponseId, TurnToken};
 
 /// A response, until it is no longer kept.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ mod store;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::slots::{Due, Slots};
-use crate::domain::heap::{self, Heap};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Life, OwnerTag, Refusal, ResponseId};
 pub(super) use held::HeldResponse;
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Life, OwnerTag, Refusal, ResponseId};
 
 /// The responses of a shard.
 #[derive(Debug, Default)]

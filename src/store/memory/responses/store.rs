@@ -6,9 +6,6 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::held::HeldResponse;
-use crate::domain::scope::{ScopeId, ScopeWrite};
-use crate::domain::threads::turn::{LastTurn, check_turn, end_turn, give_turn};
-use crate::domain::{Access, Life, Refusal, ResponseId, ThreadId, TurnToken};
 use crate::store::memory::MemoryStore;
 use crate::store::memory::shard::Shard;
 use crate::store::memory::threads::living::Living;
@@ -16,6 +13,9 @@ use crate::store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
     ResponseView, Responses, StoreError, Told, WriteError, millis,
 };
+use threadkeep_domain::scope::{ScopeId, ScopeWrite};
+use threadkeep_domain::threads::turn::{LastTurn, check_turn, end_turn, give_turn};
+use threadkeep_domain::{Access, Life, Refusal, ResponseId, ThreadId, TurnToken};
 
 #[async_trait]
 impl Responses for MemoryStore {

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::domain::heap::Heap;
-use crate::domain::scope::{Lifetime, ScopeId, ScopeWrite, ScopeWritten};
-use crate::domain::{IdempotencyKey, Life, Refusal};
 use crate::store::held_scope::{HeldScope, ScopeDone, check_version};
 use crate::store::memory::past::Past;
 use crate::store::memory::slots::Due;
 use crate::store::memory::threads::answered::ScopeAnswered;
 use crate::store::memory::threads::records::Records;
 use crate::store::{Answered, ScopeEnd, millis};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{Lifetime, ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep_domain::{IdempotencyKey, Life, Refusal};
 
 /// A scope, and the answers that are remembered with it.
 #[derive(Debug, Default)]

@@ -2,17 +2,17 @@
 
 use async_trait::async_trait;
 
-use crate::domain::scope::{
-    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
-};
-use crate::domain::threads::turn::check_turn;
-use crate::domain::{Access, Life, ThreadId};
 use crate::store::held_scope::HeldScope;
 use crate::store::memory::MemoryStore;
 use crate::store::{
     Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, Reader, ScopeEnd, ScopeParts,
     ScopeView, Scopes, StoreError, WriteError,
 };
+use threadkeep_domain::scope::{
+    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
+use threadkeep_domain::threads::turn::check_turn;
+use threadkeep_domain::{Access, Life, ThreadId};
 
 impl MemoryStore {
     /// Reads a scope that exists, under one lock; `read` gets the time, and when the scope ends by itself.

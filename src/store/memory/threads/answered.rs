@@ -1,10 +1,10 @@
 //! Answers as they are remembered.
 
 use super::records::Remembered;
-use crate::domain::heap::Heap;
-use crate::domain::scope::{Appended, Compacted, Kept, KvAnswer, ScopeWritten};
-use crate::domain::{Answer, Refusal, Thread, TurnGranted, Written, heap};
 use crate::store::{self, CheckpointDeleted, CheckpointSaved, Destroyed, Rotated};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{Appended, Compacted, Kept, KvAnswer, ScopeWritten};
+use threadkeep_domain::{Answer, Refusal, Thread, TurnGranted, Written, heap};
 
 /// An answer that an id of a thread has given.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 
-use crate::domain::{Life, Policy, Thread, ThreadId};
 use crate::store::memory::MemoryStore;
 use crate::store::{
     Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError,
 };
+use threadkeep_domain::{Life, Policy, Thread, ThreadId};
 
 impl MemoryStore {
     /// The first `limit` places of readable archives after that one, in order.

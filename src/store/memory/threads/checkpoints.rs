@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 
 use super::saved::read_state;
-use crate::domain::{
-    Access, CheckpointName, Conditions, Document, Life, Refusal, ThreadId, Write, Written,
-};
 use crate::store::memory::MemoryStore;
 use crate::store::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Found, StoreError,
     WriteError,
+};
+use threadkeep_domain::{
+    Access, CheckpointName, Conditions, Document, Life, Refusal, ThreadId, Write, Written,
 };
 
 #[async_trait]

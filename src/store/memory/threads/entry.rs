@@ -10,19 +10,19 @@ use super::listed::Place;
 use super::living::Living;
 use super::records::Records;
 use super::saved::SavedStates;
-use crate::domain::heap::Heap;
-use crate::domain::scope::{Compacted, Compaction, HistorySummary, ScopeWrite, ScopeWritten};
-use crate::domain::threads::turn::{check_turn, end_turn, renew_turn, take_turn};
-use crate::domain::{
-    AHEAD_MAX_MS, Access, Answer, Completed, EndReason, EventKind, Fork, IdempotencyKey, IfExists,
-    Image, Import, Life, Policy, Precondition, Refusal, Stamp, TakeTurn, Thread, Tombstone,
-    TurnGranted, TurnToken, Write, Written, heap,
-};
 use crate::store::held_scope::{HeldScope, appended, check_version};
 use crate::store::memory::log::names;
 use crate::store::memory::past::Step;
 use crate::store::memory::slots::Due;
 use crate::store::{self, Destroy, Destroyed, Imported, ScopeEnd, millis};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{Compacted, Compaction, HistorySummary, ScopeWrite, ScopeWritten};
+use threadkeep_domain::threads::turn::{check_turn, end_turn, renew_turn, take_turn};
+use threadkeep_domain::{
+    AHEAD_MAX_MS, Access, Answer, Completed, EndReason, EventKind, Fork, IdempotencyKey, IfExists,
+    Image, Import, Life, Policy, Precondition, Refusal, Stamp, TakeTurn, Thread, Tombstone,
+    TurnGranted, TurnToken, Write, Written, heap,
+};
 
 /// A thread, its tombstone, the answers that are remembered with it, and whether its changes are
 /// logged.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::task::yield_now;
 
-use crate::domain::{Event, Life, OwnerTag, Position, ThreadId};
 use crate::store::memory::shard::ErasedContent;
 use crate::store::memory::{BATCH, MemoryStore};
 use crate::store::{Erased, ErasedLife, Erasure, StoreError};
+use threadkeep_domain::{Event, Life, OwnerTag, Position, ThreadId};
 
 /// Erased lives of each shard that are worked on at once.
 const LIVES: usize = 1_000;
@@ -113,15 +113,15 @@ impl MemoryStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::scope::{
-        HistoryItem, KeyRule, KvOperation, ScopeId, ScopeKey, ScopePolicies, ScopeValue, ScopeWrite,
-    };
-    use crate::domain::{
-        Access, Conditions, Fingerprint, IdempotencyKey, Json, Key, MetadataChange, Operation,
-        Owner, OwnerChange, Policy, Value, Write,
-    };
     use crate::store::{
         Checkpoints as _, Clock, Destroy, EventLog as _, Rotate, Scopes as _, Store as _,
+    };
+    use threadkeep_domain::scope::{
+        HistoryItem, KeyRule, KvOperation, ScopeId, ScopeKey, ScopePolicies, ScopeValue, ScopeWrite,
+    };
+    use threadkeep_domain::{
+        Access, Conditions, Fingerprint, IdempotencyKey, Json, Key, MetadataChange, Operation,
+        Owner, OwnerChange, Policy, Value, Write,
     };
 
     /// All that a store holds of threads, scopes, archives and events, as text. It shows content by its size, so that

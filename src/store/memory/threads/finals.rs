@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::living::Living;
-use crate::domain::heap::Heap;
-use crate::domain::scope::HistorySummary;
-use crate::domain::{EndReason, Life, OwnerTag, Position, ThreadId, heap};
 use crate::store::{Archive, ArchiveHead, ArchivePlace};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::HistorySummary;
+use threadkeep_domain::{EndReason, Life, OwnerTag, Position, ThreadId, heap};
 
 /// Final states by id and life.
 #[derive(Debug, Default)]

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 
 use super::living::Living;
 use super::saved::SavedStates;
-use crate::domain::{Access, Fork, IdempotencyKey, Image, Import, Refusal, ThreadId, Written};
 use crate::store::memory::MemoryStore;
 use crate::store::{Images, Imported, StoreError, WriteError};
+use threadkeep_domain::{Access, Fork, IdempotencyKey, Image, Import, Refusal, ThreadId, Written};
 
 #[async_trait]
 impl Images for MemoryStore {

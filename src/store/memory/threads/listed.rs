@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::domain::heap::{self, Heap};
-use crate::domain::idempotency::LONGEST;
-use crate::domain::{Life, OwnerTag, ThreadId};
 use crate::store::{OwnedPlace, ThreadOrder, millis};
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::idempotency::LONGEST;
+use threadkeep_domain::{Life, OwnerTag, ThreadId};
 
 /// Where a thread with an owner stands in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

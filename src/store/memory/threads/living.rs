@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::listed::Place;
 use super::saved::SavedStates;
-use crate::domain::heap::Heap;
-use crate::domain::scope::{ScopePolicy, ScopeWrite};
-use crate::domain::threads::turn::{LastTurn, check_turn};
-use crate::domain::{
+use crate::store::held_scope::{HeldScope, ScopeDone};
+use crate::store::{Checkpoint, CheckpointHead, MOVES_AFTER_MS, Whole, millis};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{ScopePolicy, ScopeWrite};
+use threadkeep_domain::threads::turn::{LastTurn, check_turn};
+use threadkeep_domain::{
     Answer, CheckpointImages, CheckpointName, Document, Image, Import, Json, Life, Owner, OwnerTag,
     Policy, Refusal, Stamp, Thread, TurnToken, Write, Written, appends, heap,
 };
-use crate::store::held_scope::{HeldScope, ScopeDone};
-use crate::store::{Checkpoint, CheckpointHead, MOVES_AFTER_MS, Whole, millis};
 
 #[derive(Debug)]
 pub(crate) struct Living {

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::domain::heap::{self, Heap};
-use crate::domain::{Life, ThreadId};
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::{Life, ThreadId};
 
 /// The former ids of lives, for as long as something can be left under them, so that an erasure looks there too.
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::domain::{OwnerTag, Thread, ThreadId};
 use crate::store::memory::MemoryStore;
 use crate::store::memory::budget::Held;
 use crate::store::memory::shard::Shard;
@@ -14,6 +13,7 @@ use crate::store::merged::{Run, merge};
 use crate::store::{
     HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
 };
+use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 
 /// Ids that are looked at under one lock for each thread wanted: most ids of a shard can be those of ended threads.
 const LOOKED_AT: usize = 8;

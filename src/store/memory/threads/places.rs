@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::domain::OwnerTag;
-use crate::domain::heap::{self, Heap};
 use crate::store::memory::budget::Part;
 use crate::store::{PlaceToken, millis};
+use threadkeep_domain::OwnerTag;
+use threadkeep_domain::heap::{self, Heap};
 
 /// The places of all owners. Each is released soon, or at the latest when its time is over.
 #[derive(Debug, Default)]

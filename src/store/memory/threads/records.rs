@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::domain::heap::Heap;
-use crate::domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
-use crate::domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 use crate::store::millis;
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
+use threadkeep_domain::{Fingerprint, IdempotencyKey, Refusal, heap};
 
 /// An answer that can be remembered.
 pub(crate) trait Remembered: Heap {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::heap::{self, Heap};
-use crate::domain::{
+use crate::store::{Checkpoint, CheckpointHead, StoreError, Whole};
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::{
     CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointImage, CheckpointImages, CheckpointName,
     Document, Refusal,
 };
-use crate::store::{Checkpoint, CheckpointHead, StoreError, Whole};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 

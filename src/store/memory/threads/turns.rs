@@ -5,11 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use crate::domain::{
-    Access, IdempotencyKey, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
-};
 use crate::store::memory::MemoryStore;
 use crate::store::{Turns, WriteError};
+use threadkeep_domain::{
+    Access, IdempotencyKey, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+};
 
 /// Ends of turns that a replica keeps for a receiver that is behind; it misses the others.
 pub(crate) const ENDED_KEPT: usize = 1_024;

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use redis::Value;
 
-use crate::domain::{Rate, RateLimited, RateName};
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::replies::{UNKNOWN, integer};
 use crate::store::{Counted, Rates, StoreError};
+use threadkeep_domain::{Rate, RateLimited, RateName};
 
 impl RedisStore {
     /// A script over these counters, with what one costs and what may be used up of each.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use redis::Value;
 
 use super::entry_text::head;
-use crate::domain::{EntryKey, Namespace};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
 use crate::store::redis::scripts::Script;
@@ -14,6 +13,7 @@ use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{array, bytes, integer};
 use crate::store::redis::unreadable::Unreadable;
 use crate::store::{EntryHead, EntryPage, EntryRange, KeyOrder, StoreError};
+use threadkeep_domain::{EntryKey, Namespace};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a member of an unknown form");
 

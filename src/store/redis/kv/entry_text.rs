@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::domain::{ContentEncoding, ContentType, Life, Lifetime, Namespace, Stamp};
 use crate::store::redis::threads::arguments::bounded_ms;
 use crate::store::redis::threads::meta::take;
 use crate::store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, StoreError, Usage};
+use threadkeep_domain::{ContentEncoding, ContentType, Life, Lifetime, Namespace, Stamp};
 
 const FORMAT: u64 = 1;
 const USES_BYTES: usize = 18;

@@ -7,7 +7,6 @@ use redis::Value;
 
 use super::entry_text::record;
 use super::known::Known;
-use crate::domain::Namespace;
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::EntryKeys;
 use crate::store::redis::scripts::Script;
@@ -15,6 +14,7 @@ use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::link::Calls;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{NamespaceRecord, StoreError};
+use threadkeep_domain::Namespace;
 
 /// Namespaces that one script looks at, in a tenth of a millisecond.
 const LOOKED_AT: usize = 100;

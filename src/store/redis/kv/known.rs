@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::domain::Namespace;
 use crate::store::{NOTED, NamespaceRecord, millis};
+use threadkeep_domain::Namespace;
 
 /// Namespaces that are remembered. When there are more, all are forgotten.
 const MOST: usize = 10_000;

@@ -2,12 +2,12 @@
 
 use redis::Value;
 
-use crate::domain::Namespace;
 use crate::store::redis::RedisStore;
 use crate::store::redis::threads::meta::take;
 use crate::store::redis::transport::commands::command;
 use crate::store::redis::transport::replies::{array, bytes};
 use crate::store::{NamespacePage, NamespacePlace, StoreError};
+use threadkeep_domain::Namespace;
 
 const CORRUPT: StoreError = StoreError::Corrupt("a namespace of an unknown form");
 

@@ -5,13 +5,13 @@ use redis::Value;
 use super::entry_list::{Range, keys_of};
 use super::entry_text::usage;
 use super::store::deleted;
-use crate::domain::{EntryKey, Namespace};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{Bucket, EntryKeys, namespace_mark};
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{KeyOrder, StoreError, Usage};
+use threadkeep_domain::{EntryKey, Namespace};
 
 /// Entries that are purged in one step. Redis may run the steps for a hundred buckets one after the
 /// other, and an entry takes it 5 us.

@@ -8,7 +8,6 @@ use futures_util::future::{try_join, try_join_all};
 use redis::Value;
 
 use super::entry_text::{entry, lifetime_ms, pack_usage, record, usage, whole};
-use crate::domain::{EntryKey, IdempotencyKey, Life, Namespace, Refusal, Stamp};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::EntryKeys;
 use crate::store::redis::refusals::unless_refused;
@@ -23,6 +22,7 @@ use crate::store::{
     NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Put, Reading, StoreError, Usage,
     WriteError,
 };
+use threadkeep_domain::{EntryKey, IdempotencyKey, Life, Namespace, Refusal, Stamp};
 
 #[async_trait]
 impl Namespaces for RedisStore {

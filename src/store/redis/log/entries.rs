@@ -2,13 +2,13 @@
 
 use redis::Value;
 
-use crate::domain::scope::ScopeId;
-use crate::domain::{
-    Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Origin, Position, ThreadId,
-};
 use crate::store::StoreError;
 use crate::store::redis::threads::meta::take;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, text};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Origin, Position, ThreadId,
+};
 
 const HEADER_BYTES: usize = 26;
 const CORRUPT: StoreError = StoreError::Corrupt("an event of an unknown form");
@@ -179,7 +179,7 @@ fn names(fields: &str) -> Result<Option<Json>, StoreError> {
         return Ok(None);
     }
     let list = Json::from_compact(format!("[{fields}]"));
-    let keys = crate::domain::elements(list.as_str()).map(Key::any_from_json);
+    let keys = threadkeep_domain::elements(list.as_str()).map(Key::any_from_json);
     let mut keys: Vec<Key> = keys.collect::<Result<_, _>>().map_err(|_| UNKNOWN)?;
     keys.sort_unstable();
     let mut sorted = vec![b'['];

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::entries;
-use crate::domain::{EventId, Position};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, ConsumerKeys};
 use crate::store::redis::scripts::Script;
@@ -18,6 +17,7 @@ use crate::store::traits::ledgers::{MOST_PARKED, note_given_up};
 use crate::store::{
     Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PendingEvents, StoreError,
 };
+use threadkeep_domain::{EventId, Position};
 
 #[async_trait]
 impl Ledgers for RedisStore {

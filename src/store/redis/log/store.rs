@@ -7,8 +7,6 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::{entries, interest};
-use crate::domain::scope::{HistorySummary, ScopeId};
-use crate::domain::{Completed, Event, Key, Life, Position, Stamp, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{BUCKETS, bucket_number};
 use crate::store::redis::scopes::replies as scope_replies;
@@ -17,6 +15,8 @@ use crate::store::redis::threads;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{EventLog, Heads, StoreError, Watched, millis};
+use threadkeep_domain::scope::{HistorySummary, ScopeId};
+use threadkeep_domain::{Completed, Event, Key, Life, Position, Stamp, ThreadId};
 
 #[async_trait]
 impl EventLog for RedisStore {

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::mark::Mark;
-use crate::domain::heap::{self, Heap};
-use crate::domain::{Document, Json, Key, Operation, Owner, Policy, Slice, Write};
 use crate::store::parts::{json, part};
 use crate::store::{Part, StateBody, Whole};
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::{Document, Json, Key, Operation, Owner, Policy, Slice, Write};
 
 /// The operations that a copy collects until it is read. A thread that is written to without end, and never read, keeps no
 /// copy.

@@ -16,11 +16,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use lru::LruCache;
 
-use crate::domain::heap::Heap as _;
-use crate::domain::{ThreadId, Write};
 use crate::store::CacheUse;
 pub(crate) use copy::{Form, Moved, ThreadCopy};
 pub(crate) use mark::Mark;
+use threadkeep_domain::heap::Heap as _;
+use threadkeep_domain::{ThreadId, Write};
 
 /// Parts of the cache, each with a lock and an equal share of the bytes. One state takes at most a share.
 const SHARDS: usize = 8;

@@ -3,9 +3,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Json, Key, Mismatch, Operation, Owner, OwnerChange, Policy, Slice, Value};
 use crate::store::Whole;
 use crate::store::redis::threads::meta::Meta;
+use threadkeep_domain::{Json, Key, Mismatch, Operation, Owner, OwnerChange, Policy, Slice, Value};
 
 /// The meta of a life's version, with that size and number of keys.
 fn meta(life: u64, version: u64, size_bytes: u64, keys: u32) -> Meta {
@@ -31,7 +31,7 @@ fn meta(life: u64, version: u64, size_bytes: u64, keys: u32) -> Meta {
 }
 
 fn mark(version: u64, state: &str) -> Mark {
-    let document = crate::domain::Document::parse(state).unwrap();
+    let document = threadkeep_domain::Document::parse(state).unwrap();
     Mark {
         meta: meta(7, version, document.size_bytes(), document.len()),
         epoch: 1,
@@ -310,7 +310,7 @@ proptest! {
     fn a_copy_that_is_read_is_right(steps in steps()) {
         let cache = ReadCache::of_bytes(1 << 20).unwrap();
         let id = ThreadId::random();
-        let mut document = crate::domain::Document::default();
+        let mut document = threadkeep_domain::Document::default();
         let (mut version, mut text) = (0, "{}".to_owned());
         for step in steps {
             match step {

@@ -6,12 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::Value;
 
-use crate::domain::{Fingerprint, ResponseId, TurnToken};
 use crate::store::redis::refusals::unless_refused;
 use crate::store::redis::threads::meta::take;
 use crate::store::redis::transport::fields::Field;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::{Begun, Journal, ResponseView, StoreError, WriteError};
+use threadkeep_domain::{Fingerprint, ResponseId, TurnToken};
 
 const META_BYTES: usize = 67;
 /// Bytes of a turn before the response that works under it.

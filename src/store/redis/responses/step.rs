@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::domain::scope::ScopeId;
 use crate::store::redis::threads::arguments::{bounded_ms, turn};
 use crate::store::redis::transport::commands::Command;
 use crate::store::traits::responses::kept;
 use crate::store::{EndResponse, JournalEntry};
+use threadkeep_domain::scope::ScopeId;
 
 /// A step of a response.
 pub(in crate::store::redis) struct StepOfResponse<'a> {

@@ -8,8 +8,6 @@ use redis::Value;
 
 use super::replies::{Meta, begun, done, earlier, event, ids, last_response, view};
 use super::step::{Step, StepOfResponse};
-use crate::domain::scope::{ScopeId, ScopeWrite};
-use crate::domain::{Refusal, ResponseId, ThreadId, TurnToken};
 use crate::store::redis::RedisStore;
 use crate::store::redis::scopes::replies::written;
 use crate::store::redis::scripts::Script;
@@ -22,6 +20,8 @@ use crate::store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
     ResponseView, Responses, StoreError, Told, WriteError,
 };
+use threadkeep_domain::scope::{ScopeId, ScopeWrite};
+use threadkeep_domain::{Refusal, ResponseId, ThreadId, TurnToken};
 
 #[async_trait]
 impl Responses for RedisStore {

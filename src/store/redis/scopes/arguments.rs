@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::domain::Life;
-use crate::domain::scope::{
-    HistoryItem, KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,
-};
 use crate::store::ScopeParts;
 use crate::store::redis::threads::arguments::{bounded_ms, idempotency, precondition, put, trace};
 pub(super) use crate::store::redis::threads::arguments::{turn, who};
 use crate::store::redis::transport::commands::Command;
+use threadkeep_domain::Life;
+use threadkeep_domain::scope::{
+    HistoryItem, KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,
+};
 
 /// The arguments of the script that reads.
 pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {

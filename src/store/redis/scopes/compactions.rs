@@ -4,14 +4,14 @@ use redis::Value;
 
 use super::arguments;
 use super::replies::Meta;
-use crate::domain::ThreadId;
-use crate::domain::scope::{Compacted, Compaction, HistoryLimit, LATER_ITEMS_MAX, ScopeId};
 use crate::store::WriteError;
 use crate::store::redis::RedisStore;
 use crate::store::redis::refusals::accepted;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::threads::arguments::{bounded_ms, idempotency, put};
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
+use threadkeep_domain::ThreadId;
+use threadkeep_domain::scope::{Compacted, Compaction, HistoryLimit, LATER_ITEMS_MAX, ScopeId};
 
 /// Largest six-byte number.
 const MOST: u64 = (1 << 48) - 1;

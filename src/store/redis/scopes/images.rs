@@ -7,14 +7,14 @@ use std::iter;
 use redis::Value;
 
 use super::replies::{self, GAPS_BYTES, Meta};
-use crate::domain::scope::{
-    HistorySummary, Kept, KeyImage, ScopeImage, ScopeKey, ScopeValue, TaskList,
-};
 use crate::store::StoreError;
 use crate::store::redis::threads::arguments::put;
 use crate::store::redis::threads::meta::take;
 use crate::store::redis::transport::fields::Field;
 use crate::store::redis::transport::replies::UNKNOWN;
+use threadkeep_domain::scope::{
+    HistorySummary, Kept, KeyImage, ScopeImage, ScopeKey, ScopeValue, TaskList,
+};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
 /// Bytes of the time at which a key expires.

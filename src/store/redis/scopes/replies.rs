@@ -3,15 +3,15 @@
 use bytes::Bytes;
 use redis::Value;
 
-use crate::domain::scope::{
-    Appended, HistorySummary, Kept, KvAnswer, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
-    TaskList,
-};
-use crate::domain::{Json, Life, Stamp};
 use crate::store::redis::refusals::{accepted, unless_refused};
 use crate::store::redis::threads::meta::take;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
 use crate::store::{Answered, ItemPlace, ScopeParts, ScopeView, StoreError, WriteError};
+use threadkeep_domain::scope::{
+    Appended, HistorySummary, Kept, KvAnswer, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
+    TaskList,
+};
+use threadkeep_domain::{Json, Life, Stamp};
 
 const META_BYTES: usize = 75;
 /// The number of empty places in the history, which follows if there are any.

@@ -3,9 +3,9 @@
 use redis::Value;
 
 use super::replies::{Meta, item};
-use crate::domain::scope::Segment;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
 use crate::store::{HistoryPage, StoreError};
+use threadkeep_domain::scope::Segment;
 
 /// Values of a segment in a list.
 const FIELDS: usize = 8;

@@ -4,10 +4,6 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::{arguments, replies, segments};
-use crate::domain::scope::{
-    Compacted, Compaction, HistorySummary, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
-};
-use crate::domain::{Access, Life, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
 use crate::store::redis::refusals::unless_foreign;
@@ -21,6 +17,10 @@ use crate::store::{
     Answered, Archives, HistoryFrom, HistoryPage, ItemPlace, Originals, Reader, ScopeEnd,
     ScopeParts, ScopeView, Scopes, StoreError, WriteError,
 };
+use threadkeep_domain::scope::{
+    Compacted, Compaction, HistorySummary, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
+use threadkeep_domain::{Access, Life, ThreadId};
 
 #[async_trait]
 impl Scopes for RedisStore {

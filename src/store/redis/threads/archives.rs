@@ -5,8 +5,6 @@ use redis::Value;
 
 use super::meta::{Meta, take};
 use super::{arguments, replies, state};
-use crate::domain::scope::HistorySummary;
-use crate::domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::BUCKETS;
 use crate::store::redis::scopes::replies as scope_replies;
@@ -18,6 +16,8 @@ use crate::store::redis::unreadable::Unreadable;
 use crate::store::{
     Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError, millis,
 };
+use threadkeep_domain::scope::HistorySummary;
+use threadkeep_domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 
 const CORRUPT: StoreError = StoreError::Corrupt("an archive of an unknown form");
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::member::plain_text;
 use super::operations;
-use crate::domain::{
-    Access, IdempotencyKey, Key, Life, Mismatch, Operation, Owner, OwnerChange, Policy,
-    Precondition, Retention, Tombstone, TurnToken, Write,
-};
 use crate::store::millis;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
 use crate::trace;
+use threadkeep_domain::{
+    Access, IdempotencyKey, Key, Life, Mismatch, Operation, Owner, OwnerChange, Policy,
+    Precondition, Retention, Tombstone, TurnToken, Write,
+};
 
 /// Longer times than these 4,000 years are taken for this one: a moment that is so far ahead still
 /// fits where moments are kept, and Redis takes it for an expiry.

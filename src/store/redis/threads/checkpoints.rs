@@ -7,10 +7,6 @@ use redis::Value;
 
 use super::meta::{Meta, take};
 use super::{arguments, replies, state};
-use crate::domain::{
-    Access, CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Conditions, ThreadId, Write,
-    Written,
-};
 use crate::store::redis::RedisStore;
 use crate::store::redis::refusals::{unless_foreign, unless_refused};
 use crate::store::redis::scripts::Script;
@@ -20,6 +16,10 @@ use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, te
 use crate::store::{
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Found, StoreError,
     WriteError,
+};
+use threadkeep_domain::{
+    Access, CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Conditions, ThreadId, Write,
+    Written,
 };
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint of an unknown form");

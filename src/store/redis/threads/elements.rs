@@ -2,8 +2,8 @@
 
 use super::arguments::put;
 use super::meta::take;
-use crate::domain::{Array, close_array};
 use crate::store::StoreError;
+use threadkeep_domain::{Array, close_array};
 
 const HEADER_BYTES: usize = 41;
 const CORRUPT_HEADER: StoreError = StoreError::Corrupt("an array header of an unknown form");

@@ -10,8 +10,8 @@ use redis::aio::PubSub;
 use tokio::sync::broadcast;
 use tokio::time::{sleep, timeout};
 
-use crate::domain::ThreadId;
 use crate::store::redis::transport::link::Link;
+use threadkeep_domain::ThreadId;
 
 /// Ends that are kept for a receiver that is behind; it misses the others.
 const KEPT: usize = 1_024;

@@ -10,13 +10,13 @@ use tokio::time::sleep;
 
 use super::archives::member;
 use super::arguments;
-use crate::domain::{Life, OwnerTag};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::{Bucket, bucket_number};
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, array, integer, is_done, text};
 use crate::store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, millis};
+use threadkeep_domain::{Life, OwnerTag};
 
 /// Commands that are sent at once: Redis serves nobody else until it has done those that arrive together.
 const AT_ONCE: usize = 8;

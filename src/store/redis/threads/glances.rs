@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use redis::Value;
 
-use crate::domain::ThreadId;
-use crate::domain::scope::ScopeId;
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::bucket_number;
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{GLANCE_MAX_BYTES, HistoryGlance, StoreError};
+use threadkeep_domain::ThreadId;
+use threadkeep_domain::scope::ScopeId;
 
 /// Threads of a bucket that one script looks at: it takes less than a millisecond, unless their items are large.
 const AT_ONCE: usize = 64;

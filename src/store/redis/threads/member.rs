@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{Key, Value};
+use threadkeep_domain::{Key, Value};
 
 /// Bytes up to which an array stays in one field.
 const INLINE_BYTES: usize = 2032;

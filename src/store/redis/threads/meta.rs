@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::domain::{Access, Json, Life, Owner, OwnerTag, Refusal, Stamp, Thread};
 use crate::store::StoreError;
+use threadkeep_domain::{Access, Json, Life, Owner, OwnerTag, Refusal, Stamp, Thread};
 
 /// The formats: even ones of threads whose last turn is exclusive, the upper two of those with an owner.
 const FORMATS: [u8; 4] = [1, 2, 3, 4];

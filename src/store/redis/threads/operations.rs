@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use super::arguments::put;
 use super::member::{field, plain_text};
-use crate::domain::scope::HistoryLimit;
-use crate::domain::{Array, Expected, Guard, Key, Mismatch, Operation, Value, appends};
 use crate::store::redis::transport::commands::Command;
+use threadkeep_domain::scope::HistoryLimit;
+use threadkeep_domain::{Array, Expected, Guard, Key, Mismatch, Operation, Value, appends};
 
 /// The fields of a list, numbered from 1 in the order in which they first come up.
 struct Numbers<'a> {

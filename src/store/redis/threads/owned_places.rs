@@ -8,12 +8,12 @@ use std::cmp::Reverse;
 use redis::Value;
 
 use super::meta::Meta;
-use crate::domain::{OwnerTag, ThreadId};
 use crate::store::merged::{Run, merge};
 use crate::store::redis::RedisStore;
 use crate::store::redis::transport::commands::command;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, text};
 use crate::store::{OwnedPlace, StoreError, ThreadOrder};
+use threadkeep_domain::{OwnerTag, ThreadId};
 
 /// The length of a span. A thread stands in the set behind its last write by less.
 const SPAN_MS: u64 = 10_000;

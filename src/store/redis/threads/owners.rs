@@ -11,7 +11,6 @@ use redis::Value;
 use super::meta::Meta;
 use super::owned_places::{id, portion};
 use super::{arguments, replies};
-use crate::domain::{OwnerTag, Thread, ThreadId};
 use crate::store::merged::{Run, merge};
 use crate::store::redis::RedisStore;
 use crate::store::redis::scripts::Script;
@@ -21,6 +20,7 @@ use crate::store::{
     HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
     millis,
 };
+use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 
 /// Threads of a bucket that one script counts: it takes less than a millisecond.
 const MEASURED: u64 = 400;

@@ -7,7 +7,6 @@ use redis::Value;
 use super::meta::{Meta, take};
 use super::replies::Step;
 use super::{arguments, member, state};
-use crate::domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 use crate::store::redis::RedisStore;
 use crate::store::redis::log::store::time_ms;
 use crate::store::redis::read_cache::{Form, Mark, Moved, ThreadCopy};
@@ -16,6 +15,7 @@ use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::{Command, command};
 use crate::store::redis::transport::replies::{UNKNOWN, bytes, integer};
 use crate::store::{Found, Reader, Whole, WriteError};
+use threadkeep_domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 
 /// Bytes of how long a thread lives from now, and of whether it has a field, which follow its meta: see `look.lua`.
 const LEFT_BYTES: usize = 5;

@@ -3,14 +3,14 @@
 use redis::Value;
 
 use super::meta::Meta;
-use crate::domain::close_array;
-use crate::domain::{
-    Answer, Json, Operation, Owner, Policy, Refusal, Thread, Write, Written, appends,
-};
 use crate::store::redis::refusals::{Limits, accepted, unless_refused};
 use crate::store::redis::scopes::replies::appended;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use crate::store::{Destroyed, Rotated, StoreError, WriteError};
+use threadkeep_domain::close_array;
+use threadkeep_domain::{
+    Answer, Json, Operation, Owner, Policy, Refusal, Thread, Write, Written, appends,
+};
 
 /// Words that describe a thread: metadata, milliseconds to live, now, owner. Answers that servers of an earlier version
 /// remembered lack the last.

@@ -5,9 +5,9 @@ use redis::Value;
 
 use super::elements::{Header, cut, ordinal};
 use super::meta::Meta;
-use crate::domain::{Slice, close_array};
 use crate::store::redis::transport::replies::{UNKNOWN, bytes, integer};
 use crate::store::{Found, Part, StoreError};
+use threadkeep_domain::{Slice, close_array};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a part of an array that it does not have");
 

@@ -8,10 +8,10 @@ use redis::Value;
 
 use super::elements::{Header, write_chunks, write_plain};
 use super::meta::Meta;
-use crate::domain::{Json, Key, Owner};
 use crate::store::redis::transport::fields::Field;
 use crate::store::redis::transport::replies::{UNKNOWN, bytes};
 use crate::store::{Found, StoreError, Whole};
+use threadkeep_domain::{Json, Key, Owner};
 
 /// The whole state from all fields of a thread, and its meta; none when they are no thread's.
 ///

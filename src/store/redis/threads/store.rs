@@ -7,7 +7,6 @@ use bytes::Bytes;
 
 use super::reads::Copied;
 use super::{arguments, member, replies, slices, state};
-use crate::domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::bucket_number;
 use crate::store::redis::read_cache::{Form, ThreadCopy};
@@ -19,6 +18,7 @@ use crate::store::{
     CacheUse, Destroy, Destroyed, Found, Links, Part, Reader, Rotate, Rotated, StateBody, Store,
     StoreError, Whole, WriteError,
 };
+use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 
 /// How long the key of a probe of readiness stays. It is set again at the next probe.
 const PROBE_MS: u64 = 60_000;

@@ -7,13 +7,15 @@ use redis::Value;
 use tokio::sync::broadcast;
 
 use super::arguments::{bounded_ms, idempotency, who};
-use crate::domain::{Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken};
 use crate::store::redis::RedisStore;
 use crate::store::redis::refusals::{unless_foreign, unless_refused};
 use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes, integer};
 use crate::store::{Turns, WriteError};
+use threadkeep_domain::{
+    Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+};
 
 const EXCLUSIVE: u8 = 1;
 const WAITS: u8 = 2;

@@ -5,8 +5,6 @@ use redis::Value;
 use super::arguments::WriteContext;
 use super::replies::Step;
 use super::{arguments, member, replies};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Conditions, ThreadId, Write, Written, appends};
 use crate::store::redis::RedisStore;
 use crate::store::redis::responses::StepOfResponse;
 use crate::store::redis::scopes::replies::lacks_room;
@@ -14,6 +12,8 @@ use crate::store::redis::scripts::Script;
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::link::Calls;
 use crate::store::{StoreError, WriteError};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Conditions, ThreadId, Write, Written, appends};
 
 /// The keys of the list script.
 const WRITE_KEYS: usize = 7;

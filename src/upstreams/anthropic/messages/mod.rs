@@ -3,11 +3,11 @@
 use super::media::{document, image};
 use super::request::NAME_MAX_BYTES;
 use super::thinking;
-use crate::domain::{CallForm, PromptItem};
 use crate::service::responses::Question;
 use crate::upstreams::content::{Part, arguments_object, input_object, part, parts, plain_text};
 use crate::upstreams::json::{Object, array, inside, quoted, text};
 use crate::upstreams::names::Names;
+use threadkeep_domain::{CallForm, PromptItem};
 
 /// Bytes of the id of a call.
 const ID_MAX_BYTES: usize = 64;

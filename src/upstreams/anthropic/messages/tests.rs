@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::{CallForm, Json};
 use crate::service::responses::{Parameters, ToolChoice};
+use threadkeep_domain::{CallForm, Json};
 
 fn written(instructions: Option<&str>, prompt: &[PromptItem<'_>]) -> Conversation {
     let question = Question {

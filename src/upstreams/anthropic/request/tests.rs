@@ -207,7 +207,7 @@ fn a_choice_that_forces_a_call_gives_way_to_thinking() {
 #[test]
 fn a_conversation_with_calls_has_tools_that_may_not_be_called() {
     let call = |id: &'static str| PromptItem::Call {
-        form: crate::domain::CallForm::Function,
+        form: threadkeep_domain::CallForm::Function,
         id: id.into(),
         name: "f".into(),
         arguments: "{}".into(),

@@ -8,11 +8,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::domain::PromptItem;
 use crate::service::responses::{
     AnswerPart, Finish, Model, ModelAnswer, Parameters, Question, ToolChoice,
 };
 use crate::upstreams::OpenAiChat;
+use threadkeep_domain::PromptItem;
 
 const WHOLE: &str = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}"#;
 const MINUTE: Duration = Duration::from_secs(60);

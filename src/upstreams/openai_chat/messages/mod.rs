@@ -4,12 +4,12 @@ mod content;
 
 use super::dialect::Dialect;
 use super::reasoning::Reasoning;
-use crate::domain::{CallForm, PromptItem};
 use crate::service::responses::Question;
 use crate::upstreams::content::{arguments_object, input_object, plain_text};
 use crate::upstreams::json::{Object, array, inside, quoted};
 use content::content;
 pub(super) use content::takes;
+use threadkeep_domain::{CallForm, PromptItem};
 
 /// The instructions and the conversation as an array of messages.
 ///

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::{CallForm, Json};
 use crate::service::responses::{Parameters, ToolChoice};
 use crate::upstreams::json::elements;
+use threadkeep_domain::{CallForm, Json};
 
 fn written(dialect: Dialect, instructions: Option<&str>, prompt: &[PromptItem<'_>]) -> Vec<String> {
     let question = Question {

@@ -1,7 +1,7 @@
 use super::*;
-use crate::domain::Usage;
 use crate::service::responses::{AnswerPart, Finish};
 use crate::upstreams::answer::with_words;
+use threadkeep_domain::Usage;
 
 const WHOLE: &str = r#"{
     "id": "resp_1", "object": "response", "status": "completed", "error": null, "new": [{"a": 1}],

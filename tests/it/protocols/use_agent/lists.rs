@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use threadkeep::domain::parse_rfc3339;
+use threadkeep_domain::parse_rfc3339;
 
 use super::{App, encoded, ids, refused, unique};
 use crate::http::{over_both_stores, with_own_servers};

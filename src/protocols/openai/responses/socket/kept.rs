@@ -1,10 +1,10 @@
 //! The last response of a socket that is not stored, from which the next message may go on.
 
-use crate::domain::{Json, ResponseId, Status, elements};
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::edit::{Edit, edited};
 use crate::protocols::openai::responses::input::is_input_kind;
 use crate::service::responses::{EndedTurn, TurnRequest};
+use threadkeep_domain::{Json, ResponseId, Status, elements};
 
 /// Bytes that a socket keeps at most. A longer response cannot be gone on from: the client sends all items again.
 const KEPT_MAX_BYTES: usize = 1_048_576;

@@ -6,8 +6,6 @@ use uuid::Uuid;
 
 use super::kept::Kept;
 use super::{Asking, Gone, Mouth, with_members};
-use crate::domain::scope::ScopeId;
-use crate::domain::{Outcome, Status, Usage};
 use crate::protocols::openai::OpenAiError;
 use crate::protocols::openai::body::ObjectBody;
 use crate::protocols::openai::fault::Fault;
@@ -16,6 +14,8 @@ use crate::protocols::openai::responses::asked::Asked;
 use crate::protocols::openai::responses::wire_event::WireEvent;
 use crate::service::responses::{EndedTurn, StreamItem};
 use crate::store::Clock;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Outcome, Status, Usage};
 
 /// The body of a warm-up, which only its socket keeps.
 ///

@@ -1,8 +1,8 @@
 //! The end of namespaces that are idle: they are taken off at once, and their entries freed later.
 
 use super::{Gone, Space, Spaces, held_bytes, shared_bytes};
-use crate::domain::Namespace;
 use crate::store::{IdleEnd, millis};
+use threadkeep_domain::Namespace;
 
 impl Spaces {
     /// A namespace that exists, its end moved because this is a use of it.

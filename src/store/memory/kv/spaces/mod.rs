@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::answers::{Answer, Answers};
-use crate::domain::heap::Heap;
-use crate::domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp, heap};
 use crate::store::memory::budget::Part;
 use crate::store::memory::threads::records::Records;
 use crate::store::{
     Entry, EntryHead, EntryPage, EntryRange, KeyOrder, NamespacePage, NamespacePlace,
     NamespaceRecord, Reading, Usage, millis,
 };
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::{EntryKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp, heap};
 
 /// Expired entries that one list skips in addition to those that it finds: many can expire at once, and until they are
 /// purged a page that skips them all holds the lock for that long.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::domain::ContentType;
 use crate::store::{EntryTerms, NewEntry};
+use threadkeep_domain::ContentType;
 
 #[test]
 fn a_list_passes_over_so_many_expired_entries_at_once() {

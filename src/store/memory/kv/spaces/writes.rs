@@ -1,13 +1,13 @@
 //! Writes, which may be repeats.
 
 use super::Spaces;
-use crate::domain::{
-    EntryKey, IdempotencyKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp,
-};
 use crate::store::memory::kv::answers::{Answer, entry_subject, namespace_subject};
 use crate::store::{
     Answered, Entry, EntryHead, EntryTerms, IdleEnd, NamespaceChange, NamespaceRecord, NewEntry,
     Put, Usage, millis,
+};
+use threadkeep_domain::{
+    EntryKey, IdempotencyKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp,
 };
 
 impl Spaces {

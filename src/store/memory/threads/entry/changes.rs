@@ -4,13 +4,13 @@ use super::super::answered::{Answered, Packed};
 use super::super::living::Living;
 use super::super::records::Records;
 use super::{Entry, check};
-use crate::domain::{
-    CheckpointName, Conditions, Document, EventKind, Life, Refusal, ThreadId, Tombstone, Write,
-    Written,
-};
 use crate::store::memory::log::names;
 use crate::store::memory::past::Step;
 use crate::store::{Checkpoint, CheckpointDeleted, CheckpointSaved, Rotate, Rotated, millis};
+use threadkeep_domain::{
+    CheckpointName, Conditions, Document, EventKind, Life, Refusal, ThreadId, Tombstone, Write,
+    Written,
+};
 
 /// A thread to be changed, or the answer to an earlier request.
 enum Opened<'a> {

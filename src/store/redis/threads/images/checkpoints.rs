@@ -3,7 +3,6 @@
 use redis::Value;
 
 use super::reading::pairs;
-use crate::domain::{CheckpointImage, CheckpointImages, CheckpointName, Document, Life, ThreadId};
 use crate::store::redis::keys::Bucket;
 use crate::store::redis::threads::arguments::put;
 use crate::store::redis::threads::checkpoints::read_head;
@@ -14,6 +13,9 @@ use crate::store::redis::transport::fields::{Field, Fields};
 use crate::store::redis::transport::link::Link;
 use crate::store::redis::transport::replies::UNKNOWN;
 use crate::store::{CheckpointHead, StoreError};
+use threadkeep_domain::{
+    CheckpointImage, CheckpointImages, CheckpointName, Document, Life, ThreadId,
+};
 
 const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
 /// The format of a thread without owner and turn.

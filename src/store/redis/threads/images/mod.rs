@@ -12,10 +12,6 @@ use redis::Value;
 use tokio::time::timeout;
 
 use super::{arguments, replies};
-use crate::domain::scope::ScopeId;
-use crate::domain::{
-    Access, Fork, IfExists, Image, Import, Included, Json, Life, Origin, Refusal, ThreadId, Written,
-};
 use crate::store::redis::RedisStore;
 use crate::store::redis::refusals::accepted;
 use crate::store::redis::scripts::Script;
@@ -25,6 +21,10 @@ use crate::store::redis::transport::replies::{UNKNOWN, array, text};
 use crate::store::{Images, Imported, StoreError, WriteError, millis};
 use preparing::Prepared;
 use reading::Reading;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Access, Fork, IfExists, Image, Import, Included, Json, Life, Origin, Refusal, ThreadId, Written,
+};
 
 /// Forks of this process that hold a whole thread in its memory at once: any caller with a thread can ask for one.
 pub(in crate::store::redis) const FORKING: usize = 2;

@@ -2,7 +2,6 @@
 //! thread moves no values.
 
 use super::checkpoints;
-use crate::domain::{CheckpointImages, Document, Image, Life, Value};
 use crate::store::StoreError;
 use crate::store::redis::keys::Bucket;
 use crate::store::redis::scopes::images as scope_images;
@@ -11,6 +10,7 @@ use crate::store::redis::threads::elements::Header;
 use crate::store::redis::threads::member::{field, plain_text};
 use crate::store::redis::transport::commands::Command;
 use crate::store::redis::transport::link::Link;
+use threadkeep_domain::{CheckpointImages, Document, Image, Life, Value};
 
 /// Words and bytes that one call sends, about.
 const PORTION_WORDS: usize = 2_000;

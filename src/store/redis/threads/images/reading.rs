@@ -3,10 +3,6 @@
 use redis::Value;
 
 use super::checkpoints;
-use crate::domain::scope::{Kept, ScopeId};
-use crate::domain::{
-    Access, CheckpointImages, Document, Fork, Image, Precondition, ThreadId, TurnToken,
-};
 use crate::store::redis::RedisStore;
 use crate::store::redis::keys::ScopeKeys;
 use crate::store::redis::refusals::unless_refused;
@@ -19,6 +15,10 @@ use crate::store::redis::transport::fields::Field;
 use crate::store::redis::transport::link::Link;
 use crate::store::redis::transport::replies::{UNKNOWN, array, bytes};
 use crate::store::{StoreError, WriteError};
+use threadkeep_domain::scope::{Kept, ScopeId};
+use threadkeep_domain::{
+    Access, CheckpointImages, Document, Fork, Image, Precondition, ThreadId, TurnToken,
+};
 
 /// A history up to this size is read in the same step as everything else. A longer one is read in portions of about
 /// this size.

@@ -5,7 +5,7 @@ use redis::parse_redis_value;
 use super::reader::Reader;
 use super::scan::Scan;
 use super::value;
-use crate::fuzzing::{Bound, fuzz};
+use threadkeep_fuzzing::{Bound, fuzz};
 
 /// Where replies end is found without a copy.
 const SCAN: Bound = Bound {

@@ -1,0 +1,50 @@
+//! Merge patches.
+
+use serde_json::Value;
+
+use crate::{Json, MergePatch, Patched, merge_json};
+use threadkeep_fuzzing::{Bound, fuzz, json};
+
+#[test]
+fn a_merge_does_what_the_rfc_says_and_is_no_longer_than_target_and_patch() {
+    fuzz("merge_patch", |input| {
+        let Some([target, patch]) = input.parts() else {
+            return;
+        };
+        takes_apart(patch);
+        let (Ok(target), Ok(patch)) = (Json::parse(target), Json::parse(patch)) else {
+            return;
+        };
+        if patch.is_object() {
+            merges(&target, &patch);
+        }
+    });
+}
+
+fn merges(target: &Json, patch: &Json) {
+    let input_bytes = target.as_str().len() + patch.as_str().len();
+
+    let merged = Bound::LINEAR.hold(input_bytes, || merge_json(Some(target), patch));
+
+    // braces of an empty object take the place of a target that is no object
+    assert!(merged.as_str().len() <= input_bytes + 2);
+    assert_eq!(Json::parse(merged.as_str()).as_ref(), Ok(&merged));
+    assert_eq!(merge_json(Some(&merged), patch), merged);
+    if let (Some(mut target), Some(patch)) = (json(target.as_str()), json(patch.as_str())) {
+        json_patch::merge(&mut target, &patch);
+        assert_eq!(json(merged.as_str()).unwrap(), target);
+    }
+}
+
+fn takes_apart(patch: &str) {
+    let most_keys = 100;
+    let taken = Bound::LINEAR.hold(patch.len(), || MergePatch::parse(patch, most_keys));
+
+    let Ok(taken) = taken else { return };
+    let sets = |(_, patched): &&(_, Patched)| !matches!(patched, Patched::Delete);
+    assert!(taken.keys().iter().filter(sets).count() <= most_keys as usize);
+    if let Some(Value::Object(patch)) = json(patch) {
+        let keys: Vec<_> = taken.keys().iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, patch.keys().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,343 @@
+//! Arrays that grow at one end and are cut at the other without touching the elements between.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use memchr::memchr_iter;
+
+use crate::heap;
+use crate::heap::Heap;
+use crate::json::text::Json;
+
+/// Bytes of element text in a chunk; an element that is larger stands alone.
+///
+/// With the ordinal that Redis keeps before it and the allocator's header, a full chunk fits a
+/// 2,048-byte allocation.
+pub const CHUNK_BYTES: usize = 2016;
+
+/// A JSON array as chunks of element text.
+///
+/// Cloning shares the chunks, so a batch can work on a copy that is dropped if the batch fails.
+#[derive(Clone, Default, Debug)]
+pub struct Array {
+    chunks: VecDeque<Arc<Chunk>>,
+    len: usize,
+    /// Of all elements, each with one byte for its separator.
+    bytes: usize,
+    /// Bytes that the chunks have room for, which is more than they hold where their first elements
+    /// were cut off.
+    capacity: usize,
+}
+
+/// Elements, each with a line feed before it.
+#[derive(Clone, Default)]
+struct Chunk {
+    text: Vec<u8>,
+    len: usize,
+}
+
+impl Array {
+    /// Reads elements that are separated by line feeds.
+    pub(super) fn from_elements(text: &str) -> Self {
+        let mut array = Self::default();
+        if !text.is_empty() {
+            for element in text.split('\n') {
+                array.push(element);
+            }
+        }
+        array.capacity = 0;
+        for chunk in &mut array.chunks {
+            let text = &mut Arc::make_mut(chunk).text;
+            text.shrink_to_fit();
+            array.capacity += text.capacity();
+        }
+        array
+    }
+
+    /// These elements, each as compact JSON.
+    pub(crate) fn of<'a>(elements: impl Iterator<Item = &'a str>) -> Self {
+        let mut array = Self::default();
+        for element in elements {
+            array.push(element);
+        }
+        array
+    }
+
+    /// The elements in order, each as compact JSON.
+    pub fn elements(&self) -> impl Iterator<Item = &str> {
+        self.chunks.iter().flat_map(|chunk| chunk.each())
+    }
+
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no element.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of the compact JSON text.
+    #[must_use]
+    pub fn json_bytes(&self) -> usize {
+        // `[`, then each element with a comma or, behind the last, the closing bracket
+        if self.is_empty() { 2 } else { 1 + self.bytes }
+    }
+
+    /// Appends an element.
+    pub(crate) fn push(&mut self, element: &str) {
+        let bytes = element.len() + 1;
+        match self.chunks.back_mut() {
+            Some(tail) if tail.text.len() + bytes <= CHUNK_BYTES => {
+                self.capacity -= tail.text.capacity();
+                let tail = Arc::make_mut(tail);
+                tail.push(element);
+                self.capacity += tail.text.capacity();
+            }
+            _ => {
+                let mut chunk = Chunk::default();
+                chunk.push(element);
+                self.capacity += chunk.text.capacity();
+                self.chunks.push_back(Arc::new(chunk));
+            }
+        }
+        self.len += 1;
+        self.bytes += bytes;
+    }
+
+    /// Keeps the newest `max` elements.
+    pub(crate) fn keep_newest(&mut self, max: usize) {
+        let mut surplus = self.len.saturating_sub(max);
+        while surplus > 0 {
+            let Some(head) = self.chunks.front_mut() else {
+                return;
+            };
+            self.capacity -= head.text.capacity();
+            let (gone_len, gone_bytes) = if head.len <= surplus {
+                let whole = (head.len, head.text.len());
+                self.chunks.pop_front();
+                whole
+            } else {
+                let head = Arc::make_mut(head);
+                let gone_bytes = head.cut(surplus);
+                self.capacity += head.text.capacity();
+                (surplus, gone_bytes)
+            };
+            surplus -= gone_len;
+            self.len -= gone_len;
+            self.bytes -= gone_bytes;
+        }
+    }
+
+    /// Removes the newest elements, `count` at most, and returns them as a JSON array, the oldest first.
+    pub(crate) fn pop_newest(&mut self, count: usize) -> Json {
+        let mut surplus = count.min(self.len);
+        let mut popped = Vec::new();
+        self.write_json(self.len - surplus, surplus, &mut popped);
+        while surplus > 0 {
+            let Some(tail) = self.chunks.back_mut() else {
+                break;
+            };
+            self.capacity -= tail.text.capacity();
+            let (gone_len, gone_bytes) = if tail.len <= surplus {
+                let whole = (tail.len, tail.text.len());
+                self.chunks.pop_back();
+                whole
+            } else {
+                let tail = Arc::make_mut(tail);
+                let gone_bytes = tail.cut_end(surplus);
+                self.capacity += tail.text.capacity();
+                (surplus, gone_bytes)
+            };
+            surplus -= gone_len;
+            self.len -= gone_len;
+            self.bytes -= gone_bytes;
+        }
+        Json::from_compact(String::from_utf8(popped).expect("elements are whole texts"))
+    }
+
+    /// The chunks' texts in order, each element with a line feed before it, and their lengths.
+    pub fn chunks(&self) -> impl ExactSizeIterator<Item = (&[u8], usize)> {
+        self.chunks.iter().map(|chunk| (&*chunk.text, chunk.len))
+    }
+
+    /// Appends `count` elements from the one at `from` on as a JSON array.
+    pub fn write_json(&self, from: usize, count: usize, out: &mut Vec<u8>) {
+        let start = out.len();
+        let mut skip = from;
+        let mut left = count;
+        for chunk in &self.chunks {
+            if skip >= chunk.len {
+                skip -= chunk.len;
+                continue;
+            }
+            if left == 0 {
+                break;
+            }
+            let take = left.min(chunk.len - skip);
+            out.extend_from_slice(chunk.elements(skip, take));
+            left -= take;
+            skip = 0;
+        }
+        close_array(start, out);
+    }
+}
+
+/// As if no chunk were shared: one that is shared now is not when the other copy has changed.
+impl Heap for Array {
+    fn heap_bytes(&self) -> u64 {
+        const COUNTS: usize = 2 * size_of::<usize>();
+        let chunks = self.chunks.len() as u64;
+        let each = heap::block(COUNTS + size_of::<Chunk>()) + heap::block(1);
+        let texts = self.capacity + self.capacity / 8;
+        heap::array::<Arc<Chunk>>(self.chunks.capacity()) + chunks * each + texts as u64
+    }
+}
+
+/// Turns element text, each with a line feed before it, into a JSON array in place.
+///
+/// The text begins at `start` of `out` and gets no longer unless it is empty.
+pub fn close_array(start: usize, out: &mut Vec<u8>) {
+    if out.len() == start {
+        out.extend_from_slice(b"[]");
+        return;
+    }
+    for byte in &mut out[start..] {
+        if *byte == b'\n' {
+            *byte = b',';
+        }
+    }
+    out[start] = b'[';
+    out.push(b']');
+}
+
+/// State stays out of logs.
+impl std::fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Chunk({} elements)", self.len)
+    }
+}
+
+impl Chunk {
+    fn push(&mut self, element: &str) {
+        let (len, bytes) = (self.text.len(), element.len() + 1);
+        if self.text.capacity() - len < bytes {
+            // not to the byte, which would move the text once for each element; allocators round up by about an eighth
+            let ahead = (len / 8).min(CHUNK_BYTES.saturating_sub(len));
+            self.text.reserve_exact(bytes.max(ahead));
+        }
+        self.text.push(b'\n');
+        self.text.extend_from_slice(element.as_bytes());
+        self.len += 1;
+    }
+
+    /// Drops the first elements, fewer than all, and returns their bytes.
+    fn cut(&mut self, count: usize) -> usize {
+        let gone = self.border(count);
+        self.text.drain(..gone);
+        if self.text.capacity() > 2 * self.text.len() {
+            self.text.shrink_to_fit();
+        }
+        self.len -= count;
+        gone
+    }
+
+    /// Drops the last elements, fewer than all, and returns their bytes.
+    fn cut_end(&mut self, count: usize) -> usize {
+        let kept = self.border(self.len - count);
+        let gone = self.text.len() - kept;
+        self.text.truncate(kept);
+        if self.text.capacity() > 2 * self.text.len() {
+            self.text.shrink_to_fit();
+        }
+        self.len -= count;
+        gone
+    }
+
+    fn each(&self) -> impl Iterator<Item = &str> {
+        let text = std::str::from_utf8(&self.text).expect("elements are whole texts");
+        text.split('\n').skip(1)
+    }
+
+    fn elements(&self, skip: usize, take: usize) -> &[u8] {
+        &self.text[self.border(skip)..self.border(skip + take)]
+    }
+
+    /// Where the element of that number begins, or the end.
+    fn border(&self, number: usize) -> usize {
+        if number == 0 {
+            return 0;
+        }
+        memchr_iter(b'\n', &self.text)
+            .nth(number)
+            .unwrap_or(self.text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn json(array: &Array) -> String {
+        let mut out = Vec::new();
+        array.write_json(0, array.len(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_element_larger_than_a_chunk_stands_alone() {
+        let large = format!("\"{}\"", "x".repeat(3 * CHUNK_BYTES));
+        let mut array = Array::default();
+        for element in ["1", &large, "2"] {
+            array.push(element);
+        }
+
+        assert_eq!(array.chunks().len(), 3);
+        assert_eq!(json(&array), format!("[1,{large},2]"));
+    }
+
+    proptest! {
+        #[test]
+        fn it_behaves_as_a_plain_list(
+            pushes in prop::collection::vec(
+                (1usize..900, prop::option::of(1usize..40), prop::option::weighted(0.2, 0usize..12)),
+                0..80,
+            ),
+            from in 0usize..90,
+            count in 0usize..90,
+        ) {
+            let mut array = Array::default();
+            let mut list: Vec<String> = Vec::new();
+            for (digits, window, pops) in pushes {
+                let element = "7".repeat(digits);
+                array.push(&element);
+                list.push(element);
+                if let Some(window) = window {
+                    array.keep_newest(window);
+                    list.drain(..list.len().saturating_sub(window));
+                }
+                if let Some(pops) = pops {
+                    let popped = list.split_off(list.len().saturating_sub(pops));
+                    let expected = format!("[{}]", popped.join(","));
+                    let popped = array.pop_newest(pops);
+                    prop_assert_eq!(popped.as_str(), expected);
+                }
+            }
+
+            prop_assert_eq!(json(&array), format!("[{}]", list.join(",")));
+            prop_assert_eq!(array.json_bytes(), json(&array).len());
+            prop_assert_eq!(array.len(), list.len());
+            let capacity: usize = array.chunks.iter().map(|chunk| chunk.text.capacity()).sum();
+            prop_assert_eq!(array.capacity, capacity);
+            let part: Vec<_> = list.iter().skip(from).take(count).cloned().collect();
+            let mut out = b"before".to_vec();
+            array.write_json(from, count, &mut out);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), format!("before[{}]", part.join(",")));
+        }
+    }
+}

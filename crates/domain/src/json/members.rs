@@ -1,0 +1,339 @@
+//! The members of an object, found in its compact text without parsing it into values.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use memchr::memchr2;
+
+use super::text::{Json, ObjectError};
+use super::value::Value;
+use crate::threads::key::{Key, KeyError};
+
+/// Keys with their values, each key once.
+pub type KeyedValues = Vec<(Key, Value)>;
+
+/// A body that is not an object with legal keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ObjectFault {
+    /// Not JSON, or no object.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// A key outside the rule.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// More keys than a state has room for.
+    #[error("more than {0} keys")]
+    TooManyKeys(u32),
+}
+
+/// Reads an object as keys and values of a state, with keys by the rule of `/v1`. If a key is repeated, its last value
+/// counts.
+///
+/// Stops at the first key beyond `max_keys`: the object cannot fit, and reading it would cost the store more than it
+/// cost the client.
+///
+/// # Errors
+/// [`ObjectFault`] if it is not an object, has an invalid key, or too many keys.
+pub fn keyed_values(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
+    keyed_by(text, max_keys, Key::from_json)
+}
+
+/// As [`keyed_values`], with keys as stores take them.
+///
+/// # Errors
+/// As [`keyed_values`].
+pub fn keyed_values_of_any_key(text: &str, max_keys: u32) -> Result<KeyedValues, ObjectFault> {
+    keyed_by(text, max_keys, Key::any_from_json)
+}
+
+fn keyed_by(
+    text: &str,
+    max_keys: u32,
+    rule: fn(&str) -> Result<Key, KeyError>,
+) -> Result<KeyedValues, ObjectFault> {
+    let object = Json::parse_object(text, 1)?;
+    let mut last = BTreeMap::new();
+    for (key, value) in members(object.as_str()) {
+        last.insert(rule(key)?, value);
+        if last.len() > max_keys as usize {
+            return Err(ObjectFault::TooManyKeys(max_keys));
+        }
+    }
+    last.into_iter()
+        .map(|(key, value)| Ok((key, Value::parse(value).map_err(ObjectError::Json)?)))
+        .collect()
+}
+
+/// Keys with their quotes, and values of a compact object, in order. Other values have none.
+pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut cursor = Cursor::new(object);
+    let mut more = object.starts_with('{') && cursor.enter();
+    std::iter::from_fn(move || {
+        if !more {
+            return None;
+        }
+        let key = cursor.key();
+        let value = cursor.value();
+        more = cursor.next_member();
+        Some((key, value))
+    })
+}
+
+/// The value of a member of a compact object; of repeated members, the last one.
+pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let named = members(object).filter(|(key, _)| is_named(key, name));
+    named.last().map(|(_, value)| value)
+}
+
+/// The text of a member of a compact object that is a string.
+pub fn member_text<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
+    member(object, name).and_then(text_of)
+}
+
+/// The text of a JSON string; none for another value, or for a text that is not Unicode.
+pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
+    if !json.starts_with('"') {
+        return None;
+    }
+    match json.contains('\\') {
+        false => Some(Cow::Borrowed(&json[1..json.len() - 1])),
+        true => serde_json::from_str(json).ok().map(Cow::Owned),
+    }
+}
+
+/// Whether a key with its quotes is this name.
+pub fn is_named(key: &str, name: &str) -> bool {
+    if !key.contains('\\') {
+        return key[1..key.len() - 1] == *name;
+    }
+    serde_json::from_str::<String>(key).is_ok_and(|key| key == name)
+}
+
+/// The elements of a compact array, in order. Other values have none.
+pub fn elements(array: &str) -> impl Iterator<Item = &str> {
+    let mut cursor = Cursor::new(array);
+    let mut more = array.starts_with('[') && cursor.enter();
+    std::iter::from_fn(move || {
+        if !more {
+            return None;
+        }
+        let element = cursor.value();
+        more = cursor.next_member();
+        Some(element)
+    })
+}
+
+/// Whether compact JSON text has more values than `limit`, those inside others included.
+pub fn has_more_values(text: &str, limit: usize) -> bool {
+    let mut cursor = Cursor::new(text);
+    let mut count = 1;
+    while let Some(byte) = cursor.peek() {
+        match byte {
+            b'"' => cursor.string(),
+            b'{' | b'[' => count += usize::from(cursor.enter()),
+            b',' => {
+                count += 1;
+                cursor.at += 1;
+            }
+            _ => cursor.at += 1,
+        }
+        if count > limit {
+            return true;
+        }
+    }
+    count > limit
+}
+
+/// A place in compact JSON text, which is valid by construction.
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// Bytes stepped over so far.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Steps over the opening bracket, and over the closing one too when nothing is inside. Whether
+    /// a member or element follows.
+    pub(crate) fn enter(&mut self) -> bool {
+        self.at += 1;
+        if let Some(b'}' | b']') = self.peek() {
+            self.at += 1;
+            return false;
+        }
+        true
+    }
+
+    /// Steps over a comma or the closing bracket. Whether another member or element follows.
+    pub(crate) fn next_member(&mut self) -> bool {
+        let more = self.peek() == Some(b',');
+        self.at += 1;
+        more
+    }
+
+    /// Steps over a key with its colon.
+    pub(crate) fn key(&mut self) -> &'a str {
+        let start = self.at;
+        self.string();
+        let key = &self.text[start..self.at];
+        self.at += 1;
+        key
+    }
+
+    /// Steps over a whole value.
+    pub(crate) fn value(&mut self) -> &'a str {
+        let start = self.at;
+        let mut depth = 0;
+        loop {
+            match self.peek() {
+                Some(b'"') => self.string(),
+                Some(b'{' | b'[') => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                Some(b'}' | b']') => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                Some(_) => self.at += 1,
+                None => break,
+            }
+            if depth == 0 && matches!(self.peek(), Some(b',' | b'}' | b']') | None) {
+                break;
+            }
+        }
+        &self.text[start..self.at]
+    }
+
+    fn string(&mut self) {
+        let bytes = self.text.as_bytes();
+        self.at += 1;
+        while let Some(run) = memchr2(b'"', b'\\', &bytes[self.at.min(bytes.len())..]) {
+            self.at += run + 1;
+            if bytes[self.at - 1] == b'"' {
+                return;
+            }
+            self.at += 1;
+        }
+        self.at = bytes.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_found_whatever_they_hold() {
+        let object = r#"{"a":1,"b\"}":{"x":[1,{"y":"]}"}]},"c":"\\","d":[],"":null}"#;
+
+        let found: Vec<_> = members(object).collect();
+
+        assert_eq!(
+            found,
+            [
+                ("\"a\"", "1"),
+                ("\"b\\\"}\"", r#"{"x":[1,{"y":"]}"}]}"#),
+                ("\"c\"", "\"\\\\\""),
+                ("\"d\"", "[]"),
+                ("\"\"", "null"),
+            ]
+        );
+        assert_eq!(members("{}").count(), 0);
+        assert_eq!(
+            elements(r#"[1,"]",[2,{"a":[]}],{}]"#).collect::<Vec<_>>(),
+            ["1", "\"]\"", r#"[2,{"a":[]}]"#, "{}"]
+        );
+        assert_eq!(elements("[]").count(), 0);
+        for other in ["5", "true", "\"plain text\"", "\"ü\"", "null", ""] {
+            assert_eq!((members(other).count(), elements(other).count()), (0, 0));
+        }
+        assert_eq!(
+            (members("[1]").count(), elements(r#"{"a":1}"#).count()),
+            (0, 0)
+        );
+    }
+
+    #[test]
+    fn a_member_is_found_however_its_name_is_written() {
+        for object in [r#"{"a":1}"#, r#"{"a":0,"b":2,"a":1}"#, r#"{"\u0061":1}"#] {
+            assert_eq!(member(object, "a"), Some("1"), "{object}");
+        }
+        for object in ["{}", r#"{"":1}"#, r#"{"\"a\"":1}"#, r#"{"\ud800":1}"#] {
+            assert_eq!(member(object, "a"), None, "{object}");
+        }
+    }
+
+    #[test]
+    fn values_are_counted_with_those_inside() {
+        for (text, count) in [
+            ("1", 1),
+            (r#""a,[{""#, 1),
+            ("[]", 1),
+            ("{}", 1),
+            ("[[],{}]", 3),
+            (r#"{"a,b":{"c":[1,"2,3",null]},"d":[[]]}"#, 8),
+        ] {
+            assert!(has_more_values(text, count - 1), "{text}");
+            assert!(!has_more_values(text, count), "{text}");
+        }
+    }
+
+    #[test]
+    fn of_a_key_given_twice_the_last_value_counts() {
+        let values = keyed_values(r#"{"b":1,"a":2,"\u0062":[3]}"#, 9).unwrap();
+
+        let mut json = Vec::new();
+        values[1].1.write_json(&mut json);
+        assert_eq!(values.len(), 2);
+        assert_eq!(json, b"[3]");
+    }
+
+    #[test]
+    fn other_values_and_illegal_keys_are_no_state() {
+        assert_eq!(
+            keyed_values("[]", 9).unwrap_err(),
+            ObjectFault::Object(ObjectError::NotAnObject)
+        );
+        assert!(matches!(
+            keyed_values("{", 9),
+            Err(ObjectFault::Object(ObjectError::Json(_)))
+        ));
+        assert_eq!(
+            keyed_values("{\"\":1}", 9).unwrap_err(),
+            ObjectFault::Key(KeyError::Length)
+        );
+        assert_eq!(
+            keyed_values(r#"{"\ud800":1}"#, 9).unwrap_err(),
+            ObjectFault::Key(KeyError::Utf8)
+        );
+    }
+
+    #[test]
+    fn too_many_keys_are_given_up_and_a_repeated_one_counts_once() {
+        assert!(keyed_values(r#"{"a":1,"b":2,"a":3}"#, 2).is_ok());
+        assert_eq!(
+            keyed_values(r#"{"a":1,"b":2,"c":3}"#, 2).unwrap_err(),
+            ObjectFault::TooManyKeys(2)
+        );
+    }
+
+    #[test]
+    fn the_body_around_the_values_adds_no_level() {
+        let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
+
+        assert!(keyed_values(&nested(512), 9).is_ok());
+        assert!(keyed_values(&nested(513), 9).is_err());
+    }
+}

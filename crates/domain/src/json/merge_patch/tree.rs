@@ -1,0 +1,121 @@
+//! A merge patch, read once.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::json::members::Cursor;
+use crate::json::unescaped::unescaped;
+
+/// A merge patch as a tree.
+///
+/// Its objects share two lists. A list for each object would take a hundred times the patch's own
+/// length where a patch consists of small objects; these take at most 40 times.
+pub(super) struct Tree<'a> {
+    members: Vec<Member<'a>>,
+    /// Each member's decoded key, with the member's place; sorted within each object.
+    index: Vec<(Cow<'a, [u8]>, usize)>,
+}
+
+/// The members of an object, as a range of both lists.
+pub(super) type Object = Range<usize>;
+
+/// A key as it stands in the patch, with its quotes, and its value.
+#[derive(Clone)]
+pub(super) struct Member<'a> {
+    pub(super) key: &'a str,
+    pub(super) value: Node<'a>,
+}
+
+#[derive(Clone)]
+pub(super) enum Node<'a> {
+    /// Deletes the member.
+    Null,
+    /// Replaces the value.
+    Leaf(&'a str),
+    /// Merges into the value.
+    Object(Object),
+}
+
+impl<'a> Tree<'a> {
+    /// Reads a patch and returns it with its outermost object. Takes n log n steps for n members.
+    pub(super) fn read(patch: &'a str) -> (Self, Object) {
+        let mut tree = Self {
+            members: Vec::new(),
+            index: Vec::new(),
+        };
+        let root = tree.object(&mut Cursor::new(patch), &mut Vec::new());
+        (tree, root)
+    }
+
+    /// The member at a place.
+    pub(super) fn member(&self, place: usize) -> &Member<'a> {
+        &self.members[place]
+    }
+
+    /// Number of members in all objects. Their places are below it.
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The place of the member with that key.
+    pub(super) fn find(&self, object: &Object, key: &str) -> Option<usize> {
+        let index = &self.index[object.clone()];
+        let key = unescaped(key);
+        let found = index.binary_search_by(|(other, _)| other.cmp(&key));
+        found.ok().map(|at| index[at].1)
+    }
+
+    /// Reads an object. `open` holds the members of the objects around it. The recursion is as deep
+    /// as the JSON, which [`crate::json::text::MAX_DEPTH`] bounds.
+    fn object(&mut self, cursor: &mut Cursor<'a>, open: &mut Vec<Member<'a>>) -> Object {
+        let start = open.len();
+        let mut more = cursor.enter();
+        while more {
+            let key = cursor.key();
+            let value = match cursor.peek() {
+                Some(b'{') => Node::Object(self.object(cursor, open)),
+                Some(b'n') => {
+                    cursor.value();
+                    Node::Null
+                }
+                _ => Node::Leaf(cursor.value()),
+            };
+            open.push(Member { key, value });
+            more = cursor.next_member();
+        }
+        self.add(open.drain(start..))
+    }
+
+    /// Adds the members of an object.
+    fn add(&mut self, members: impl Iterator<Item = Member<'a>>) -> Object {
+        let start = self.members.len();
+        self.members.extend(members);
+        let keys = self.members[start..]
+            .iter()
+            .map(|member| unescaped(member.key));
+        self.index.extend(keys.zip(start..));
+        let index = &mut self.index[start..];
+        index.sort_unstable();
+        if index.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            self.drop_repeated(start);
+        }
+        start..self.members.len()
+    }
+
+    /// Keeps the last member with each key of the object that was added last.
+    fn drop_repeated(&mut self, start: usize) {
+        let members = self.members.split_off(start);
+        let mut index = self.index.split_off(start);
+        index.reverse();
+        index.dedup_by(|(key, _), (last, _)| key == last);
+        index.reverse();
+        let mut places: Vec<_> = index.iter().map(|(_, place)| *place).collect();
+        places.sort_unstable();
+        let kept = places.iter().map(|place| members[place - start].clone());
+        self.members.extend(kept);
+        self.index.extend(index.into_iter().map(|(key, place)| {
+            let before = places.partition_point(|other| *other < place);
+            (key, start + before)
+        }));
+    }
+}

@@ -1,0 +1,9 @@
+//! JSON text: checked, searched, merged and counted without parsing it into values.
+
+pub(super) mod array;
+pub(super) mod integer;
+pub(crate) mod members;
+pub(super) mod merge_patch;
+pub(super) mod text;
+pub(crate) mod unescaped;
+pub(super) mod value;

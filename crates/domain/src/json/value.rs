@@ -1,0 +1,102 @@
+//! A value of a state, as the store keeps it.
+
+use std::fmt;
+
+use super::array::Array;
+use super::text::{Json, JsonError, MAX_DEPTH, compact};
+use crate::heap::Heap;
+
+/// A value of a state: opaque JSON text, or an array as its elements.
+#[derive(Clone)]
+pub enum Value {
+    /// Anything but an array.
+    Text(Json),
+    /// An array, ready to be pushed to.
+    Array(Array),
+}
+
+/// The requested part of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slice {
+    /// The newest elements, at most this many.
+    Tail(u64),
+    /// At most `limit` elements from the one at `offset` on.
+    Range {
+        /// The first index, from 0; beyond the end, the part is empty.
+        offset: u64,
+        /// None: to the end.
+        limit: Option<u64>,
+    },
+}
+
+impl Slice {
+    /// The first element and the number of elements of this part of an array.
+    #[must_use]
+    pub fn of(self, len: u64) -> (u64, u64) {
+        match self {
+            Self::Tail(count) => (len.saturating_sub(count), len.min(count)),
+            Self::Range { offset, limit } => {
+                let from = offset.min(len);
+                (from, (len - from).min(limit.unwrap_or(u64::MAX)))
+            }
+        }
+    }
+}
+
+impl Value {
+    /// Checks a text with one JSON value, and converts it for the store.
+    ///
+    /// # Errors
+    /// [`JsonError`] when it is not JSON, or nested deeper than the limit.
+    pub fn parse(text: &str) -> Result<Self, JsonError> {
+        let compact = compact(text, b'\n', MAX_DEPTH)?;
+        let elements = compact
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        Ok(match elements {
+            Some(elements) => Self::Array(Array::from_elements(elements)),
+            None => Self::Text(Json::from_compact(compact)),
+        })
+    }
+
+    /// Bytes of the compact JSON text.
+    #[must_use]
+    pub fn json_bytes(&self) -> usize {
+        match self {
+            Self::Text(json) => json.as_str().len(),
+            Self::Array(array) => array.json_bytes(),
+        }
+    }
+
+    /// The compact JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.json_bytes());
+        self.write_json(&mut out);
+        out
+    }
+
+    /// Appends the compact JSON text.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Text(json) => out.extend_from_slice(json.as_str().as_bytes()),
+            Self::Array(array) => array.write_json(0, array.len(), out),
+        }
+    }
+}
+
+impl Heap for Value {
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Text(json) => json.heap_bytes(),
+            Self::Array(array) => array.heap_bytes(),
+        }
+    }
+}
+
+/// State stays out of logs.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value({} bytes)", self.json_bytes())
+    }
+}

@@ -1,0 +1,214 @@
+//! Why a write changed nothing.
+
+use super::json::text::MAX_DEPTH;
+use super::rate::RateLimited;
+use super::threads::thread::Stamp;
+
+/// A write that was understood and refused. The thread, the scope or the entry stays as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A push met something else than an array.
+    #[error("the value is not an array")]
+    NotAnArray {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// An increment met something else than an integer.
+    #[error("the value is not an integer")]
+    NotAnInteger {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// An increment met, or would make, an integer past 64 bits signed.
+    #[error("the sum does not fit in 64 bits")]
+    IntegerOverflow {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// A push would nest a value deeper than JSON may be.
+    #[error("the value would be nested deeper than {MAX_DEPTH} levels")]
+    TooDeep {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// The state would pass its limit.
+    #[error("the state would have {attempted_bytes} bytes; the limit is {limit_bytes}")]
+    StateTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// The size of the state.
+        size_bytes: u64,
+        /// The size that it would have had.
+        attempted_bytes: u64,
+    },
+    /// The values of a scope would pass their limit.
+    #[error("kv exceeds {limit_bytes} bytes")]
+    KvTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// The size that they would have had.
+        attempted_bytes: u64,
+    },
+    /// There would be too many keys, or a merge patch names too many.
+    #[error("a state may have {limit_keys} keys, and a merge patch may name as many")]
+    TooManyKeys {
+        /// The limit.
+        limit_keys: u32,
+    },
+    /// The metadata would pass its limit.
+    #[error("the metadata would have {attempted_bytes} bytes; the limit is {limit_bytes}")]
+    MetadataTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// The size that it would have had.
+        attempted_bytes: u64,
+    },
+    /// The history of a scope would pass its limit.
+    #[error("the history would have {attempted_bytes} bytes; the limit is {limit_bytes}")]
+    HistoryTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// The size of the history.
+        size_bytes: u64,
+        /// The size that it would have had.
+        attempted_bytes: u64,
+    },
+    /// The items that a compaction would replace are not those that it was made of.
+    #[error("the history has {count} items up to that place")]
+    PrefixChanged {
+        /// The number of items up to its place now.
+        count: u64,
+    },
+    /// More items follow those that a compaction would replace than one may move.
+    #[error("more than {limit_items} items follow that place")]
+    TooManyLaterItems {
+        /// The limit.
+        limit_items: u64,
+    },
+    /// The id of an item stands for another item already.
+    #[error("the id of an item was used for another value")]
+    ItemIdReused {
+        /// Index of the item.
+        item: usize,
+    },
+    /// An operation would append an item whose id stands for another item already.
+    #[error("the id of an item was used for another value")]
+    AppendReusesId {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// The thread, the scope or the entry is not as the precondition says.
+    #[error("the version is {}", current.version)]
+    VersionMismatch {
+        /// The current version; 0 if it does not exist.
+        current: Stamp,
+    },
+    /// The data that the write is based on has changed; compute the write again.
+    #[error("the data that the write is based on has changed")]
+    Changed,
+    /// Somebody else holds the turn, which is exclusive or is asked for.
+    #[error("the turn is taken")]
+    TurnTaken {
+        /// When it ends, by the store's clock.
+        ends_ms: u64,
+        /// How long that is from now.
+        left_ms: u64,
+    },
+    /// A later turn was granted, or the turn was given back, or its thread has ended.
+    #[error("the turn is lost")]
+    TurnLost,
+    /// The thread has another owner than the caller.
+    #[error("the thread has another owner")]
+    NotTheOwner,
+    /// The thread has an owner, and the caller has none.
+    #[error("the thread has an owner")]
+    OwnerRequired,
+    /// The write gives its thread to an owner that has to reserve a place for it first.
+    #[error("no place is reserved for the thread")]
+    NoPlace,
+    /// The owner has as many threads as an owner may have.
+    #[error("an owner may have {limit_threads} threads")]
+    TooManyThreads {
+        /// The limit.
+        limit_threads: u64,
+    },
+    /// The caller has no API key and may not write that key, or may not clear a state that may have it.
+    #[error("only callers with an API key may write that key")]
+    KeyReserved {
+        /// Index of the operation.
+        operation: usize,
+    },
+    /// There is a thread of that id.
+    #[error("the thread exists already")]
+    ThreadExists,
+    /// The thread of an import was created later than now, by more than clocks differ.
+    #[error("the thread was created later than now")]
+    CreatedAhead,
+    /// The thread was destroyed a moment ago.
+    #[error("the thread was destroyed")]
+    Destroyed,
+    /// There is no such thread, and the change does not create one.
+    #[error("the thread does not exist")]
+    ThreadNotFound,
+    /// The thread has no checkpoint of that number.
+    #[error("the checkpoint does not exist")]
+    CheckpointNotFound,
+    /// The thread would have too many checkpoints, or too many bytes in them.
+    #[error(
+        "the checkpoints of a thread may be {limit_checkpoints}, of {limit_bytes} bytes in all"
+    )]
+    TooManyCheckpoints {
+        /// The limit of their number.
+        limit_checkpoints: u32,
+        /// The limit of the bytes of their states and metadata.
+        limit_bytes: u64,
+    },
+    /// The scope must have been made, and was not, or is over.
+    #[error("the scope does not exist")]
+    ScopeNotFound,
+    /// There is a scope of that id.
+    #[error("the scope exists already")]
+    ScopeExists,
+    /// The scope rejects writes, since its run has ended.
+    #[error("the scope has ended")]
+    ScopeEnded,
+    /// The scope's thread does not exist; it is to be made first.
+    #[error("the thread does not exist")]
+    NoThread,
+    /// The idempotency key came with another request before.
+    #[error("the idempotency key was used for another request")]
+    IdempotencyKeyReused,
+    /// So many idempotency keys are remembered that there is no room for a new one.
+    #[error("too many idempotency keys; retry later")]
+    TooManyIdempotencyKeys {
+        /// When the oldest one may be forgotten.
+        retry_after_ms: u64,
+    },
+    /// There are too many for now.
+    #[error(transparent)]
+    RateLimited(#[from] RateLimited),
+}
+
+impl Refusal {
+    /// The same refusal in a list with that many operations before it.
+    #[must_use]
+    pub fn after(mut self, before: usize) -> Self {
+        if let Some(operation) = self.operation_mut() {
+            *operation += before;
+        }
+        self
+    }
+
+    /// The index of the operation that it is about.
+    #[doc(hidden)]
+    pub fn operation_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::NotAnArray { operation }
+            | Self::NotAnInteger { operation }
+            | Self::IntegerOverflow { operation }
+            | Self::TooDeep { operation }
+            | Self::AppendReusesId { operation } => Some(operation),
+            _ => None,
+        }
+    }
+}

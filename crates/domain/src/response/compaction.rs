@@ -1,0 +1,89 @@
+//! Compaction items: summaries that stand for the earlier part of a conversation.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::carried::{carried, carry};
+use crate::{Json, member};
+
+/// The kind of text that an item carries.
+const KIND: &str = "compaction";
+/// How a summary is shown to a model.
+const PREFACE: &str = "Summary of the earlier part of this conversation:\n\n";
+
+/// The item with that id that holds a summary.
+#[must_use]
+pub fn compaction_item(id: &str, summary: &str) -> Json {
+    let content = carry(KIND, summary);
+    let item = json!({"type": KIND, "id": id, "encrypted_content": content});
+    Json::from_compact(item.to_string())
+}
+
+/// Whether an item is a compaction that only the server that made it can read.
+#[must_use]
+pub fn is_foreign_compaction(item: &str) -> bool {
+    is_compaction(item) && carried(KIND, item).is_none()
+}
+
+/// An item as a model reads it: a summary of this service becomes a message of the user, because it must not have more
+/// authority than the conversation had. All other items stay as they are.
+#[must_use]
+pub fn readable_item(item: &str) -> Cow<'_, str> {
+    let summary = Some(item).filter(|item| is_compaction(item));
+    let Some(summary) = summary.and_then(|item| carried(KIND, item)) else {
+        return Cow::Borrowed(item);
+    };
+    let text = Value::from(format!("{PREFACE}{summary}"));
+    Cow::Owned(format!(
+        r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{text}}}]}}"#
+    ))
+}
+
+/// Whether an item is a compaction.
+#[must_use]
+pub fn is_compaction(item: &str) -> bool {
+    item.starts_with('{') && member(item, "type") == Some(r#""compaction""#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_read_back_as_a_message_of_the_user() {
+        let item = compaction_item("cmp_1", "Ada said \"é\".\n");
+
+        assert!(!is_foreign_compaction(item.as_str()));
+        assert_eq!(
+            readable_item(item.as_str()),
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Summary of the earlier part of this conversation:\n\nAda said \"é\".\n"}]}"#
+        );
+    }
+
+    #[test]
+    fn other_compactions_and_items_stay_as_they_are() {
+        let mut marked = compaction_item("cmp_1", "a").as_str().to_owned();
+        marked.insert(marked.len() - 2, '!');
+        for (item, is_foreign) in [
+            (
+                r#"{"type":"compaction","id":"cmp_1","encrypted_content":"gAAAA"}"#,
+                true,
+            ),
+            (
+                r#"{"type":"compaction","id":"cmp_1","encrypted_content":""}"#,
+                true,
+            ),
+            (r#"{"type":"compaction","encrypted_content":7}"#, true),
+            (r#"{"type":"compaction"}"#, true),
+            (&*marked, true),
+            (r#"{"type":"message","role":"user","content":[]}"#, false),
+            (r#"{"type":"reasoning","encrypted_content":"x"}"#, false),
+            ("{}", false),
+            ("7", false),
+        ] {
+            assert_eq!(is_foreign_compaction(item), is_foreign, "{item}");
+            assert_eq!(readable_item(item), item);
+        }
+    }
+}

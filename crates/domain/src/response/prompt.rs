@@ -1,0 +1,512 @@
+//! Prompts: the part of a conversation that a model reads.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use serde_json::{Value, json};
+
+use crate::{member, member_text, text_of};
+
+/// One part of a prompt, in the order of the conversation. JSON is compact text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PromptItem<'a> {
+    /// A message.
+    Message {
+        /// `user`, `assistant`, `system` or `developer`.
+        role: &'a str,
+        /// A JSON array of content parts in the form of OpenAI's Responses API: `input_text`, `input_image`, `input_file`,
+        /// `output_text`, `refusal`, or others.
+        content: &'a str,
+        /// The whole message as an item, with further members such as `phase`.
+        item: &'a str,
+    },
+    /// The reasoning of a model, as an item of OpenAI's Responses API.
+    Reasoning(&'a str),
+    /// A call of a tool by a model.
+    Call {
+        /// Its form.
+        form: CallForm,
+        /// Pairs it with its result; no two calls have the same.
+        id: Cow<'a, str>,
+        /// The name of the tool.
+        name: Cow<'a, str>,
+        /// The arguments, which need not be JSON.
+        arguments: Cow<'a, str>,
+    },
+    /// The result of an earlier call. Each call has one, after it and before the next message.
+    Result {
+        /// The form of the call.
+        form: CallForm,
+        /// The id of the call.
+        id: Cow<'a, str>,
+        /// JSON: a string, or an array of content parts.
+        output: Cow<'a, str>,
+        /// Whether the call was a mistake of the model.
+        is_mistake: bool,
+    },
+    /// An item of another type, for an upstream that knows it.
+    Other(&'a str),
+}
+
+/// The form of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CallForm {
+    /// The call of a function, whose arguments are JSON.
+    #[default]
+    Function,
+    /// The call of a custom tool, whose arguments are any text.
+    Custom,
+}
+
+/// The member of an item that numbers the answers of its turn: calls of one answer have the same, and so have the items behind
+/// them in that answer.
+const STEP: &str = "step";
+/// The result of a call that nobody has answered.
+const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
+
+/// A part of a conversation, as its item has it.
+enum Part<'a> {
+    Item {
+        item: PromptItem<'a>,
+        /// As of a call, if it follows one in its answer.
+        step: Option<&'a str>,
+    },
+    Call {
+        form: CallForm,
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        arguments: Cow<'a, str>,
+        /// The answer of its turn that it belongs to, if that is known.
+        step: Option<&'a str>,
+        /// If a server has run it: JSON, and whether it was a mistake.
+        result: Option<(Cow<'a, str>, bool)>,
+    },
+    /// The result of a call that a client has run.
+    Output { id: Cow<'a, str>, output: &'a str },
+}
+
+/// The prompt that stored items make.
+///
+/// Calls that a server has run become a call and its result. Each call gets an id of its own and exactly one result: behind
+/// it, or behind all of the answer that it came in. Results without a call are left out.
+#[must_use]
+pub fn prompt_of<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<PromptItem<'a>> {
+    pair(items.into_iter().filter_map(read).collect())
+}
+
+/// The place of an output in an input that no call of the items before it or of the input has asked for: a prompt would be
+/// without it. An output may come again.
+#[must_use]
+pub fn output_without_call<'a>(
+    before: impl Iterator<Item = &'a str>,
+    input: impl Iterator<Item = &'a str>,
+) -> Option<usize> {
+    let input: Vec<_> = input.map(read).collect();
+    let is_output = |part: &Option<Part<'_>>| matches!(part, Some(Part::Output { .. }));
+    if !input.iter().any(is_output) {
+        return None;
+    }
+    let id_of_call = |part: &Part<'a>| match part {
+        Part::Call { id, .. } => Some(id.clone()),
+        _ => None,
+    };
+    let before = before.filter_map(|item| id_of_call(&read(item)?));
+    let calls = before.chain(input.iter().flatten().filter_map(id_of_call));
+    let calls: HashSet<_> = calls.collect();
+    input.iter().position(|part| match part {
+        Some(Part::Output { id, .. }) => !calls.contains(id),
+        _ => false,
+    })
+}
+
+/// Reads a stored item, which need not be an object.
+fn read(item: &str) -> Option<Part<'_>> {
+    if !item.starts_with('{') {
+        return None;
+    }
+    let text = |name| member_text(item, name);
+    let part = |part| {
+        let step = member(item, STEP);
+        Some(Part::Item { item: part, step })
+    };
+    match text("type").as_deref() {
+        Some("message") | None => {
+            let role = member(item, "role").and_then(role_of)?;
+            let content = member(item, "content").filter(|content| content.starts_with('['))?;
+            part(PromptItem::Message {
+                role,
+                content,
+                item,
+            })
+        }
+        Some("function_call") => called(item, CallForm::Function, "arguments"),
+        Some("custom_tool_call") => called(item, CallForm::Custom, "input"),
+        Some("function_call_output" | "custom_tool_call_output") => Some(Part::Output {
+            id: text("call_id")?,
+            output: member(item, "output")?,
+        }),
+        Some("mcp_call") => {
+            let id = text("call_id").or_else(|| text("id"))?;
+            Some(executed(item, id, text("name")?))
+        }
+        // those that this server ran; of others, only their upstream knows the result
+        Some("web_search_call") if text("call_id").is_some() => {
+            Some(executed(item, text("call_id")?, "web_search".into()))
+        }
+        Some("image_generation_call") if text("call_id").is_some() => {
+            Some(executed(item, text("call_id")?, "image_generation".into()))
+        }
+        Some("reasoning") => part(PromptItem::Reasoning(item)),
+        Some(_) => part(PromptItem::Other(item)),
+    }
+}
+
+/// A call that a client runs, whose arguments are in that member.
+fn called<'a>(item: &'a str, form: CallForm, arguments: &str) -> Option<Part<'a>> {
+    let text = |name| member_text(item, name);
+    Some(Part::Call {
+        form,
+        id: text("call_id")?,
+        name: text("name")?,
+        arguments: text(arguments).unwrap_or_default(),
+        step: member(item, STEP),
+        result: None,
+    })
+}
+
+/// A call that a server has run.
+fn executed<'a>(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Part<'a> {
+    let text = |name| member_text(item, name);
+    let error = text("error");
+    let is_mistake = error.is_some();
+    let output = match (error, text("code")) {
+        (Some(error), Some(code)) => quoted(&json!({"error": error, "code": code})),
+        (Some(error), None) => quoted(&json!({ "error": error })),
+        (None, _) => Cow::Borrowed(member(item, "output").unwrap_or("\"\"")),
+    };
+    Part::Call {
+        form: CallForm::Function,
+        id,
+        name,
+        arguments: text("arguments").unwrap_or_default(),
+        step: member(item, STEP),
+        result: Some((output, is_mistake)),
+    }
+}
+
+/// The text of a value, as a JSON string.
+fn quoted(value: &Value) -> Cow<'static, str> {
+    Cow::Owned(Value::from(value.to_string()).to_string())
+}
+
+fn role_of(json: &str) -> Option<&'static str> {
+    let role = text_of(json)?;
+    let roles = ["user", "assistant", "system", "developer"];
+    roles.into_iter().find(|known| *known == role)
+}
+
+fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
+    let mut outputs = HashMap::<Cow<'_, str>, VecDeque<&str>>::new();
+    for part in &parts {
+        if let Part::Output { id, output } = part {
+            outputs.entry(id.clone()).or_default().push_back(output);
+        }
+    }
+    let mut ids = Ids::default();
+    let mut prompt = Vec::with_capacity(parts.len());
+    // the results of the calls before, and the answer that these came in
+    let (mut open, mut answer) = (Vec::new(), None);
+    for part in parts {
+        match part {
+            Part::Call {
+                form,
+                id,
+                name,
+                arguments,
+                step,
+                result,
+            } => {
+                // calls that clients have run say nothing of their answers, and stand together
+                let its = (step, result.is_some() && step.is_none());
+                if answer.is_some_and(|answer| answer != its || its.1) {
+                    prompt.append(&mut open);
+                }
+                answer = Some(its);
+                let (output, is_mistake) = result.unwrap_or_else(|| {
+                    let output = outputs.get_mut(&id).and_then(VecDeque::pop_front);
+                    (Cow::Borrowed(output.unwrap_or(NO_OUTPUT)), false)
+                });
+                let id = ids.distinct(id);
+                open.push(PromptItem::Result {
+                    form,
+                    id: id.clone(),
+                    output,
+                    is_mistake,
+                });
+                prompt.push(PromptItem::Call {
+                    form,
+                    id,
+                    name,
+                    arguments,
+                });
+            }
+            // it stands behind its call already
+            Part::Output { .. } => prompt.append(&mut open),
+            Part::Item { item, step } => {
+                let goes_on = step.is_some() && answer.is_some_and(|answer| answer.0 == step);
+                if !goes_on {
+                    prompt.append(&mut open);
+                }
+                prompt.push(item);
+            }
+        }
+        if open.is_empty() {
+            answer = None;
+        }
+    }
+    prompt.append(&mut open);
+    prompt
+}
+
+/// The ids of calls so far, with how often each was asked for.
+#[derive(Default)]
+struct Ids(HashMap<String, u64>);
+
+impl Ids {
+    /// That id, or one made from it if it has been used.
+    fn distinct<'a>(&mut self, id: Cow<'a, str>) -> Cow<'a, str> {
+        let Some(mut count) = self.0.get(&*id).copied() else {
+            self.0.insert(id.to_string(), 1);
+            return id;
+        };
+        let new = loop {
+            count += 1;
+            let new = format!("{id}-{count}");
+            if !self.0.contains_key(&new) {
+                break new;
+            }
+        };
+        self.0.insert(id.into_owned(), count);
+        self.0.insert(new.clone(), 1);
+        Cow::Owned(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(items: &[&str]) -> Vec<String> {
+        let prompt = prompt_of(items.iter().copied());
+        prompt
+            .iter()
+            .map(|part| match part {
+                PromptItem::Message { role, .. } => (*role).to_owned(),
+                PromptItem::Reasoning(_) => "reasoning".into(),
+                PromptItem::Call { id, name, .. } => format!("{name} {id}"),
+                PromptItem::Result { id, output, .. } => format!("{id} = {output}"),
+                PromptItem::Other(_) => "other".into(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn outputs_without_a_call_are_found() {
+        let (one, two) = (call("1"), call("2"));
+        let output = |id: &str| {
+            format!(r#"{{"type":"function_call_output","call_id":"{id}","output":"x"}}"#)
+        };
+        let (of_one, of_two) = (output("1"), output("2"));
+        let (of_one, of_two) = (of_one.as_str(), of_two.as_str());
+        for (before, input, expected) in [
+            (vec![], vec![USER], None),
+            (vec![&*one], vec![of_one], None),
+            (vec![], vec![&*one, of_one, USER], None),
+            (vec![], vec![of_one, &*one], None),
+            (vec![], vec![USER, of_one], Some(1)),
+            (vec![&*one], vec![of_two], Some(0)),
+            (vec![&*one, of_one], vec![of_one], None),
+            (vec![&*one], vec![of_one, USER, of_one], None),
+            (
+                vec![&*one, of_one, &*one, &*two],
+                vec![of_two, of_one],
+                None,
+            ),
+        ] {
+            let found = output_without_call(before.iter().copied(), input.iter().copied());
+            assert_eq!(found, expected, "{before:?} {input:?}");
+        }
+    }
+
+    const USER: &str = r#"{"type":"message","role":"user","content":[]}"#;
+
+    fn call(id: &str) -> String {
+        format!(r#"{{"type":"function_call","call_id":"{id}","name":"f","arguments":"{{}}"}}"#)
+    }
+
+    fn output(id: &str, output: &str) -> String {
+        format!(r#"{{"type":"function_call_output","call_id":"{id}","output":"{output}"}}"#)
+    }
+
+    #[test]
+    fn each_call_has_one_result_and_each_result_a_call() {
+        let (a, b) = (call("a"), call("b"));
+        let (to_a, to_b, to_c) = (output("a", "1"), output("b", "2"), output("c", "3"));
+
+        assert_eq!(
+            shown(&[USER, &a, &b, &to_b, &to_a, &to_c, USER]),
+            ["user", "f a", "f b", "a = \"1\"", "b = \"2\"", "user"]
+        );
+        assert_eq!(
+            shown(&[&a, USER, &to_a]),
+            ["f a", "a = \"1\"", "user"],
+            "late"
+        );
+        let missing = format!("a = {NO_OUTPUT}");
+        assert_eq!(shown(&[&a, USER]), ["f a", &*missing, "user"]);
+    }
+
+    #[test]
+    fn an_id_that_is_used_twice_is_made_distinct_with_its_result() {
+        let (a, to_a) = (call("a"), output("a", "1"));
+        let again = output("a", "2");
+
+        assert_eq!(
+            shown(&[&a, &to_a, USER, &a, &again, &call("a-2")]),
+            [
+                "f a",
+                "a = \"1\"",
+                "user",
+                "f a-2",
+                "a-2 = \"2\"",
+                "f a-2-2",
+                &format!("a-2-2 = {NO_OUTPUT}")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_call_that_the_server_ran_is_a_call_and_its_result() {
+        let done = r#"{"type":"mcp_call","id":"mcp_1","call_id":"c","name":"kv_list","arguments":"{}","output":"{\"keys\":[]}","error":null}"#;
+        let mistake = r#"{"type":"mcp_call","id":"mcp_2","name":"kv_get","arguments":"{}","output":null,"error":"no \"tool\""}"#;
+
+        assert_eq!(
+            shown(&[done, mistake]),
+            [
+                "kv_list c",
+                r#"c = "{\"keys\":[]}""#,
+                "kv_get mcp_2",
+                r#"mcp_2 = "{\"error\":\"no \\\"tool\\\"\"}""#,
+            ]
+        );
+    }
+
+    #[test]
+    fn calls_of_one_answer_stand_before_their_results() {
+        let ran = |id: &str, step: u32| {
+            format!(
+                r#"{{"type":"mcp_call","call_id":"{id}","name":"f","arguments":"{{}}","output":"","step":{step}}}"#
+            )
+        };
+        let for_client = call("e")
+            .replace('}', r#","step":3}"#)
+            .replace(r#"{,"step":3}"#, "{}");
+        let items = [
+            ran("a", 1),
+            ran("b", 1),
+            ran("c", 2),
+            ran("d", 3),
+            for_client,
+            output("e", "5"),
+            USER.to_owned(),
+            ran("f", 1),
+            call("g"),
+        ];
+
+        let shown = shown(&items.each_ref().map(String::as_str));
+
+        let result = |id: &str| format!(r#"{id} = """#);
+        let unanswered = format!("g = {NO_OUTPUT}");
+        assert_eq!(
+            shown,
+            [
+                "f a",
+                "f b",
+                &result("a"),
+                &result("b"),
+                "f c",
+                &result("c"),
+                "f d",
+                "f e",
+                &result("d"),
+                r#"e = "5""#,
+                "user",
+                "f f",
+                &result("f"),
+                "f g",
+                &unanswered,
+            ]
+        );
+    }
+
+    #[test]
+    fn results_stand_behind_all_of_their_answer() {
+        let ran = |id: &str| {
+            format!(
+                r#"{{"type":"mcp_call","call_id":"{id}","name":"f","arguments":"{{}}","output":"","step":1}}"#
+            )
+        };
+        let thought = r#"{"type":"reasoning","step":1}"#;
+        let said = r#"{"type":"message","role":"assistant","content":[],"step":1}"#;
+        let later = said.replace(r#","step":1"#, "");
+        let items = [&ran("a"), thought, &ran("b"), said, &later].map(str::to_owned);
+
+        let shown = shown(&items.each_ref().map(String::as_str));
+
+        let result = |id: &str| format!(r#"{id} = """#);
+        assert_eq!(
+            shown,
+            [
+                "f a",
+                "reasoning",
+                "f b",
+                "assistant",
+                &result("a"),
+                &result("b"),
+                "assistant",
+            ]
+        );
+    }
+
+    #[test]
+    fn searches_and_images_of_this_server_are_calls_and_those_of_others_are_not() {
+        let search = r#"{"type":"web_search_call","id":"ws_1","call_id":"c","arguments":"{}","output":null,"error":"no","code":"WEB_SEARCH_FAILED"}"#;
+        let image = r#"{"type":"image_generation_call","id":"ig_1","call_id":"d","result":null,"output":"{}"}"#;
+        let theirs = r#"{"type":"web_search_call","id":"ws_2","action":{"type":"search"}}"#;
+
+        assert_eq!(
+            shown(&[search, image, theirs]),
+            [
+                "web_search c",
+                r#"c = "{\"error\":\"no\",\"code\":\"WEB_SEARCH_FAILED\"}""#,
+                "image_generation d",
+                r#"d = "{}""#,
+                "other",
+            ]
+        );
+    }
+
+    #[test]
+    fn foreign_values_are_left_out() {
+        for odd in [
+            "7",
+            "[]",
+            "{}",
+            r#"{"type":7}"#,
+            r#"{"type":"message","role":"tool","content":[]}"#,
+            r#"{"type":"function_call","name":"f"}"#,
+        ] {
+            assert_eq!(shown(&[odd]), <[&str; 0]>::default(), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Which part of a conversation a model reads.
+
+use crate::member;
+
+/// The last turns of a conversation that a model reads, chosen item by item from the newest on. A turn begins at a user
+/// message that follows something else, and is never cut.
+#[derive(Debug, Clone)]
+pub struct Window {
+    turns_left: Option<usize>,
+    bytes_left: usize,
+    newer_is_user: bool,
+    items: usize,
+    /// The newest items that make whole turns.
+    whole: usize,
+    is_full: bool,
+}
+
+impl Window {
+    /// One for `turns` turns, or 0 for all, of up to `bytes` bytes together.
+    #[must_use]
+    pub fn new(turns: usize, bytes: usize) -> Self {
+        Self {
+            turns_left: Some(turns).filter(|turns| *turns > 0),
+            bytes_left: bytes,
+            newer_is_user: false,
+            items: 0,
+            whole: 0,
+            is_full: false,
+        }
+    }
+
+    /// Looks at the item before all others so far. Returns whether earlier ones are wanted too.
+    pub fn admit(&mut self, item: &str) -> bool {
+        let is_user = is_user_message(item);
+        if self.newer_is_user && !is_user {
+            self.whole = self.items;
+            self.turns_left = self.turns_left.map(|left| left - 1);
+        }
+        self.is_full = self.turns_left == Some(0) || item.len() > self.bytes_left;
+        if !self.is_full {
+            self.bytes_left -= item.len();
+            self.items += 1;
+            self.newer_is_user = is_user;
+        }
+        !self.is_full
+    }
+
+    /// How many of the newest items the model reads, once no earlier one is there or wanted.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        match self.is_full {
+            true => self.whole,
+            false => self.items,
+        }
+    }
+}
+
+/// Whether an item is a message of the user.
+#[must_use]
+pub fn is_user_message(item: &str) -> bool {
+    item.starts_with('{')
+        && member(item, "role") == Some(r#""user""#)
+        && matches!(member(item, "type"), None | Some(r#""message""#))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USER: &str = r#"{"type":"message","role":"user","content":[]}"#;
+    const OTHER: &str = r#"{"type":"message","role":"assistant","content":[]}"#;
+    const CALL: &str = r#"{"type":"function_call","role":"user"}"#;
+
+    fn admitted(items: &[&str], turns: usize, bytes: usize) -> usize {
+        let mut window = Window::new(turns, bytes);
+        let newest_first = items.iter().rev();
+        let _ = newest_first.take_while(|item| window.admit(item)).count();
+        window.items()
+    }
+
+    #[test]
+    fn a_window_begins_at_a_user_message_that_follows_something_else() {
+        let items = [OTHER, USER, USER, OTHER, CALL, USER, OTHER, "7"];
+
+        for (turns, count) in [(0, 8), (1, 3), (2, 7), (3, 8), (9, 8)] {
+            assert_eq!(admitted(&items, turns, 10_000), count, "{turns}");
+        }
+        assert_eq!(admitted(&[], 1, 10_000), 0);
+    }
+
+    #[test]
+    fn a_turn_that_does_not_fit_is_left_out_as_a_whole() {
+        let items = [USER, CALL, OTHER, USER, OTHER];
+        let last = USER.len() + OTHER.len();
+
+        assert_eq!(admitted(&items, 0, last - 1), 0);
+        assert_eq!(admitted(&items, 0, last), 2);
+        assert_eq!(admitted(&items, 0, last + OTHER.len() + CALL.len()), 2);
+    }
+}

@@ -1,0 +1,362 @@
+//! The reference meaning of a write to a scope.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
+use super::compaction::Compaction;
+use super::history::{Appended, History, Kept, Removal};
+use super::image::{KeyImage, ScopeImage};
+use super::key::{ScopeKey, ScopeValue};
+use super::operation::{KvAnswer, KvOperation};
+use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS};
+use super::task::TaskList;
+use super::write::ScopeWrite;
+use crate::heap::{self, Heap};
+use crate::members::{Draft, Member, Members};
+use crate::{IntegerError, Refusal, Stamp, add};
+
+/// All that a scope holds.
+#[derive(Debug, Clone, Default)]
+pub struct ScopeDocument {
+    entries: Members<ScopeKey, Entry>,
+    tasks: TaskList,
+    /// Heap bytes of them.
+    tasks_heap_bytes: u64,
+    /// The version at which the tasks were last written.
+    tasks_version: u64,
+    record: Option<Bytes>,
+    history: History,
+    is_sealed: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    value: ScopeValue,
+    expires_ms: Option<u64>,
+}
+
+/// The result of an accepted write.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// One for each operation.
+    pub answers: Vec<KvAnswer>,
+    /// One for each item of the history.
+    pub appended: Vec<Appended>,
+    /// How many items were removed from the history.
+    pub removed: u64,
+    /// The newest items, if the write takes them, the oldest first.
+    pub taken: Vec<Kept>,
+    /// Keys that were set, deleted or incremented.
+    pub keys: BTreeSet<ScopeKey>,
+    /// Whether the write has made another version of the scope. A write that [only adds] what is there
+    /// already has not.
+    ///
+    /// [only adds]: ScopeWrite::only_adds
+    pub is_change: bool,
+}
+
+impl ScopeDocument {
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &ScopeKey, now_ms: u64) -> Option<&ScopeValue> {
+        let entry = self.entries.get(key)?;
+        entry.lives(now_ms).then_some(&entry.value)
+    }
+
+    /// Keys and values, sorted by the keys' bytes.
+    pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = (&ScopeKey, &ScopeValue)> {
+        let living = self
+            .entries
+            .iter()
+            .filter(move |(_, entry)| entry.lives(now_ms));
+        living.map(|(key, entry)| (key, &entry.value))
+    }
+
+    /// Forgets keys whose time has passed.
+    pub fn purge(&mut self, now_ms: u64) {
+        self.entries.retain(|entry| entry.lives(now_ms));
+    }
+
+    /// Bytes of all values.
+    #[must_use]
+    pub fn kv_bytes(&self) -> u64 {
+        self.entries.counted_bytes()
+    }
+
+    /// Number of keys.
+    #[must_use]
+    pub fn keys(&self) -> u32 {
+        self.entries.len()
+    }
+
+    /// The task list.
+    #[must_use]
+    pub fn tasks(&self) -> &TaskList {
+        &self.tasks
+    }
+
+    /// The version at which the tasks were last written; 0: never.
+    #[must_use]
+    pub fn tasks_version(&self) -> u64 {
+        self.tasks_version
+    }
+
+    /// The data that the creator of the scope keeps with it.
+    #[must_use]
+    pub fn record(&self) -> Option<&Bytes> {
+        self.record.as_ref()
+    }
+
+    /// The list that is added to at the end.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Whether it rejects writes.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
+    /// All that it holds, as an image of a scope with that version and these times.
+    pub fn image(&self, version: u64, times: (u64, u64), now_ms: u64) -> ScopeImage {
+        let living = self.entries.iter().filter(|(_, entry)| entry.lives(now_ms));
+        let keys = living.map(|(key, entry)| KeyImage {
+            key: key.clone(),
+            value: entry.value.clone(),
+            expires_ms: entry.expires_ms,
+        });
+        ScopeImage {
+            version,
+            created_ms: times.0,
+            updated_ms: times.1,
+            keys: keys.collect(),
+            tasks: self.tasks.clone(),
+            tasks_version: self.tasks_version,
+            next_seq: self.history.summary().next_seq,
+            items: self.history.read(0, false, usize::MAX),
+        }
+    }
+
+    /// The content of an image.
+    pub fn of_image(image: &ScopeImage) -> Self {
+        let entries = image.keys.iter().cloned();
+        let entries = entries.map(
+            |KeyImage {
+                 key,
+                 value,
+                 expires_ms,
+             }| { (key, Entry { value, expires_ms }) },
+        );
+        Self {
+            entries: entries.collect(),
+            tasks: image.tasks.clone(),
+            tasks_heap_bytes: image.tasks.heap_bytes(),
+            tasks_version: image.tasks_version,
+            record: None,
+            history: History::of_items(image.items.clone(), image.next_seq),
+            is_sealed: false,
+        }
+    }
+
+    /// Applies a write whole, or not at all. `stamp` is the current one of the scope; the next
+    /// version is one higher.
+    ///
+    /// # Errors
+    /// [`Refusal`]: nothing has changed.
+    pub fn apply(
+        &mut self,
+        write: &ScopeWrite<'_>,
+        stamp: Stamp,
+        now_ms: u64,
+    ) -> Result<Applied, Refusal> {
+        self.purge(now_ms);
+        self.check(write, stamp)?;
+        let mut draft = self.entries.draft();
+        let answers = run(&mut draft, write.operations, now_ms)?;
+        let changes = draft.into_changes();
+        let limit = &write.policy.history;
+        self.history.tidy_segments(now_ms);
+        let removed = self.history.find(write.removes);
+        let appended = self.history.plan(&removed, write.history, limit)?;
+        let adds_nothing = changes.is_empty() && appended.iter().all(|appended| appended.repeated);
+        if write.only_adds() && adds_nothing {
+            return Ok(Applied {
+                answers,
+                appended,
+                ..Applied::default()
+            });
+        }
+
+        // nothing refuses any more
+        let keys = changes.keys(&self.entries).cloned().collect();
+        self.entries.commit(changes);
+        if let Some(tasks) = write.tasks {
+            self.tasks = tasks.new.clone();
+            self.tasks_heap_bytes = self.tasks.heap_bytes();
+            self.tasks_version = stamp.version + 1;
+        }
+        if let Some(record) = write.record {
+            // a copy of its own: the original may be a part of something larger
+            self.record = Some(Bytes::copy_from_slice(&record.new));
+        }
+        let before = self.history.summary().len();
+        let mut taken = self.history.remove(removed);
+        let left = before - self.history.summary().len();
+        // an original was no item of the history
+        let removed = left.max(taken.len() as u64);
+        if !matches!(write.removes, Some(Removal::Newest(_))) {
+            taken.clear();
+        }
+        self.history.append(write.history, &appended, limit, now_ms);
+        self.history.tidy_segments(now_ms);
+        self.is_sealed |= write.seals;
+        Ok(Applied {
+            answers,
+            appended,
+            removed,
+            taken,
+            keys,
+            is_change: true,
+        })
+    }
+
+    /// Compacts the history, or changes nothing. Returns the number of the segment, and how many made room for it.
+    ///
+    /// # Errors
+    /// [`Refusal`]: nothing has changed.
+    pub fn compact(
+        &mut self,
+        compaction: &Compaction<'_>,
+        now_ms: u64,
+    ) -> Result<(u32, u32), Refusal> {
+        if self.is_sealed {
+            return Err(Refusal::ScopeEnded);
+        }
+        self.history.compact(compaction, now_ms)
+    }
+
+    fn check(&self, write: &ScopeWrite<'_>, stamp: Stamp) -> Result<(), Refusal> {
+        if self.is_sealed {
+            return Err(Refusal::ScopeEnded);
+        }
+        if let Some(precondition) = write.precondition
+            && !precondition.is_met_by(stamp)
+        {
+            return Err(Refusal::VersionMismatch { current: stamp });
+        }
+        let expected_record = write.record.and_then(|record| record.expected.as_ref());
+        if expected_record.is_some_and(|expected| self.record.as_ref() != Some(expected)) {
+            return Err(Refusal::Changed);
+        }
+        let its = Stamp {
+            version: self.tasks_version,
+            life: stamp.life,
+        };
+        let expected_tasks = write.tasks.and_then(|tasks| tasks.expected);
+        if expected_tasks.is_some_and(|expected| expected != its) {
+            return Err(Refusal::Changed);
+        }
+        Ok(())
+    }
+}
+
+impl Heap for ScopeDocument {
+    fn heap_bytes(&self) -> u64 {
+        let record = self.record.as_ref().map_or(0, Bytes::len);
+        self.entries.heap_bytes()
+            + self.tasks_heap_bytes
+            + heap::block(record)
+            + self.history.heap_bytes()
+    }
+}
+
+impl Entry {
+    fn lives(&self, now_ms: u64) -> bool {
+        self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
+    }
+}
+
+impl Heap for Entry {
+    fn heap_bytes(&self) -> u64 {
+        self.value.heap_bytes()
+    }
+}
+
+impl Member<ScopeKey> for Entry {
+    fn counted_bytes(&self, _: &ScopeKey) -> u64 {
+        self.value.as_str().len() as u64
+    }
+}
+
+fn run(
+    draft: &mut Draft<'_, ScopeKey, Entry>,
+    operations: &[KvOperation],
+    now_ms: u64,
+) -> Result<Vec<KvAnswer>, Refusal> {
+    let mut answers = Vec::with_capacity(operations.len());
+    for (operation, step) in operations.iter().enumerate() {
+        answers.push(run_one(draft, step, operation, now_ms)?);
+    }
+    if draft.counted_bytes() > KV_MAX_BYTES {
+        return Err(Refusal::KvTooLarge {
+            limit_bytes: KV_MAX_BYTES,
+            attempted_bytes: draft.counted_bytes(),
+        });
+    }
+    if draft.len() > KV_MAX_KEYS {
+        return Err(Refusal::TooManyKeys {
+            limit_keys: KV_MAX_KEYS,
+        });
+    }
+    Ok(answers)
+}
+
+fn run_one(
+    draft: &mut Draft<'_, ScopeKey, Entry>,
+    step: &KvOperation,
+    operation: usize,
+    now_ms: u64,
+) -> Result<KvAnswer, Refusal> {
+    Ok(match step {
+        KvOperation::Set {
+            key,
+            value,
+            ttl,
+            if_absent,
+        } => {
+            let is_free = draft.get(key).is_none();
+            if is_free || !if_absent {
+                let expires_ms = ttl.map(|ttl| now_ms.saturating_add(ttl.as_millis() as u64));
+                let value = value.clone();
+                draft.put(key, Some(Entry { value, expires_ms }));
+            }
+            KvAnswer::Set(is_free || !if_absent)
+        }
+        KvOperation::Delete { key } => {
+            let was_there = draft.get(key).is_some();
+            if was_there {
+                draft.put(key, None);
+            }
+            KvAnswer::Deleted(was_there)
+        }
+        KvOperation::Increment { key, by } => {
+            let old = draft.get(key);
+            let expires_ms = old.and_then(|old| old.expires_ms);
+            let text = old.map_or("0", |old| old.value.as_str());
+            let sum = add(text, *by).map_err(|error| match error {
+                IntegerError::NotAnInteger => Refusal::NotAnInteger { operation },
+                IntegerError::Overflow => Refusal::IntegerOverflow { operation },
+            })?;
+            let value = ScopeValue::from_stored(sum.to_string());
+            draft.put(key, Some(Entry { value, expires_ms }));
+            KvAnswer::Value(sum)
+        }
+        KvOperation::Clear => {
+            draft.clear();
+            KvAnswer::Cleared
+        }
+    })
+}

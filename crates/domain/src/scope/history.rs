@@ -1,0 +1,543 @@
+//! Histories: lists that are added to at the end.
+
+mod segments;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::mem;
+use std::str::FromStr;
+
+use super::error::ScopeError;
+use crate::heap::{self, Heap};
+use crate::{Fingerprint, IdempotencyKey, Json, Refusal};
+use segments::Segments;
+
+const ID_MAX_BYTES: usize = 128;
+/// The size of an item in addition to its id and its value.
+pub(crate) const ITEM_BYTES: u64 = 64;
+/// Bytes of the items that one write takes at most, unless a single item has more.
+pub(crate) const TAKEN_MAX_BYTES: u64 = 1_048_576;
+
+/// Removed items whose places are known.
+const MARKS_MAX: usize = 256;
+
+/// The id of an item, which makes adding it again harmless: 1 to 128 visible ASCII characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ItemId(Box<str>);
+
+/// Something to be added.
+#[derive(Debug, Clone)]
+pub struct HistoryItem {
+    /// Its id, which belongs to this value only.
+    pub id: ItemId,
+    /// Any JSON.
+    pub value: Json,
+}
+
+/// An item as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its place, from 1. A place is given once: that of a removed item stays empty.
+    pub seq: u64,
+    /// The client's id.
+    pub id: ItemId,
+    /// When it was added, in milliseconds of the Unix epoch, by the store's clock.
+    pub at_ms: u64,
+    /// The value.
+    pub value: Json,
+}
+
+/// The outcome of appending an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// Its place.
+    pub seq: u64,
+    /// Whether it was there already.
+    pub repeated: bool,
+}
+
+/// The items that a write removes from a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal<'a> {
+    /// All of them.
+    All,
+    /// The one of that id, if there is one, also in a segment.
+    Item(&'a ItemId),
+    /// So many of the newest ones, up to 1 MiB of them, but one at least; the answer has them.
+    Newest(usize),
+}
+
+/// The items that a planned write will remove.
+#[derive(Debug)]
+pub(crate) enum Removed {
+    All,
+    /// Those at these places, in order.
+    Places(Vec<u64>),
+    /// The one of that id in a segment.
+    Original(ItemId),
+}
+
+/// The limits of a history. An item counts with the bytes of its id and its value, and 64 more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoryLimit {
+    /// Bytes of all items.
+    pub max_bytes: u64,
+    /// Whether the oldest items make room; otherwise an append over the limit is rejected.
+    pub drops_oldest: bool,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySummary {
+    /// The number of the oldest item.
+    pub first_seq: u64,
+    /// The number of the next item.
+    pub next_seq: u64,
+    /// Places between these two whose items were removed.
+    pub removed: u64,
+    /// Bytes of all items, as [`HistoryLimit`] counts them.
+    pub bytes: u64,
+}
+
+/// A list that is added to at the end.
+#[derive(Debug, Clone)]
+pub struct History {
+    items: VecDeque<Kept>,
+    known: HashMap<ItemId, (u64, Fingerprint)>,
+    summary: HistorySummary,
+    /// The last items that were removed or dropped, except by a clear, with their places, the newest last.
+    marks: VecDeque<(Fingerprint, u64)>,
+    segments: Segments,
+    /// Heap bytes of ids and values.
+    heap_bytes: u64,
+}
+
+impl ItemId {
+    /// The id of an item that comes without one, with that index in its request: the same in each repeat of a request
+    /// with an idempotency key, otherwise random.
+    #[must_use]
+    pub fn generate(request: Option<IdempotencyKey>, index: usize) -> Self {
+        let digits = match request {
+            Some(IdempotencyKey { digest, request }) => {
+                let index = (index as u64).to_be_bytes();
+                Fingerprint::of(&[&digest.0, &request.0, &index]).0
+            }
+            None => rand::random(),
+        };
+        Self(format!("item_{}", hex::encode(digits)).into())
+    }
+
+    /// The digest that a removed item is known by.
+    fn mark(&self) -> Fingerprint {
+        Fingerprint::of(&[self.0.as_bytes()])
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ItemId {
+    type Err = ScopeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if text.is_empty() || text.len() > ID_MAX_BYTES || !is_visible {
+            return Err(ScopeError::ItemId);
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl HistoryItem {
+    /// Its size.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn cost_bytes(&self) -> u64 {
+        cost_bytes(&self.id, &self.value)
+    }
+
+    /// The digest that identifies the value.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&[self.value.as_str().as_bytes()])
+    }
+}
+
+impl Kept {
+    /// Its size.
+    #[doc(hidden)]
+    pub fn cost_bytes(&self) -> u64 {
+        cost_bytes(&self.id, &self.value)
+    }
+
+    /// The digest that identifies the value.
+    #[doc(hidden)]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&[self.value.as_str().as_bytes()])
+    }
+}
+
+impl Removed {
+    fn has(&self, seq: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::Places(places) => places.binary_search(&seq).is_ok(),
+            Self::Original(_) => false,
+        }
+    }
+
+    /// Whether an original of that id stays.
+    fn spares(&self, id: &ItemId) -> bool {
+        !matches!(self, Self::All) && !matches!(self, Self::Original(removed) if removed == id)
+    }
+}
+
+fn cost_bytes(id: &ItemId, value: &Json) -> u64 {
+    (id.0.len() + value.as_str().len()) as u64 + ITEM_BYTES
+}
+
+impl HistorySummary {
+    /// Nothing yet.
+    pub const EMPTY: Self = Self {
+        first_seq: 1,
+        next_seq: 1,
+        removed: 0,
+        bytes: 0,
+    };
+
+    /// Items that are kept.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.next_seq - self.first_seq - self.removed
+    }
+
+    /// Whether none is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            items: VecDeque::new(),
+            known: HashMap::new(),
+            summary: HistorySummary::EMPTY,
+            marks: VecDeque::new(),
+            segments: Segments::default(),
+            heap_bytes: 0,
+        }
+    }
+}
+
+impl Heap for History {
+    fn heap_bytes(&self) -> u64 {
+        heap::array::<Kept>(self.items.capacity())
+            + heap::table::<(ItemId, (u64, Fingerprint))>(self.known.capacity())
+            + heap::array::<(Fingerprint, u64)>(self.marks.capacity())
+            + self.segments.heap_bytes()
+            + self.heap_bytes
+    }
+}
+
+impl Heap for ItemId {
+    fn heap_bytes(&self) -> u64 {
+        heap::block(self.0.len())
+    }
+}
+
+impl Heap for Kept {
+    fn heap_bytes(&self) -> u64 {
+        self.id.heap_bytes() + self.value.heap_bytes()
+    }
+}
+
+/// Heap bytes of an item in a history: its id twice, of which one recognizes it.
+fn held_bytes(item: &Kept) -> u64 {
+    item.id.heap_bytes() + item.heap_bytes()
+}
+
+impl History {
+    /// How much there is.
+    #[must_use]
+    pub fn summary(&self) -> HistorySummary {
+        self.summary
+    }
+
+    /// When the newest item was added.
+    #[must_use]
+    pub fn newest_ms(&self) -> Option<u64> {
+        self.items.back().map(|item| item.at_ms)
+    }
+
+    /// Up to `limit` items after a position, or before it, nearest first.
+    #[must_use]
+    pub fn read(&self, from: u64, backwards: bool, limit: usize) -> Vec<Kept> {
+        if backwards {
+            let before = self.items.range(..self.index(from));
+            before.rev().take(limit).cloned().collect()
+        } else {
+            let after = self.items.range(self.index(from.saturating_add(1))..);
+            after.take(limit).cloned().collect()
+        }
+    }
+
+    /// The place of an item.
+    #[must_use]
+    pub fn place(&self, id: &ItemId) -> Option<u64> {
+        self.known.get(id).map(|(seq, _)| *seq)
+    }
+
+    /// The place of one of the last items that were removed or dropped, except by a clear, or of an original.
+    #[must_use]
+    pub fn removed_place(&self, id: &ItemId) -> Option<u64> {
+        let mark = id.mark();
+        let mut marks = self.marks.iter().rev();
+        let marked = marks.find(|(known, _)| *known == mark);
+        let marked = marked.map(|(_, seq)| *seq);
+        marked.or_else(|| self.segments.known(id).map(|(seq, _)| *seq))
+    }
+
+    /// The history of these items, which are in the order of their places. The next one gets the place `next_seq`.
+    pub(super) fn of_items(items: Vec<Kept>, next_seq: u64) -> Self {
+        let known = |item: &Kept| (item.id.clone(), (item.seq, item.fingerprint()));
+        let mut history = Self {
+            known: items.iter().map(known).collect(),
+            heap_bytes: items.iter().map(held_bytes).sum(),
+            summary: HistorySummary {
+                next_seq,
+                bytes: items.iter().map(Kept::cost_bytes).sum(),
+                ..HistorySummary::EMPTY
+            },
+            marks: VecDeque::new(),
+            segments: Segments::default(),
+            items: items.into(),
+        };
+        history.count();
+        history
+    }
+
+    /// The index of the first item from a place on.
+    fn index(&self, seq: u64) -> usize {
+        self.items.partition_point(|item| item.seq < seq)
+    }
+
+    /// The items that a write will remove.
+    pub(crate) fn find(&self, removal: Option<Removal<'_>>) -> Removed {
+        let mut places = match removal {
+            None => Vec::new(),
+            Some(Removal::All) => return Removed::All,
+            Some(Removal::Item(id)) if self.segments.known(id).is_some() => {
+                return Removed::Original(id.clone());
+            }
+            Some(Removal::Item(id)) => self
+                .known
+                .get(id)
+                .map(|(seq, _)| *seq)
+                .into_iter()
+                .collect(),
+            Some(Removal::Newest(count)) => {
+                let mut bytes = 0;
+                let mut fits = |item: &&Kept| {
+                    let is_first = bytes == 0;
+                    bytes += item.cost_bytes();
+                    is_first || bytes <= TAKEN_MAX_BYTES
+                };
+                let newest = self.items.iter().rev().take(count);
+                newest
+                    .take_while(|item| fits(item))
+                    .map(|item| item.seq)
+                    .collect()
+            }
+        };
+        places.sort_unstable();
+        Removed::Places(places)
+    }
+
+    /// The size of the history without these items.
+    fn bytes_without(&self, removed: &Removed) -> u64 {
+        match removed {
+            Removed::All => 0,
+            Removed::Places(places) => {
+                let items = places.iter().map(|seq| &self.items[self.index(*seq)]);
+                self.summary.bytes - items.map(Kept::cost_bytes).sum::<u64>()
+            }
+            Removed::Original(_) => self.summary.bytes,
+        }
+    }
+
+    /// Plans to append these items after others are removed, without changing anything yet.
+    ///
+    /// # Errors
+    /// [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].
+    pub(crate) fn plan(
+        &self,
+        removed: &Removed,
+        items: &[HistoryItem],
+        limit: &HistoryLimit,
+    ) -> Result<Vec<Appended>, Refusal> {
+        let mut new: HashMap<&ItemId, (u64, Fingerprint)> = HashMap::new();
+        let mut appended = Vec::with_capacity(items.len());
+        let (mut next_seq, mut added) = (self.summary.next_seq, 0);
+        for (index, item) in items.iter().enumerate() {
+            let fingerprint = item.fingerprint();
+            let known = self.known.get(&item.id);
+            let known = known.filter(|(seq, _)| !removed.has(*seq));
+            let original = self.segments.known(&item.id);
+            let original = original.filter(|_| removed.spares(&item.id));
+            match known.or(original).or_else(|| new.get(&item.id)) {
+                Some((seq, known)) if *known == fingerprint => appended.push(Appended {
+                    seq: *seq,
+                    repeated: true,
+                }),
+                Some(_) => return Err(Refusal::ItemIdReused { item: index }),
+                None => {
+                    new.insert(&item.id, (next_seq, fingerprint));
+                    appended.push(Appended {
+                        seq: next_seq,
+                        repeated: false,
+                    });
+                    next_seq += 1;
+                    added += item.cost_bytes();
+                }
+            }
+        }
+        let size_bytes = self.bytes_without(removed);
+        let attempted_bytes = size_bytes + added;
+        let room = if limit.drops_oldest {
+            added
+        } else {
+            attempted_bytes
+        };
+        if room > limit.max_bytes && added > 0 {
+            return Err(Refusal::HistoryTooLarge {
+                limit_bytes: limit.max_bytes,
+                size_bytes,
+                attempted_bytes,
+            });
+        }
+        Ok(appended)
+    }
+
+    /// Removes items, and returns them in order; their places are not given again. Of all items it returns none.
+    pub(crate) fn remove(&mut self, removed: Removed) -> Vec<Kept> {
+        let places = match removed {
+            Removed::All => {
+                let next_seq = self.summary.next_seq;
+                let marks = mem::take(&mut self.marks);
+                *self = Self {
+                    marks,
+                    segments: self.segments.cleared(),
+                    ..Self::default()
+                };
+                self.summary.next_seq = next_seq;
+                self.count();
+                return Vec::new();
+            }
+            Removed::Places(places) => places,
+            Removed::Original(id) => {
+                let gone = self.segments.remove(&id);
+                if let Some(gone) = &gone {
+                    self.mark(gone);
+                }
+                return gone.into_iter().collect();
+            }
+        };
+        let mut gone = Vec::with_capacity(places.len());
+        // the last first, which the newest are, so that nothing behind them moves
+        for seq in places.into_iter().rev() {
+            gone.extend(self.items.remove(self.index(seq)));
+        }
+        for item in &gone {
+            self.forget(item);
+        }
+        self.release();
+        self.count();
+        gone.reverse();
+        for item in &gone {
+            self.mark(item);
+        }
+        gone
+    }
+
+    /// Gives memory back after many items have left.
+    fn release(&mut self) {
+        if self.items.len() < self.items.capacity() / 4 {
+            self.items.shrink_to(2 * self.items.len());
+            self.known.shrink_to(2 * self.items.len());
+        }
+    }
+
+    fn mark(&mut self, gone: &Kept) {
+        if self.marks.len() == MARKS_MAX {
+            self.marks.pop_front();
+        }
+        self.marks.push_back((gone.id.mark(), gone.seq));
+    }
+
+    /// Adds items as they were planned.
+    pub(crate) fn append(
+        &mut self,
+        items: &[HistoryItem],
+        planned: &[Appended],
+        limit: &HistoryLimit,
+        now_ms: u64,
+    ) {
+        for (item, planned) in items.iter().zip(planned) {
+            if planned.repeated {
+                continue;
+            }
+            let kept = Kept {
+                seq: planned.seq,
+                id: item.id.clone(),
+                at_ms: now_ms,
+                value: item.value.clone(),
+            };
+            self.summary.next_seq = planned.seq + 1;
+            self.remember(&kept);
+            self.items.push_back(kept);
+        }
+        while self.summary.bytes > limit.max_bytes && limit.drops_oldest {
+            let Some(oldest) = self.items.pop_front() else {
+                break;
+            };
+            self.forget(&oldest);
+            self.mark(&oldest);
+        }
+        self.count();
+    }
+
+    /// Notes what is known of an item that comes into the list.
+    fn remember(&mut self, item: &Kept) {
+        let known = (item.seq, item.fingerprint());
+        self.known.insert(item.id.clone(), known);
+        self.summary.bytes += item.cost_bytes();
+        self.heap_bytes += held_bytes(item);
+    }
+
+    /// Forgets what is known of an item that is not in the list any longer.
+    fn forget(&mut self, item: &Kept) {
+        self.known.remove(&item.id);
+        self.summary.bytes -= item.cost_bytes();
+        self.heap_bytes -= held_bytes(item);
+    }
+
+    /// Brings the places of the summary up to date with the list.
+    fn count(&mut self) {
+        let next_seq = self.summary.next_seq;
+        let first_seq = self.items.front().map_or(next_seq, |oldest| oldest.seq);
+        self.summary.first_seq = first_seq;
+        self.summary.removed = next_seq - first_seq - self.items.len() as u64;
+    }
+}

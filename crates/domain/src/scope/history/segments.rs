@@ -1,0 +1,260 @@
+//! Segments of a history in memory: the originals of its compactions.
+
+use std::collections::HashSet;
+use std::mem;
+
+use super::{History, HistoryItem, ItemId, Kept, Removed};
+use crate::heap::{self, Heap};
+use crate::scope::compaction::{Compaction, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment};
+use crate::{Fingerprint, Refusal};
+
+/// The segments of a history, the oldest first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Segments {
+    /// The number of the last compaction.
+    last: u32,
+    /// Its last place, and how many items it has added.
+    last_through: u64,
+    last_new: usize,
+    kept: Vec<KeptSegment>,
+}
+
+#[derive(Debug, Clone)]
+struct KeptSegment {
+    head: Segment,
+    items: History,
+}
+
+impl Segments {
+    /// Returns an empty list that continues the numbering.
+    pub(super) fn cleared(&self) -> Self {
+        Self {
+            kept: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// The place and the digest of an original.
+    pub(super) fn known(&self, id: &ItemId) -> Option<&(u64, Fingerprint)> {
+        self.kept.iter().find_map(|kept| kept.items.known.get(id))
+    }
+
+    /// Removes an original.
+    pub(super) fn remove(&mut self, id: &ItemId) -> Option<Kept> {
+        self.kept.iter_mut().find_map(|kept| {
+            let (seq, _) = kept.items.known.get(id)?;
+            let removed = Removed::Places(vec![*seq]);
+            let gone = kept.items.remove(removed).pop()?;
+            kept.head.count -= 1;
+            kept.head.bytes -= gone.cost_bytes();
+            Some(gone)
+        })
+    }
+}
+
+impl Heap for Segments {
+    fn heap_bytes(&self) -> u64 {
+        let kept = self.kept.iter().map(|kept| {
+            let ids = kept.head.summary.iter().map(Heap::heap_bytes);
+            heap::array::<ItemId>(kept.head.summary.capacity())
+                + ids.sum::<u64>()
+                + kept.items.heap_bytes()
+        });
+        heap::array::<KeptSegment>(self.kept.capacity()) + kept.sum::<u64>()
+    }
+}
+
+impl History {
+    /// Replaces the oldest items, or changes nothing. Returns the number of the segment, and that of older ones that are dropped for it.
+    ///
+    /// # Errors
+    /// [`Refusal::TooManyLaterItems`], [`Refusal::PrefixChanged`], [`Refusal::ItemIdReused`] or [`Refusal::HistoryTooLarge`].
+    pub(crate) fn compact(
+        &mut self,
+        compaction: &Compaction<'_>,
+        now_ms: u64,
+    ) -> Result<(u32, u32), Refusal> {
+        self.tidy_segments(now_ms);
+        let end = self.check_compaction(compaction)?;
+        let replaced: Vec<Kept> = self.items.drain(..end).collect();
+        for item in &replaced {
+            self.forget(item);
+        }
+        let places = (0..=compaction.through).rev();
+        for (item, seq) in compaction.items.iter().rev().zip(places) {
+            let kept = Kept {
+                seq,
+                id: item.id.clone(),
+                at_ms: now_ms,
+                value: item.value.clone(),
+            };
+            self.remember(&kept);
+            self.items.push_front(kept);
+        }
+        self.release();
+        self.count();
+        self.segments.last += 1;
+        self.segments.last_through = compaction.through;
+        self.segments.last_new = compaction.items.len();
+        let dropped = self.keep_segment(compaction, replaced, now_ms);
+        self.tidy_segments(now_ms);
+        Ok((self.segments.last, dropped))
+    }
+
+    /// Checks a compaction. Returns the index after the last replaced item.
+    fn check_compaction(&self, compaction: &Compaction<'_>) -> Result<usize, Refusal> {
+        let end = self.index(compaction.through.saturating_add(1));
+        let (count, items) = (end as u64, compaction.items);
+        if self.items.len() - end > LATER_ITEMS_MAX {
+            return Err(Refusal::TooManyLaterItems {
+                limit_items: LATER_ITEMS_MAX as u64,
+            });
+        }
+        let is_beyond = compaction.through >= self.summary.next_seq;
+        // another compaction of the same prefix changes its number, unless it has as many new items
+        let last = (self.segments.last_through, self.segments.last_new);
+        let is_same = (compaction.through, items.len()) == last && items.len() as u64 == count;
+        if is_beyond || count != compaction.count || items.len() as u64 > count || is_same {
+            return Err(Refusal::PrefixChanged { count });
+        }
+        let mut ids = HashSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let is_known = self.known.contains_key(&item.id);
+            if is_known || self.segments.known(&item.id).is_some() || !ids.insert(&item.id) {
+                return Err(Refusal::ItemIdReused { item: index });
+            }
+        }
+        let later: u64 = self.items.range(end..).map(Kept::cost_bytes).sum();
+        let attempted_bytes = later + items.iter().map(HistoryItem::cost_bytes).sum::<u64>();
+        let limit_bytes = compaction.limit.max_bytes;
+        if attempted_bytes > limit_bytes {
+            return Err(Refusal::HistoryTooLarge {
+                limit_bytes,
+                size_bytes: self.summary.bytes,
+                attempted_bytes,
+            });
+        }
+        Ok(end)
+    }
+
+    /// Keeps replaced items as the newest segment. Returns the number of older segments dropped for it.
+    fn keep_segment(
+        &mut self,
+        compaction: &Compaction<'_>,
+        replaced: Vec<Kept>,
+        now_ms: u64,
+    ) -> u32 {
+        let bytes = replaced.iter().map(Kept::cost_bytes).sum::<u64>();
+        let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
+        let expires_ms = now_ms.saturating_add(compaction.keep.as_millis() as u64);
+        let kept = &mut self.segments.kept;
+        // a segment ends no later than its summary
+        kept.retain_mut(|kept| {
+            let head = &mut kept.head;
+            let is_cut = head.through - (head.summary.len() as u64) < compaction.through;
+            if is_cut {
+                head.expires_ms = head.expires_ms.min(expires_ms);
+            }
+            is_kept || !is_cut
+        });
+        if !is_kept {
+            return 0;
+        }
+        let summary = compaction.items.iter().map(|item| item.id.clone());
+        let head = Segment {
+            number: self.segments.last,
+            first_seq: replaced.first().map_or(1, |first| first.seq),
+            through: compaction.through,
+            count: replaced.len() as u64,
+            bytes,
+            compacted_ms: now_ms,
+            expires_ms,
+            summary: summary.collect(),
+        };
+        let items = Self::of_items(replaced, compaction.through + 1);
+        kept.push(KeptSegment { head, items });
+        let mut sum: u64 = kept.iter().map(|kept| kept.head.bytes).sum();
+        let mut dropped = 0;
+        while kept.len() > SEGMENTS_MAX || sum > compaction.limit.max_bytes {
+            sum -= kept.remove(0).head.bytes;
+            dropped += 1;
+        }
+        dropped
+    }
+
+    /// Forgets segments whose time has passed, or whose summary is gone: it may be among the originals of a newer one.
+    pub(crate) fn tidy_segments(&mut self, now_ms: u64) {
+        if self.segments.kept.is_empty() {
+            return;
+        }
+        let mut newer: Vec<KeptSegment> = Vec::new();
+        for kept in mem::take(&mut self.segments.kept).into_iter().rev() {
+            let has = |id: &ItemId| {
+                self.known.contains_key(id)
+                    || newer.iter().any(|newer| newer.items.known.contains_key(id))
+            };
+            let head = &kept.head;
+            if head.expires_ms > now_ms && head.count > 0 && head.summary.iter().any(has) {
+                newer.push(kept);
+            }
+        }
+        newer.reverse();
+        self.segments.kept = newer;
+    }
+
+    /// The segments that are kept, the newest first.
+    #[must_use]
+    pub fn segments(&self, now_ms: u64) -> Vec<Segment> {
+        let kept = self.kept_segments(now_ms).rev();
+        kept.map(|kept| kept.head.clone()).collect()
+    }
+
+    /// Up to `limit` items of a segment after a position, or before it, nearest first. None: there is no such segment.
+    #[must_use]
+    pub fn read_segment(
+        &self,
+        number: u32,
+        (from, backwards): (u64, bool),
+        limit: usize,
+        now_ms: u64,
+    ) -> Option<Vec<Kept>> {
+        let mut kept = self.kept_segments(now_ms);
+        let kept = kept.find(|kept| kept.head.number == number)?;
+        Some(kept.items.read(from, backwards, limit))
+    }
+
+    /// As [`read`](Self::read), with the originals in the place of summaries, as far as they are kept.
+    #[must_use]
+    pub fn read_originals(
+        &self,
+        (from, backwards): (u64, bool),
+        limit: usize,
+        now_ms: u64,
+    ) -> Vec<Kept> {
+        let summaries = self.kept_segments(now_ms);
+        let summaries: HashSet<&ItemId> = summaries.flat_map(|kept| &kept.head.summary).collect();
+        let parts = self.kept_segments(now_ms).map(|kept| &kept.items);
+        let parts: Vec<&Self> = parts.chain([self]).collect();
+        let shown = |item: &&Kept| !summaries.contains(&item.id);
+        match backwards {
+            false => {
+                let after = |part: &'_ Self| part.index(from.saturating_add(1));
+                let items = parts
+                    .into_iter()
+                    .flat_map(|part| part.items.range(after(part)..));
+                items.filter(shown).take(limit).cloned().collect()
+            }
+            true => {
+                let before = |part: &'_ Self| part.index(from);
+                let parts = parts.into_iter().rev();
+                let items = parts.flat_map(|part| part.items.range(..before(part)).rev());
+                items.filter(shown).take(limit).cloned().collect()
+            }
+        }
+    }
+
+    fn kept_segments(&self, now_ms: u64) -> impl DoubleEndedIterator<Item = &KeptSegment> {
+        let kept = self.segments.kept.iter();
+        kept.filter(move |kept| kept.head.expires_ms > now_ms)
+    }
+}

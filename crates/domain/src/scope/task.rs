@@ -1,0 +1,366 @@
+//! Task lists.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::TaskError;
+use super::policy::{TASKS_MAX, TASKS_MAX_BYTES};
+use crate::heap::{self, Heap};
+
+const ID_MAX_BYTES: usize = 64;
+
+/// The status of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Nothing was done yet.
+    Pending,
+    /// It is being worked on.
+    InProgress,
+    /// It is done.
+    Completed,
+}
+
+/// A task.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// The id within its list: 1 to 64 visible ASCII characters.
+    pub id: String,
+    /// The task; not empty.
+    pub content: String,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// The task while it is in progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_form: Option<String>,
+}
+
+impl Task {
+    /// Whether it is completed.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.status == TaskStatus::Completed
+    }
+}
+
+/// A new task: one without an id gets one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewTask {
+    /// See [`Task::id`].
+    pub id: Option<String>,
+    /// See [`Task::content`].
+    pub content: String,
+    /// See [`Task::status`].
+    pub status: TaskStatus,
+    /// See [`Task::active_form`].
+    pub active_form: Option<String>,
+}
+
+/// Which task of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskRef {
+    /// That of this id.
+    Id(String),
+    /// The task at this index, from 0.
+    Index(usize),
+}
+
+/// The changes to one task.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct TaskChange {
+    /// A new status.
+    pub status: Option<TaskStatus>,
+    /// A new content.
+    pub content: Option<String>,
+    /// A new active form.
+    pub active_form: Option<String>,
+}
+
+/// Tasks in order: at most 1,000 of them, and 131,072 bytes as JSON.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct TaskList(Vec<Task>);
+
+impl Heap for TaskList {
+    fn heap_bytes(&self) -> u64 {
+        let texts = |task: &Task| {
+            let active_form = task.active_form.as_ref();
+            let texts = [Some(&task.id), Some(&task.content), active_form];
+            let blocks = texts.into_iter().flatten();
+            blocks.map(|text| heap::block(text.capacity())).sum::<u64>()
+        };
+        heap::array::<Task>(self.0.capacity()) + self.0.iter().map(texts).sum::<u64>()
+    }
+}
+
+impl TaskStatus {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::InProgress, Self::Completed];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+        }
+    }
+}
+
+impl FromStr for TaskStatus {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
+        known.ok_or(())
+    }
+}
+
+impl TaskList {
+    /// The list of these tasks. One without an id gets the smallest number that is free.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn new(tasks: Vec<NewTask>) -> Result<Self, TaskError> {
+        let given: HashSet<String> = tasks.iter().filter_map(|task| task.id.clone()).collect();
+        let mut free = (1_u64..).map(|number| number.to_string());
+        let tasks = tasks.into_iter().map(|task| Task {
+            id: task.id.unwrap_or_else(|| {
+                let free = free.find(|id| !given.contains(id));
+                free.expect("numbers do not end")
+            }),
+            content: task.content,
+            status: task.status,
+            active_form: task.active_form,
+        });
+        Self(tasks.collect()).checked()
+    }
+
+    /// The tasks in order.
+    #[must_use]
+    pub fn tasks(&self) -> &[Task] {
+        &self.0
+    }
+
+    /// Whether it is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The list with one task changed.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn update(&self, which: &TaskRef, change: &TaskChange) -> Result<Self, TaskError> {
+        let mut tasks = self.0.clone();
+        let task = match which {
+            TaskRef::Id(id) => tasks.iter_mut().find(|task| task.id == *id),
+            TaskRef::Index(index) => tasks.get_mut(*index),
+        };
+        let task = task.ok_or(TaskError::NotFound)?;
+        if let Some(status) = change.status {
+            task.status = status;
+        }
+        if let Some(content) = &change.content {
+            task.content.clone_from(content);
+        }
+        if let Some(active_form) = &change.active_form {
+            task.active_form = Some(active_form.clone());
+        }
+        Self(tasks).checked()
+    }
+
+    /// Checks that new tasks drop no unfinished task: each of these must be among them, by its id
+    /// or with the same content.
+    ///
+    /// # Errors
+    /// [`TaskError::WouldDropUnfinished`].
+    pub fn check_keeps_unfinished(&self, new: &[NewTask]) -> Result<(), TaskError> {
+        let ids: HashSet<_> = new.iter().filter_map(|new| new.id.as_deref()).collect();
+        let mut contents: HashMap<&str, usize> = HashMap::new();
+        for new in new {
+            *contents.entry(&new.content).or_default() += 1;
+        }
+        let mut is_kept = |task: &Task| {
+            if ids.contains(task.id.as_str()) {
+                return true;
+            }
+            match contents.get_mut(task.content.as_str()) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    true
+                }
+                _ => false,
+            }
+        };
+        let unfinished = self.0.iter().filter(|task| !task.is_completed());
+        match unfinished.filter(|task| !is_kept(task)).count() {
+            0 => Ok(()),
+            count => Err(TaskError::WouldDropUnfinished { count }),
+        }
+    }
+
+    /// The list as compact JSON: an array of objects.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(&self.0).expect("tasks are text")
+    }
+
+    /// Parses the JSON text of [`Self::to_json`]; `None` for any other text.
+    pub fn from_stored(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().map(Self)
+    }
+
+    fn checked(self) -> Result<Self, TaskError> {
+        if self.0.len() > TASKS_MAX {
+            return Err(TaskError::TooMany { limit: TASKS_MAX });
+        }
+        let mut ids = HashSet::new();
+        for task in &self.0 {
+            let is_visible = task.id.bytes().all(|byte| byte.is_ascii_graphic());
+            if task.id.is_empty() || task.id.len() > ID_MAX_BYTES || !is_visible {
+                return Err(TaskError::Id);
+            }
+            if !ids.insert(&task.id) {
+                return Err(TaskError::SameId);
+            }
+            if task.content.is_empty() {
+                return Err(TaskError::NoContent);
+            }
+        }
+        if self.to_json().len() > TASKS_MAX_BYTES {
+            return Err(TaskError::TooLarge {
+                limit_bytes: TASKS_MAX_BYTES,
+            });
+        }
+        Ok(self)
+    }
+}
+
+/// Keeps the texts of tasks out of logs.
+impl fmt::Debug for TaskList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TaskList({} tasks)", self.0.len())
+    }
+}
+
+macro_rules! opaque {
+    ($($type:ty),*) => {$(
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+opaque!(Task, NewTask, TaskChange);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(content: &str, status: TaskStatus) -> NewTask {
+        NewTask {
+            id: None,
+            content: content.into(),
+            status,
+            active_form: None,
+        }
+    }
+
+    fn with_id(id: &str, content: &str) -> NewTask {
+        NewTask {
+            id: Some(id.into()),
+            ..task(content, TaskStatus::Pending)
+        }
+    }
+
+    #[test]
+    fn tasks_without_an_id_get_the_smallest_number_that_is_free() {
+        let given = vec![
+            task("a", TaskStatus::Pending),
+            with_id("1", "b"),
+            task("c", TaskStatus::Completed),
+        ];
+
+        let list = TaskList::new(given).unwrap();
+
+        let ids: Vec<_> = list.tasks().iter().map(|task| task.id.as_str()).collect();
+        assert_eq!(ids, ["2", "1", "3"]);
+        assert_eq!(TaskList::from_stored(&list.to_json()), Some(list));
+    }
+
+    #[test]
+    fn one_task_is_changed_by_id_or_place() {
+        let list = TaskList::new(vec![task("a", TaskStatus::Pending), with_id("x", "b")]).unwrap();
+        let done = TaskChange {
+            status: Some(TaskStatus::Completed),
+            ..TaskChange::default()
+        };
+
+        let by_id = list.update(&TaskRef::Id("x".into()), &done).unwrap();
+        assert_eq!(by_id.tasks()[1].status, TaskStatus::Completed);
+        let by_place = list.update(&TaskRef::Index(0), &done).unwrap();
+        assert_eq!(by_place.tasks()[0].status, TaskStatus::Completed);
+        let none = list.update(&TaskRef::Index(2), &done);
+        assert_eq!(none, Err(TaskError::NotFound));
+        let none = list.update(&TaskRef::Id("y".into()), &done);
+        assert_eq!(none, Err(TaskError::NotFound));
+    }
+
+    #[test]
+    fn unfinished_work_is_dropped_neither_by_leaving_it_out_nor_by_merging_two() {
+        use TaskStatus::{Completed, InProgress, Pending};
+        let list = TaskList::new(vec![
+            task("a", Pending),
+            task("a", InProgress),
+            task("done", Completed),
+            with_id("x", "b"),
+        ])
+        .unwrap();
+        let check = |new: Vec<NewTask>| list.check_keeps_unfinished(&new);
+
+        let kept = vec![task("a", Completed), task("a", Pending), with_id("x", "B")];
+        assert_eq!(check(kept), Ok(()));
+        let merged = vec![task("a", Pending), with_id("x", "b")];
+        assert_eq!(
+            check(merged),
+            Err(TaskError::WouldDropUnfinished { count: 1 })
+        );
+        assert_eq!(
+            check(vec![]),
+            Err(TaskError::WouldDropUnfinished { count: 3 })
+        );
+    }
+
+    #[test]
+    fn lists_are_bounded() {
+        let many = |count| vec![task("a", TaskStatus::Pending); count];
+        assert!(TaskList::new(many(1_000)).is_ok());
+        assert_eq!(
+            TaskList::new(many(1_001)),
+            Err(TaskError::TooMany { limit: 1_000 })
+        );
+        let long = vec![task(&"x".repeat(131_072), TaskStatus::Pending)];
+        assert_eq!(
+            TaskList::new(long),
+            Err(TaskError::TooLarge {
+                limit_bytes: 131_072
+            })
+        );
+        assert_eq!(
+            TaskList::new(vec![task("", TaskStatus::Pending)]),
+            Err(TaskError::NoContent)
+        );
+        assert_eq!(
+            TaskList::new(vec![with_id("1", "a"), with_id("1", "b")]),
+            Err(TaskError::SameId)
+        );
+        assert_eq!(TaskList::new(vec![with_id("a b", "a")]), Err(TaskError::Id));
+    }
+}

@@ -1,0 +1,154 @@
+//! Keys of a state that only some callers may write.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::key::Key;
+use super::operation::Operation;
+use crate::Refusal;
+
+/// Keys that only back ends write, and all callers of the thread read. Each is a whole key, or the beginning of
+/// keys with `*` behind it.
+#[derive(Debug, Clone, Default)]
+pub struct ReservedKeys(Arc<[Pattern]>);
+
+#[derive(Debug, Clone)]
+enum Pattern {
+    Key(Key),
+    Beginning(Box<str>),
+}
+
+/// Most patterns, each of which is compared with each key of a write.
+const MAX_PATTERNS: usize = 64;
+
+/// The text is not a list of keys.
+#[derive(Debug, thiserror::Error)]
+#[error("up to {MAX_PATTERNS} keys of at most 256 bytes, with `*` only at the end")]
+pub struct ReservedKeysError;
+
+impl ReservedKeys {
+    /// Whether no key is reserved.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Refuses operations for callers that may not write these keys. Clearing a state writes all of them.
+    ///
+    /// # Errors
+    /// [`Refusal::KeyReserved`] with the index of the operation.
+    pub fn check(&self, operations: &[Operation]) -> Result<(), Refusal> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let found = operations.iter().position(|operation| match operation {
+            Operation::Append(_) => false,
+            Operation::Clear => true,
+            _ => operation.key().is_some_and(|key| self.contains(key)),
+        });
+        match found {
+            Some(operation) => Err(Refusal::KeyReserved { operation }),
+            None => Ok(()),
+        }
+    }
+
+    fn contains(&self, key: &Key) -> bool {
+        self.0.iter().any(|pattern| match pattern {
+            Pattern::Key(reserved) => reserved == key,
+            Pattern::Beginning(beginning) => key.as_str().starts_with(&**beginning),
+        })
+    }
+}
+
+impl FromStr for ReservedKeys {
+    type Err = ReservedKeysError;
+
+    fn from_str(list: &str) -> Result<Self, Self::Err> {
+        let patterns: Vec<_> = list
+            .split(',')
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(pattern)
+            .collect::<Result<_, _>>()?;
+        match patterns.len() <= MAX_PATTERNS {
+            true => Ok(Self(patterns.into())),
+            false => Err(ReservedKeysError),
+        }
+    }
+}
+
+fn pattern(text: &str) -> Result<Pattern, ReservedKeysError> {
+    let key = Key::new(text).map_err(|_| ReservedKeysError)?;
+    match text.split_once('*') {
+        None => Ok(Pattern::Key(key)),
+        Some((beginning, "")) => Ok(Pattern::Beginning(beginning.into())),
+        Some(_) => Err(ReservedKeysError),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Json, Value};
+
+    fn set(key: &str) -> Operation {
+        Operation::Set {
+            key: Key::new(key).unwrap(),
+            value: Value::parse("1").unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_pattern_stands_for_one_key_or_for_all_with_its_beginning() {
+        let reserved: ReservedKeys = " messages, assistant.* ,".parse().unwrap();
+        for (key, is_reserved) in [
+            ("messages", true),
+            ("messages2", false),
+            ("message", false),
+            ("assistant.", true),
+            ("assistant.name", true),
+            ("assistant", false),
+        ] {
+            let refusal = Refusal::KeyReserved { operation: 1 };
+            let expected = if is_reserved { Err(refusal) } else { Ok(()) };
+            assert_eq!(reserved.check(&[set("free"), set(key)]), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn each_operation_on_a_reserved_key_is_refused() {
+        let reserved: ReservedKeys = "a".parse().unwrap();
+        let key = || Key::new("a").unwrap();
+        let value = Json::parse("1").unwrap();
+        for operation in [
+            set("a"),
+            Operation::Delete { key: key() },
+            Operation::Clear,
+            Operation::Push {
+                key: key(),
+                value,
+                max_records: None,
+                mismatch: crate::Mismatch::Refuse,
+            },
+            Operation::Pop {
+                key: key(),
+                count: 1,
+            },
+            Operation::Increment { key: key(), by: 1 },
+        ] {
+            assert!(
+                reserved.check(std::slice::from_ref(&operation)).is_err(),
+                "{operation:?}"
+            );
+            assert!(ReservedKeys::default().check(&[operation]).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_list_with_another_pattern_is_refused() {
+        for list in ["a*b", "*a", "**", &"x".repeat(257), &"a,".repeat(65)] {
+            assert!(list.parse::<ReservedKeys>().is_err(), "{list}");
+        }
+        assert!("*".parse::<ReservedKeys>().is_ok());
+    }
+}

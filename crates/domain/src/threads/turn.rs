@@ -1,0 +1,256 @@
+//! Turns: leases of a thread with a fencing token.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::{IdempotencyKey, Refusal, ResponseId};
+
+const PREFIX: &str = "turn_";
+/// Bytes of a token.
+pub(crate) const TOKEN_BYTES: usize = 16;
+
+/// The token of a turn: random, so that nobody guesses it. It belongs to one life of a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TurnToken(pub [u8; TOKEN_BYTES]);
+
+/// A text that the service never issued as a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a token of a turn is `turn_` and 32 hex digits")]
+pub struct TurnTokenError;
+
+impl TurnToken {
+    /// A new token.
+    #[must_use]
+    pub fn random() -> Self {
+        Self(rand::random())
+    }
+}
+
+impl FromStr for TurnToken {
+    type Err = TurnTokenError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix(PREFIX).ok_or(TurnTokenError)?;
+        let mut token = [0; TOKEN_BYTES];
+        hex::decode_to_slice(digits, &mut token).map_err(|_| TurnTokenError)?;
+        Ok(Self(token))
+    }
+}
+
+impl fmt::Display for TurnToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}", hex::encode(self.0))
+    }
+}
+
+/// Tokens stay out of logs.
+impl fmt::Debug for TurnToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TurnToken")
+    }
+}
+
+/// The request for a turn.
+#[derive(Debug, Clone, Copy)]
+pub struct TakeTurn {
+    /// The token of the turn, if it is granted.
+    pub token: TurnToken,
+    /// How long the turn lasts without renewal.
+    pub ttl: Duration,
+    /// Whether writes without the token are refused while it is held.
+    pub exclusive: bool,
+    /// Whether the caller waits if the turn is taken, so that its end wakes the caller.
+    pub waits: bool,
+    /// The identity of a repeat.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+/// A turn that was granted or renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnGranted {
+    /// Its token.
+    pub token: TurnToken,
+    /// When it ends without renewal, by the store's clock.
+    pub ends_ms: u64,
+    /// Whether this is the answer to an earlier request with the same idempotency key.
+    pub replayed: bool,
+}
+
+/// A turn that is held now, as everybody may see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnHeld {
+    /// When it ends without renewal.
+    pub ends_ms: u64,
+    /// Whether writes without its token are refused.
+    pub exclusive: bool,
+}
+
+/// The turn of a life that was granted last.
+#[derive(Debug, Clone, Copy)]
+pub struct LastTurn {
+    token: TurnToken,
+    /// 0 once it was given back.
+    ends_ms: u64,
+    exclusive: bool,
+    awaited: bool,
+    /// The response that worked under it or an earlier one last.
+    response: Option<ResponseId>,
+}
+
+impl LastTurn {
+    /// The turn, unless it has ended.
+    #[must_use]
+    pub fn held(&self, now_ms: u64) -> Option<TurnHeld> {
+        (self.ends_ms > now_ms).then_some(TurnHeld {
+            ends_ms: self.ends_ms,
+            exclusive: self.exclusive,
+        })
+    }
+
+    /// The token of its holder.
+    #[must_use]
+    pub fn token(&self) -> TurnToken {
+        self.token
+    }
+
+    /// The response that worked under it or an earlier one last.
+    #[must_use]
+    pub fn response(&self) -> Option<ResponseId> {
+        self.response
+    }
+
+    /// Notes that another caller waits for its end.
+    pub fn await_end(&mut self) {
+        self.awaited = true;
+    }
+
+    /// Has it last until then.
+    pub fn last_until(&mut self, ends_ms: u64) {
+        self.ends_ms = ends_ms;
+    }
+
+    /// Notes the response that works under it.
+    pub fn lend_to(&mut self, response: ResponseId) {
+        self.response = Some(response);
+    }
+}
+
+/// Grants the turn to a response, instead of any other holder.
+pub fn give_turn(
+    last: &mut Option<Box<LastTurn>>,
+    response: ResponseId,
+    token: TurnToken,
+    ends_ms: u64,
+) {
+    *last = Some(Box::new(LastTurn {
+        token,
+        ends_ms,
+        exclusive: false,
+        awaited: false,
+        response: Some(response),
+    }));
+}
+
+/// Whether a write may be done, given the last turn of the thread's life.
+pub fn check_turn(
+    last: Option<&LastTurn>,
+    token: Option<TurnToken>,
+    now_ms: u64,
+) -> Result<(), Refusal> {
+    match (last, token) {
+        (Some(last), Some(token)) if last.token == token => Ok(()),
+        (_, Some(_)) => Err(Refusal::TurnLost),
+        (Some(last), None) => match last.held(now_ms) {
+            Some(held) if held.exclusive => Err(taken(held, now_ms)),
+            _ => Ok(()),
+        },
+        (None, None) => Ok(()),
+    }
+}
+
+fn taken(held: TurnHeld, now_ms: u64) -> Refusal {
+    Refusal::TurnTaken {
+        ends_ms: held.ends_ms,
+        left_ms: held.ends_ms.saturating_sub(now_ms),
+    }
+}
+
+/// Grants a turn, unless another is held.
+pub fn take_turn(
+    last: &mut Option<Box<LastTurn>>,
+    take: &TakeTurn,
+    now_ms: u64,
+) -> Result<TurnGranted, Refusal> {
+    if let Some(last) = last.as_mut()
+        && let Some(held) = last.held(now_ms)
+    {
+        last.awaited |= take.waits;
+        return Err(taken(held, now_ms));
+    }
+    let ends_ms = now_ms.saturating_add(take.ttl.as_millis() as u64);
+    *last = Some(Box::new(LastTurn {
+        token: take.token,
+        ends_ms,
+        exclusive: take.exclusive,
+        awaited: false,
+        response: last.as_ref().and_then(|last| last.response),
+    }));
+    Ok(TurnGranted {
+        token: take.token,
+        ends_ms,
+        replayed: false,
+    })
+}
+
+/// Renews a turn, even one whose time has passed, unless it was given back or another was granted.
+pub fn renew_turn(
+    last: Option<&mut LastTurn>,
+    token: TurnToken,
+    ttl: Duration,
+    now_ms: u64,
+) -> Result<TurnGranted, Refusal> {
+    let last = last.filter(|last| last.token == token && last.ends_ms > 0);
+    let last = last.ok_or(Refusal::TurnLost)?;
+    last.ends_ms = now_ms.saturating_add(ttl.as_millis() as u64);
+    Ok(TurnGranted {
+        token,
+        ends_ms: last.ends_ms,
+        replayed: false,
+    })
+}
+
+/// Gives a turn back, and returns whether another caller waits for it.
+pub fn end_turn(
+    last: Option<&mut LastTurn>,
+    token: TurnToken,
+    now_ms: u64,
+) -> Result<bool, Refusal> {
+    let Some(last) = last else {
+        return Ok(false);
+    };
+    if last.token == token {
+        last.ends_ms = 0;
+        return Ok(last.awaited);
+    }
+    match last.held(now_ms) {
+        Some(_) => Err(Refusal::TurnLost),
+        None => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_as_it_was_written_and_is_not_logged() {
+        let token = TurnToken::random();
+
+        assert_eq!(token.to_string().parse(), Ok(token));
+        assert_eq!(format!("{token:?}"), "TurnToken");
+        for bad in ["", "turn_", "turn_zz", "0123456789abcdef0123456789abcdef"] {
+            assert_eq!(bad.parse::<TurnToken>(), Err(TurnTokenError));
+        }
+    }
+}

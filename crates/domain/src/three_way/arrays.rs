@@ -1,0 +1,317 @@
+//! Arrays that two have changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hasher as _};
+
+use sha2::{Digest as _, Sha256};
+
+use super::javascript;
+use super::seen::{NEWEST, Seen};
+use crate::Fingerprint;
+
+/// The elements of an array as a client reads them.
+#[derive(Debug)]
+pub(super) struct Elements {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+/// The base of an array that the client changed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Base {
+    /// It received an array with this digest and length.
+    Array(Fingerprint, usize),
+    /// It received a state without this key, or with another kind of value.
+    None,
+    /// No state that it received is known.
+    Unknown,
+}
+
+/// The merge of an array that a client sent with the stored one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Merged {
+    /// The client's array.
+    Ours,
+    /// The stored array.
+    Theirs,
+    /// The stored array, and then the client's elements from this index on.
+    TheirsThen(usize),
+    /// The stored elements from the first index on, and then the client's from the second.
+    TheirsFrom(usize, usize),
+}
+
+impl Elements {
+    /// These elements, each as compact JSON.
+    pub(super) fn of<'a>(elements: impl Iterator<Item = &'a str>) -> Self {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for element in elements {
+            javascript::write(element, &mut bytes);
+            ends.push(bytes.len());
+        }
+        Self { bytes, ends }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Digest and length.
+    pub(super) fn seen(&self) -> Seen {
+        Seen {
+            digest: self.digest(self.len()),
+            len: Some(self.len()),
+            newest: self.newest(),
+        }
+    }
+
+    fn newest(&self) -> [u64; NEWEST] {
+        let mut newest = [0; NEWEST];
+        for (digest, index) in newest.iter_mut().zip((0..self.len()).rev()) {
+            *digest = self.digest_of(index);
+        }
+        newest
+    }
+
+    /// A digest of one element, not 0. It need not resist clients that look for collisions: such a client
+    /// would only have its own save compared with another state that it received.
+    fn digest_of(&self, index: usize) -> u64 {
+        let mut hash = DefaultHasher::new();
+        hash.write(self.element(index));
+        hash.finish().max(1)
+    }
+
+    /// The first of these digests that belongs to an element.
+    pub(super) fn first_of(&self, digests: &[u64; NEWEST]) -> Option<usize> {
+        let found = |index| {
+            let digest = self.digest_of(index);
+            digests.iter().position(|one| *one == digest)
+        };
+        (0..self.len()).filter_map(found).min()
+    }
+
+    /// The digest of the first elements, no more than there are.
+    fn digest(&self, len: usize) -> Fingerprint {
+        Fingerprint::of_hash(Sha256::new_with_prefix(self.slice(0, len)))
+    }
+
+    /// The digests of the first elements, for each of these lengths that exists, in one pass.
+    pub(super) fn digests(&self, lengths: &BTreeSet<usize>) -> BTreeMap<usize, Fingerprint> {
+        let mut hash = Sha256::new();
+        let mut from = 0;
+        let digest = |len: &usize| {
+            hash.update(self.slice(from, *len));
+            from = *len;
+            (*len, Fingerprint::of_hash(hash.clone()))
+        };
+        lengths.range(..=self.len()).map(digest).collect()
+    }
+
+    /// Whether these elements begin with a given array.
+    pub(super) fn goes_on_from(&self, seen: &Seen) -> bool {
+        seen.len
+            .is_some_and(|len| self.begins_with(seen.digest, len))
+    }
+
+    fn begins_with(&self, digest: Fingerprint, len: usize) -> bool {
+        len <= self.len() && self.digest(len) == digest
+    }
+
+    fn slice(&self, from: usize, to: usize) -> &[u8] {
+        let end = |number: usize| number.checked_sub(1).map_or(0, |last| self.ends[last]);
+        &self.bytes[end(from)..end(to)]
+    }
+
+    fn element(&self, index: usize) -> &[u8] {
+        self.slice(index, index + 1)
+    }
+
+    pub(super) fn common_prefix(&self, other: &Self) -> usize {
+        let most = self.len().min(other.len());
+        (0..most)
+            .find(|index| self.element(*index) != other.element(*index))
+            .unwrap_or(most)
+    }
+
+    /// The number of elements that both end with, among those behind the first `from`.
+    pub(super) fn common_suffix(&self, other: &Self, from: usize) -> usize {
+        let most = self.len().min(other.len()) - from;
+        let differ = |back: &usize| {
+            self.element(self.len() - 1 - back) != other.element(other.len() - 1 - back)
+        };
+        (0..most).find(differ).unwrap_or(most)
+    }
+
+    /// How many of the first `len` elements were dropped, at least one and not all, if the rest of them is how `other`
+    /// begins: a window that has slid.
+    ///
+    /// In linear time, even if elements repeat (Knuth, Morris and Pratt): finds the longest beginning of `other` that
+    /// is an end of the elements after the first one.
+    fn slid(&self, len: usize, other: &Self) -> Option<usize> {
+        let most = other.len().min(len.saturating_sub(1));
+        // for each beginning of `other`: the length of its longest proper end that is also a
+        // beginning
+        let mut borders: Vec<usize> = Vec::with_capacity(most);
+        let follow = |kept: usize, element: &[u8], borders: &[usize]| {
+            let mut kept = kept;
+            while kept > 0 && (kept == most || element != other.element(kept)) {
+                kept = borders[kept - 1];
+            }
+            kept + usize::from(kept < most && element == other.element(kept))
+        };
+        for index in 0..most {
+            let before = borders.last().copied();
+            borders.push(before.map_or(0, |kept| follow(kept, other.element(index), &borders)));
+        }
+        let kept = (1..len).fold(0, |kept, index| follow(kept, self.element(index), &borders));
+        (kept > 0).then(|| len - kept)
+    }
+}
+
+/// Merges the client's changes of an array with those of others.
+///
+/// Elements that both have added at the end are all kept, those of others first, even if one side
+/// has dropped old ones at the front. For any other change, the client wins.
+pub(super) fn merge(base: Base, ours: &Elements, theirs: &Elements) -> Merged {
+    match base {
+        Base::Array(digest, len) => with_base(digest, len, ours, theirs),
+        Base::None => Merged::TheirsThen(0),
+        Base::Unknown => without_base(ours, theirs),
+    }
+}
+
+fn with_base(digest: Fingerprint, len: usize, ours: &Elements, theirs: &Elements) -> Merged {
+    if ours.begins_with(digest, len) {
+        if theirs.begins_with(digest, len) || ours.slid(len, theirs).is_some() {
+            return Merged::TheirsThen(len);
+        }
+        return Merged::Ours;
+    }
+    if theirs.begins_with(digest, len) {
+        return after_sliding(theirs, len, ours).unwrap_or(Merged::Ours);
+    }
+    Merged::Ours
+}
+
+/// Takes the common beginning of both as the base, since the client may have read nothing: it must not replace an
+/// array that others have filled.
+fn without_base(ours: &Elements, theirs: &Elements) -> Merged {
+    let common = ours.common_prefix(theirs);
+    if common == ours.len() {
+        Merged::Theirs
+    } else if common == theirs.len() {
+        Merged::TheirsThen(common)
+    } else {
+        after_sliding(theirs, theirs.len(), ours).unwrap_or(Merged::TheirsThen(common))
+    }
+}
+
+/// Merges an array whose first `len` elements the client knew, and of which it may have dropped some at the front.
+/// Elements that it kept are taken as they are stored.
+fn after_sliding(theirs: &Elements, len: usize, ours: &Elements) -> Option<Merged> {
+    let dropped = theirs.slid(len, ours)?;
+    Some(Merged::TheirsFrom(dropped, len - dropped))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_fuzzing::thread_time;
+
+    fn array(text: &str) -> Elements {
+        Elements::of(text.split_whitespace())
+    }
+
+    fn given(text: &str) -> Base {
+        let seen = array(text).seen();
+        Base::Array(seen.digest, seen.len.unwrap())
+    }
+
+    /// The result, as a list.
+    fn merged(base: Base, ours_text: &str, theirs_text: &str) -> String {
+        let (ours, theirs) = (array(ours_text), array(theirs_text));
+        let our: Vec<_> = ours_text.split_whitespace().collect();
+        let their: Vec<_> = theirs_text.split_whitespace().collect();
+        let list = match merge(base, &ours, &theirs) {
+            Merged::Ours => our,
+            Merged::Theirs => their,
+            Merged::TheirsThen(from) => [&their[..], &our[from..]].concat(),
+            Merged::TheirsFrom(from, until) => [&their[from..], &our[until..]].concat(),
+        };
+        list.join(" ")
+    }
+
+    #[test]
+    fn what_both_have_added_is_kept() {
+        assert_eq!(merged(given("1 2"), "1 2 3", "1 2"), "1 2 3");
+        assert_eq!(merged(given("1 2"), "1 2 3", "1 2 4 5"), "1 2 4 5 3");
+        assert_eq!(merged(given(""), "3", "4"), "4 3");
+        assert_eq!(merged(Base::None, "3", "4"), "4 3");
+    }
+
+    #[test]
+    fn a_window_that_slides_on_either_side_drops_no_element_of_the_other() {
+        assert_eq!(merged(given("1 2 3"), "1 2 3 4", "2 3 5"), "2 3 5 4");
+        assert_eq!(merged(given("1 2 3"), "2 3 4", "1 2 3 5"), "2 3 5 4");
+        assert_eq!(merged(given("1 2 3"), "3 4 6", "1 2 3 5"), "3 5 4 6");
+        assert_eq!(merged(given("1 2 3"), "2 3 4", "1 2 3"), "2 3 4");
+    }
+
+    #[test]
+    fn a_window_is_found_as_by_trying_each() {
+        let mut seed = 1u32;
+        let mut digit = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            seed >> 30
+        };
+        for round in 0..4_000 {
+            let mut list = |len: u32| {
+                let list: Vec<_> = (0..len).map(|_| (digit() & 1).to_string()).collect();
+                array(&list.join(" "))
+            };
+            let (one, other) = (list(round % 9), list(round / 9 % 9));
+            for len in 0..=one.len() {
+                let tried = (1..len).find(|dropped| {
+                    len - dropped <= other.len()
+                        && one.slice(*dropped, len) == other.slice(0, len - dropped)
+                });
+                assert_eq!(one.slid(len, &other), tried);
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_of_elements_that_repeat_is_found_in_linear_time() {
+        let zeros = vec!["0"; 200_000].join(" ");
+        let given = given(&zeros);
+        let mut theirs = vec!["0"; 200_000];
+        theirs[100_000] = "2";
+        let ours = array(&format!("{zeros} 1"));
+        let theirs = array(&theirs.join(" "));
+        let start = thread_time();
+
+        let merged = merge(given, &ours, &theirs);
+
+        let taken = thread_time() - start;
+        assert_eq!(merged, Merged::TheirsThen(200_000));
+        assert!(taken < std::time::Duration::from_secs(3), "{taken:?}");
+    }
+
+    #[test]
+    fn another_change_is_the_clients() {
+        assert_eq!(merged(given("1 2 3"), "1 9", "1 2 3"), "1 9");
+        assert_eq!(merged(given("1 2 3"), "1 9", "1 2 3 4"), "1 9");
+        assert_eq!(merged(given("1 2"), "1 2 3", "7 8"), "1 2 3");
+        assert_eq!(merged(given("1 2"), "", "1 2 3"), "");
+    }
+
+    #[test]
+    fn an_array_that_was_not_given_is_not_replaced_by_one_that_seems_new() {
+        assert_eq!(merged(Base::Unknown, "9", "1 2"), "1 2 9");
+        assert_eq!(merged(Base::Unknown, "1 2 9", "1 2"), "1 2 9");
+        assert_eq!(merged(Base::Unknown, "1 2 9", "1 2 3"), "1 2 3 9");
+        assert_eq!(merged(Base::Unknown, "2 3", "1 2"), "2 3");
+        assert_eq!(merged(Base::Unknown, "1", "1 2"), "1 2");
+        assert_eq!(merged(Base::Unknown, "", "1 2"), "1 2");
+    }
+}

@@ -1,0 +1,266 @@
+//! Finds the snapshot that a client's save is based on.
+
+use std::collections::BTreeMap;
+
+use super::arrays::Elements;
+use super::seen::{NEWEST, Seen};
+use super::snapshot::{Snapshot, look_at};
+use crate::{Fingerprint, Key, KeyedValues, Value};
+
+/// A state that a client sends, compared with the snapshots that it received.
+///
+/// A client that works on several copies of a thread at once does not say which one it sends back. It is the newest
+/// snapshot, with two exceptions. If an array continues an earlier snapshot and lacks the newest elements of the
+/// latest one, the earlier snapshot that shares most is the base. If nothing of the latest is left, the client may
+/// have had none.
+#[derive(Debug)]
+pub struct Sent<'a> {
+    state: &'a KeyedValues,
+    arrays: Vec<(&'a Key, Elements)>,
+}
+
+impl<'a> Sent<'a> {
+    /// Compares a state, whose keys are sorted.
+    #[must_use]
+    pub fn new(state: &'a KeyedValues) -> Self {
+        let array = |(key, value): &'a (Key, Value)| match value {
+            Value::Array(array) => Some((key, Elements::of(array.elements()))),
+            Value::Text(_) => None,
+        };
+        Self {
+            state,
+            arrays: state.iter().filter_map(array).collect(),
+        }
+    }
+
+    /// The index of the snapshot that this state is based on, newest first; none if the client received no snapshot.
+    #[must_use]
+    pub fn basis(&self, given: &[Option<&Snapshot>]) -> usize {
+        let Some(Some(last)) = given.first() else {
+            return 0;
+        };
+        let earlier = self.earlier(last, given);
+        let nothing = || given.iter().position(Option::is_none);
+        earlier
+            .or_else(|| nothing().filter(|_| !self.has_any_of(last)))
+            .unwrap_or(0)
+    }
+
+    /// The index of the earlier state that all arrays continue which do not continue the last one.
+    fn earlier(&self, last: &Snapshot, given: &[Option<&Snapshot>]) -> Option<usize> {
+        let broken = self.broken(last, given);
+        if broken.is_empty() {
+            return None;
+        }
+        // of equal ones the later, which comes first
+        let earlier = given.iter().enumerate().skip(1).rev();
+        let kept =
+            earlier.filter_map(|(index, given)| Some((self.kept(&broken, (*given)?)?, index)));
+        kept.max_by_key(|(kept, _)| *kept).map(|(_, index)| index)
+    }
+
+    /// The arrays that do not continue the last state.
+    fn broken<'s>(&'s self, last: &'s Snapshot, given: &[Option<&Snapshot>]) -> Vec<Broken<'s>> {
+        let broken = |(key, elements): &'s (&Key, Elements)| match last.get(key) {
+            Some(seen) if seen.len.is_some() && !elements.goes_on_from(seen) => {
+                Some(Broken::new(key, elements, seen, given))
+            }
+            _ => None,
+        };
+        self.arrays.iter().filter_map(broken).collect()
+    }
+
+    /// The number of elements of that state that these arrays have kept, if all of them continue it
+    /// and nothing later. If they have kept none and a key is missing, the client more likely had
+    /// no state.
+    fn kept(&self, arrays: &[Broken<'_>], given: &Snapshot) -> Option<usize> {
+        let mut kept = 0;
+        for array in arrays {
+            kept += array.kept(given.get(array.key))?;
+        }
+        (kept > 0 || self.has_all_of(given)).then_some(kept)
+    }
+
+    /// Whether a value is unchanged, or continues the given array.
+    fn has_any_of(&self, given: &Snapshot) -> bool {
+        let is_kept = |(key, value): &(Key, Value)| match (value, given.get(key)) {
+            (Value::Text(json), Some(seen)) => *seen == look_at(json.as_str(), &mut Vec::new()),
+            _ => false,
+        };
+        let goes_on = |(key, elements): &(&Key, Elements)| {
+            given
+                .get(key)
+                .is_some_and(|seen| elements.goes_on_from(seen))
+        };
+        self.state.iter().any(is_kept) || self.arrays.iter().any(goes_on)
+    }
+
+    fn has_all_of(&self, given: &Snapshot) -> bool {
+        let has = |key: &Key| {
+            self.state
+                .binary_search_by(|(kept, _)| kept.cmp(key))
+                .is_ok()
+        };
+        given.keys().all(has)
+    }
+}
+
+/// An array that does not continue the latest snapshot. The values that are compared with each earlier one are
+/// computed once.
+struct Broken<'a> {
+    key: &'a Key,
+    len: usize,
+    /// As it was in the last state.
+    last_len: usize,
+    /// The distance from the end of the last state to its newest element that this array has.
+    newest: usize,
+    /// Its beginnings that are as long as in a given state.
+    beginnings: BTreeMap<usize, Fingerprint>,
+}
+
+impl<'a> Broken<'a> {
+    fn new(key: &'a Key, elements: &Elements, last: &Seen, given: &[Option<&Snapshot>]) -> Self {
+        let seen = given.iter().flatten().filter_map(|given| given.get(key));
+        let lengths = seen.filter_map(|seen| seen.len).collect();
+        Self {
+            key,
+            len: elements.len(),
+            last_len: last.len.unwrap_or(0),
+            newest: elements.first_of(&last.newest).unwrap_or(NEWEST),
+            beginnings: elements.digests(&lengths),
+        }
+    }
+
+    /// The number of elements that it has kept of an earlier state; none if it does not continue that state.
+    fn kept(&self, earlier: Option<&Seen>) -> Option<usize> {
+        let earlier_len = earlier.and_then(|seen| seen.len).unwrap_or(0);
+        if self.newest < NEWEST.min(self.last_len.saturating_sub(earlier_len)) {
+            return None;
+        }
+        let Some(seen) = earlier else {
+            return Some(0);
+        };
+        let goes_on = self.beginnings.get(&seen.len?) == Some(&seen.digest);
+        (goes_on && earlier_len < self.len).then_some(earlier_len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyed_values_of_any_key;
+    use threadkeep_fuzzing::Bound;
+
+    /// The place of the basis of a state among those given, the last one first.
+    fn basis(sent: &str, given: &[&str]) -> usize {
+        let given: Vec<_> = given.iter().map(|state| Snapshot::of(state)).collect();
+        let given: Vec<_> = given.iter().map(Some).collect();
+        basis_among(sent, &given)
+    }
+
+    fn basis_among(sent: &str, given: &[Option<&Snapshot>]) -> usize {
+        let state = keyed_values_of_any_key(sent, u32::MAX).unwrap();
+        Sent::new(&state).basis(given)
+    }
+
+    #[test]
+    fn what_goes_on_from_the_last_state_is_of_that() {
+        assert_eq!(
+            basis(r#"{"m":[1,2,3]}"#, &[r#"{"m":[1,2]}"#, r#"{"m":[1]}"#]),
+            0
+        );
+        assert_eq!(
+            basis(r#"{"m":[1,2]}"#, &[r#"{"m":[1,2]}"#, r#"{"m":[1]}"#]),
+            0
+        );
+        assert_eq!(basis(r#"{"a":1}"#, &[r#"{"a":2}"#, r#"{"a":1}"#]), 0);
+        assert_eq!(basis("{}", &[r#"{"m":[1,2]}"#, "{}"]), 0);
+    }
+
+    #[test]
+    fn an_array_that_goes_on_from_an_earlier_one_is_of_the_longest() {
+        let given = [r#"{"m":[1,2,3]}"#, r#"{"m":[1,2]}"#, r#"{"m":[1]}"#, "{}"];
+
+        assert_eq!(basis(r#"{"m":[1,2,9]}"#, &given), 1);
+        assert_eq!(basis(r#"{"m":[1,9]}"#, &given), 2);
+        assert_eq!(basis(r#"{"m":[9]}"#, &given), 3);
+        assert_eq!(basis(r#"{"a":1,"m":[1,2,9]}"#, &given), 1);
+    }
+
+    #[test]
+    fn an_array_that_was_cut_or_changed_is_of_the_last_state() {
+        let given = [r#"{"m":[1,2,3]}"#, r#"{"m":[1,2]}"#];
+
+        assert_eq!(basis(r#"{"m":[1,2]}"#, &given), 0);
+        assert_eq!(basis(r#"{"m":[2,3,4]}"#, &given), 0);
+        assert_eq!(basis(r#"{"m":[7]}"#, &given), 0);
+    }
+
+    #[test]
+    fn an_array_with_anything_newer_is_of_the_last_state() {
+        let nothing_yet = r#"{"m":[]}"#;
+
+        // a sliding window, and an answer that is generated again
+        assert_eq!(
+            basis(r#"{"m":[2,3,4]}"#, &[r#"{"m":[1,2,3]}"#, nothing_yet]),
+            0
+        );
+        assert_eq!(
+            basis(r#"{"m":["q","b"]}"#, &[r#"{"m":["q","a"]}"#, nothing_yet]),
+            0
+        );
+        assert_eq!(basis(r#"{"m":[2,3,4]}"#, &[r#"{"m":[1,2,3]}"#, "{}"]), 0);
+        assert_eq!(
+            basis(r#"{"m":["b"]}"#, &[r#"{"m":["q","a"]}"#, nothing_yet]),
+            1
+        );
+    }
+
+    #[test]
+    fn every_broken_array_has_to_go_on_from_the_same_state() {
+        let given = [
+            r#"{"m":[1,2],"n":[1,2]}"#,
+            r#"{"m":[1],"n":[]}"#,
+            r#"{"m":[],"n":[1]}"#,
+        ];
+
+        assert_eq!(basis(r#"{"m":[1,9],"n":[1,2,3]}"#, &given), 1);
+        assert_eq!(basis(r#"{"m":[1,9],"n":[8,9]}"#, &given), 1);
+        assert_eq!(basis(r#"{"m":[1,9],"n":[]}"#, &given), 0);
+    }
+
+    #[test]
+    fn who_may_have_had_nothing_is_not_taken_for_one_who_has_taken_out_the_rest() {
+        let given = [r#"{"m":[1],"name":"a"}"#, r#"{"m":[],"name":"a"}"#];
+
+        assert_eq!(basis(r#"{"m":[9]}"#, &given), 0);
+        assert_eq!(basis(r#"{"m":[9],"name":"b"}"#, &given), 1);
+    }
+
+    #[test]
+    fn who_may_have_had_nothing_and_has_kept_nothing_had_nothing() {
+        let last = Snapshot::of(r#"{"a":1,"m":[1]}"#);
+        let given = [Some(&last), None];
+
+        assert_eq!(basis_among(r#"{"b":2}"#, &given), 1);
+        assert_eq!(basis_among(r#"{"a":2,"m":[2]}"#, &given), 1);
+        assert_eq!(basis_among(r#"{"a":1}"#, &given), 0);
+        assert_eq!(basis_among(r#"{"m":[1,2]}"#, &given), 0);
+        assert_eq!(basis_among(r#"{"b":2}"#, &given[..1]), 0);
+        assert_eq!(basis_among(r#"{"b":2}"#, &[None, Some(&last)]), 0);
+    }
+
+    #[test]
+    fn an_array_is_gone_through_once_however_many_states_were_given() {
+        let array =
+            |element: &str, len: usize| format!(r#"{{"m":[{}]}}"#, vec![element; len].join(","));
+        let sent = keyed_values_of_any_key(&array("0", 100_000), u32::MAX).unwrap();
+        let mut given = vec![Snapshot::of(&array("1", 100_000))];
+        given.extend((1..16).map(|fewer| Snapshot::of(&array("0", 100_000 - fewer))));
+        let given: Vec<_> = given.iter().map(Some).collect();
+
+        let basis = Bound::LINEAR.hold(200_000, || Sent::new(&sent).basis(&given));
+
+        assert_eq!(basis, 1);
+    }
+}

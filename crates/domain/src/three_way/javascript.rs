@@ -1,0 +1,201 @@
+//! Values as a JavaScript client reads them.
+//!
+//! Such a client does not send back the text that it received: `1.0` becomes `1`, `9007199254740993` becomes
+//! `9007199254740992`, and a repeated key keeps only its last value. A value that reads the same is unchanged, so
+//! values are compared in this form and not as text.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::Fingerprint;
+use crate::json::members::Cursor;
+use crate::json::unescaped::unescaped;
+
+/// Levels of objects that are written in full. Deeper ones are written as a digest. An object whose
+/// members are not in order is copied, and with it all that is inside, so without this limit 512
+/// levels around one megabyte would cost copies of half a gigabyte. Digests alone would do, but
+/// few states are that deep, and a copy is cheaper than a digest.
+const LEVELS_IN_FULL: usize = 4;
+
+/// Appends the value that `JSON.parse` reads from a compact text: it is equal for two texts exactly
+/// if `JSON.stringify` writes the same for both (ECMA-262, sections 25.5.1 and 25.5.2).
+///
+/// Each value ends where the next one begins without doubt, so a list of them is compared as one.
+pub(super) fn write(compact: &str, out: &mut Vec<u8>) {
+    write_value(&mut Cursor::new(compact), 0, out);
+}
+
+/// Writes a value with that many objects around it.
+fn write_value(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
+    match cursor.peek() {
+        Some(b'{') => write_object(cursor, around, out),
+        Some(b'[') => {
+            out.push(b'[');
+            let mut more = cursor.enter();
+            while more {
+                write_value(cursor, around, out);
+                more = cursor.next_member();
+            }
+            out.push(b']');
+        }
+        Some(b'"') => {
+            out.push(b'"');
+            write_text(&unescaped(cursor.value()), out);
+        }
+        Some(b'-' | b'0'..=b'9') => write_number(cursor.value(), out),
+        // true, false, null
+        _ => out.push(cursor.value().bytes().next().unwrap_or_default()),
+    }
+}
+
+/// Members in the order of the language: keys that are array indices first, by number, then the
+/// others in their order (section 10.1.11.1).
+fn write_object(cursor: &mut Cursor<'_>, around: usize, out: &mut Vec<u8>) {
+    out.push(b'{');
+    let start = out.len();
+    let mut members: Vec<(Cow<'_, [u8]>, Range<usize>)> = Vec::new();
+    let mut more = cursor.enter();
+    while more {
+        let (key, from) = (unescaped(cursor.key()), out.len() - start);
+        write_text(&key, out);
+        write_value(cursor, around + 1, out);
+        members.push((key, from..out.len() - start));
+        more = cursor.next_member();
+    }
+    let order = order(&members);
+    if !order.iter().copied().eq(0..members.len()) {
+        let as_they_came = out.split_off(start);
+        for place in order {
+            out.extend_from_slice(&as_they_came[members[place].1.clone()]);
+        }
+    }
+    if around >= LEVELS_IN_FULL {
+        let Fingerprint(digest) = Fingerprint::of(&[&out[start..]]);
+        out.truncate(start);
+        out.extend_from_slice(&digest);
+    }
+    out.push(b'}');
+}
+
+/// The indices of the remaining members, in order: a repeated key has the place of its first value
+/// and the value of its last.
+fn order(members: &[(Cow<'_, [u8]>, Range<usize>)]) -> Vec<usize> {
+    let mut last = std::collections::HashMap::with_capacity(members.len());
+    for (place, (key, _)) in members.iter().enumerate() {
+        last.entry(&**key)
+            .and_modify(|(_, last)| *last = place)
+            .or_insert((place, place));
+    }
+    let mut kept: Vec<_> = last.into_iter().collect();
+    kept.sort_unstable_by_key(|(key, (first, _))| (index(key).unwrap_or(u64::MAX), *first));
+    kept.into_iter().map(|(_, (_, last))| last).collect()
+}
+
+/// The array index that a key spells: a whole number below 2^32 - 1 without leading zeros.
+fn index(key: &[u8]) -> Option<u64> {
+    let is_canonical = key == b"0" || key.first().is_some_and(|digit| *digit != b'0');
+    let is_index = is_canonical && key.len() <= 10 && key.iter().all(u8::is_ascii_digit);
+    let number: u64 = std::str::from_utf8(key)
+        .ok()
+        .filter(|_| is_index)?
+        .parse()
+        .ok()?;
+    (number < u64::from(u32::MAX)).then_some(number)
+}
+
+/// A number is a double; numbers beyond the largest one are written as `null`, and zero has no sign.
+fn write_number(text: &str, out: &mut Vec<u8>) {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => {
+            out.push(b'0');
+            out.extend_from_slice(&(number + 0.0).to_be_bytes());
+        }
+        _ => out.push(b'n'),
+    }
+}
+
+fn write_text(text: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(text.len() as u64).to_be_bytes());
+    out.extend_from_slice(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_fuzzing::Bound;
+
+    fn read(text: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn what_such_a_client_writes_of_a_value_reads_the_same() {
+        for (given, written) in [
+            ("1.0", "1"),
+            ("-0", "0"),
+            ("9007199254740993", "9007199254740992"),
+            ("1e21", "1000000000000000000000"),
+            ("1e400", "null"),
+            (r#""\u0061\/\n""#, "\"a/\\u000a\""),
+            (r#""\ud83d\ude00""#, "\"😀\""),
+            (r#""\uD83D""#, r#""\ud83d""#),
+            (r#"{"b":1,"a":2,"b":3}"#, r#"{"b":3,"a":2}"#),
+            (
+                r#"{"b":1,"10":2,"9":3,"01":4}"#,
+                r#"{"9":3,"10":2,"b":1,"01":4}"#,
+            ),
+            (r#"[[1.0,{"a":[]}],true]"#, r#"[[1,{"a":[]}],true]"#),
+        ] {
+            assert_eq!(read(given), read(written), "{given}");
+        }
+    }
+
+    #[test]
+    fn each_level_is_gone_through_once_however_deep() {
+        let ones = vec!["1"; 100_000].join(",");
+        let deep = |open: &str| format!("{}[{ones}]{}", open.repeat(511), "}".repeat(511));
+        let few_copies = Bound {
+            held: 16,
+            allocated: 64,
+            nanos: 3_000,
+        };
+
+        for open in [r#"{"a":"#, r#"{"b":2,"1":"#] {
+            let value = deep(open);
+            few_copies.hold(value.len(), || read(&value));
+        }
+    }
+
+    #[test]
+    fn what_is_deep_inside_counts() {
+        let deep = |open: &str, leaf: &str| format!("{}{leaf}{}", open.repeat(40), "}".repeat(40));
+        let unsorted = r#"{"b":2,"1":"#;
+
+        assert_ne!(read(&deep(unsorted, "1")), read(&deep(unsorted, "2")));
+        assert_eq!(read(&deep(unsorted, "1")), read(&deep(unsorted, "1.0")));
+        let sorted = format!("{}1{}", r#"{"1":"#.repeat(40), r#","b":2}"#.repeat(40));
+        assert_eq!(read(&deep(unsorted, "1")), read(&sorted));
+    }
+
+    #[test]
+    fn what_differs_for_such_a_client_reads_differently() {
+        for (one, other) in [
+            ("1", "2"),
+            ("1", "\"1\""),
+            ("0", "null"),
+            ("true", "false"),
+            ("null", "\"n\""),
+            ("[]", "{}"),
+            ("[1,[2]]", "[[1],2]"),
+            (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#),
+            (r#""\ud83d""#, r#""\ude00""#),
+            (r#""\\u0061""#, "\"a\""),
+            (r#"["ab"]"#, r#"["a","b"]"#),
+            (r#"{"4294967295":1,"a":2}"#, r#"{"a":2,"4294967295":1}"#),
+        ] {
+            assert_ne!(read(one), read(other), "{one} {other}");
+        }
+    }
+}

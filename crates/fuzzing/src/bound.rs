@@ -1,0 +1,127 @@
+//! Measured bounds on the cost of code.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+
+use allocation_counter::AllocationInfo;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The most that code may cost for each byte of its input. Each bound is linear, so code whose work
+/// is a product of two inputs breaks it once the input is long enough.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// Bytes that it holds at one time.
+    pub held: u64,
+    /// Bytes that it allocates, whether or not it frees them soon. This counts copies.
+    pub allocated: u64,
+    /// Processor time of the thread in a debug build.
+    pub nanos: u64,
+}
+
+/// The cost that any input may have, however short.
+const CONSTANT_BYTES: u64 = 64 * 1024;
+const CONSTANT_TIME: Duration = Duration::from_millis(50);
+/// Another process can slow down a processor that two threads share, but hardly three times in a row.
+const ATTEMPTS: usize = 3;
+
+impl Bound {
+    /// Code that goes over its input a few times and builds a table of its parts. The shortest
+    /// member of an object, `"":0,`, becomes a key, a value and their place in a table.
+    pub const LINEAR: Self = Self {
+        held: 64,
+        allocated: 200,
+        nanos: 3_000,
+    };
+
+    /// Runs code on an input of `input_bytes` bytes.
+    ///
+    /// # Panics
+    /// If the code costs more than the bound, or panics.
+    pub fn hold<T>(self, input_bytes: usize, code: impl Fn() -> T) -> T {
+        let input_bytes = input_bytes as u64;
+        let limit = CONSTANT_TIME + Duration::from_nanos(self.nanos * input_bytes);
+        let mut attempts = 1;
+        let (result, memory) = loop {
+            let (result, memory, time) = measured(&code);
+            if time <= limit {
+                break (result, memory);
+            }
+            assert!(
+                attempts < ATTEMPTS,
+                "{time:?} for {input_bytes} bytes, not {limit:?}"
+            );
+            attempts += 1;
+        };
+        let limit = |per_byte: u64| CONSTANT_BYTES + per_byte * input_bytes;
+        let (held, allocated) = (memory.bytes_max, memory.bytes_total);
+        assert!(
+            held <= limit(self.held),
+            "{held} bytes held for {input_bytes}, not {}",
+            limit(self.held)
+        );
+        assert!(
+            allocated <= limit(self.allocated),
+            "{allocated} bytes allocated for {input_bytes}, not {}",
+            limit(self.allocated)
+        );
+        result
+    }
+}
+
+/// The cost of code. Memory and time are of this thread alone: other tests run at the same time.
+fn measured<T>(code: impl Fn() -> T) -> (T, AllocationInfo, Duration) {
+    let mut result = None;
+    let start = thread_time();
+    let memory = allocation_counter::measure(|| {
+        // the counter does not expect to be left by a panic
+        result = Some(catch_unwind(AssertUnwindSafe(&code)));
+    });
+    let time = thread_time().saturating_sub(start);
+    match result.expect("the code was run") {
+        Ok(result) => (result, memory, time),
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// CPU time that this thread has used: a bound on it holds however busy the machine is.
+pub fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.try_into().expect("this clock starts at 0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIGHT: Bound = Bound {
+        held: 2,
+        allocated: 4,
+        nanos: 100,
+    };
+
+    fn breaks(code: impl Fn()) -> bool {
+        catch_unwind(AssertUnwindSafe(|| TIGHT.hold(100_000, code))).is_err()
+    }
+
+    #[test]
+    fn code_within_its_bound_is_left_alone() {
+        assert!(!breaks(|| drop(vec![1_u8; 150_000])));
+    }
+
+    #[test]
+    fn memory_held_and_memory_allocated_count_each() {
+        assert!(breaks(|| drop(vec![1_u8; 400_000])));
+        assert!(breaks(|| (0..9).for_each(|_| drop(vec![1_u8; 100_000]))));
+    }
+
+    #[test]
+    fn time_counts() {
+        let busy = |time| {
+            let end = thread_time() + time;
+            while thread_time() < end {}
+        };
+
+        assert!(!breaks(|| busy(Duration::from_millis(10))));
+        assert!(breaks(|| busy(Duration::from_millis(70))));
+    }
+}

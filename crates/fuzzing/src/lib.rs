@@ -1,0 +1,76 @@
+//! Fuzz targets: code that reads input of strangers, run on inputs that are meant to break it.
+//!
+//! A target is a unit test next to the code that it covers, so that it reaches private parts and runs wherever the
+//! tests run: cargo-fuzz needs a nightly compiler. It calls [`fuzz`] with a name and a property. The property gets
+//! every file of `tests/corpus/<name>`, then small mutations of these, then mutations stretched to hundreds of
+//! kilobytes. It checks the answer of the code, and wraps the code in [`Bound::hold`], which fails if the code
+//! allocates or works out of proportion to its input.
+//!
+//! An input that fails is shrunk and written to the corpus as `failed-<digest>`. Commit it under a better name
+//! together with the fix. The files are raw bytes, so other fuzzers can read them too.
+//!
+//! Runs repeat: the default seed is fixed, so a change fails only for its own faults. To look for faults, run longer
+//! with other seeds:
+//!
+//! ```sh
+//! FUZZ_ROUNDS=100000 FUZZ_SEED=$RANDOM cargo test --locked --workspace --lib fuzz:: -- --nocapture
+//! ```
+
+mod bound;
+mod corpus;
+mod input;
+mod mutator;
+mod shrink;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
+
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+
+pub use bound::{Bound, thread_time};
+use corpus::Corpus;
+pub use input::{Input, json};
+use mutator::Mutator;
+
+/// Inputs of each target in an ordinary test run: all targets take some 20 s of one core together.
+const ROUNDS: u64 = 1_000;
+/// One of this many inputs is stretched, which costs as much as the others together.
+const ROUNDS_PER_STRETCHED: u64 = 20;
+
+/// Runs a property on the corpus of a target and on mutations of it.
+///
+/// # Panics
+/// When the property does, with the input's place in the corpus.
+pub fn fuzz(target: &str, property: impl Fn(Input<'_>)) {
+    let fails =
+        |input: &[u8]| catch_unwind(AssertUnwindSafe(|| property(Input::new(input)))).is_err();
+    let corpus = Corpus::open(target);
+    for (name, input) in corpus.files() {
+        assert!(!fails(input), "{name} of the corpus fails");
+    }
+
+    let rounds = variable("FUZZ_ROUNDS").unwrap_or(ROUNDS);
+    let seed = variable("FUZZ_SEED").unwrap_or(0);
+    eprintln!("{target}: FUZZ_SEED={seed} FUZZ_ROUNDS={rounds}");
+    let mut mutator = Mutator::new(StdRng::seed_from_u64(seed), corpus.inputs());
+    for round in 0..rounds {
+        let input = match round % ROUNDS_PER_STRETCHED {
+            0 => mutator.stretched(),
+            _ => mutator.mutated(),
+        };
+        if fails(&input) {
+            let shrunk = shrink::shrink(input, fails);
+            let path = corpus.keep(&shrunk);
+            // the last message of all that were printed is that of the shrunk input
+            fails(&shrunk);
+            panic!("{target} failed in round {round}; the input is in {path}");
+        }
+    }
+}
+
+fn variable<T: FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    let value = text.parse().ok();
+    Some(value.unwrap_or_else(|| panic!("{name} must be a whole number")))
+}

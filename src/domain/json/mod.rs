@@ -1,9 +1,0 @@
-//! JSON text: checked, searched, merged and counted without parsing it into values.
-
-pub(super) mod array;
-pub(super) mod integer;
-pub(super) mod members;
-pub(super) mod merge_patch;
-pub(super) mod text;
-pub(super) mod unescaped;
-pub(super) mod value;
