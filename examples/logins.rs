@@ -5,8 +5,8 @@ use std::{collections::HashMap, error::Error, sync::Arc};
 
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::{App, HttpRequest, HttpServer, get};
-use threadkeep::identity::{ProviderError, ThreadId, ThreadIdProvider, TrustedProxies};
 use threadkeep::{ApiError, Thread, Threads};
+use threadkeep_identity::{ProviderError, ThreadId, ThreadIdProvider, TrustedProxies};
 
 /// The users, with the thread of each, by their tokens.
 #[derive(Debug)]

@@ -52,25 +52,9 @@
 //! is always a success. [`ApiError`] is such an error, and a handler can return it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(feature = "server"),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "the server uses more of these modules than the library; its build finds what is unused"
-    )
-)]
-
 mod actix;
-mod alarm;
-#[cfg(feature = "server")]
-mod egress;
-pub mod events;
-pub mod identity;
-#[cfg(any(feature = "jwt", feature = "tls"))]
-mod tls;
 
-// The program and the tests use these modules too. They are no part of the library's interface.
+// The program is no part of the library's interface.
 #[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod app;
@@ -82,79 +66,95 @@ pub mod cli;
 pub mod config;
 #[cfg(feature = "server")]
 #[doc(hidden)]
-pub mod http;
-#[cfg(feature = "server")]
-#[doc(hidden)]
-pub mod online;
-#[cfg(feature = "server")]
-#[doc(hidden)]
-pub mod protocols;
-#[doc(hidden)]
-pub mod service;
-#[cfg(feature = "server")]
-#[doc(hidden)]
-pub mod stats;
-#[doc(hidden)]
-pub mod store;
-#[cfg(feature = "server")]
-#[doc(hidden)]
 pub mod telemetry;
-#[doc(hidden)]
-pub mod trace;
-#[cfg(feature = "server")]
-#[doc(hidden)]
-pub mod upstreams;
-#[doc(hidden)]
-pub mod web;
-#[cfg(feature = "server")]
-#[doc(hidden)]
-pub mod webhooks;
 
 pub use actix::{
     BuildError, CallbackCounts, Completed, ForkThread, Forked, History, Kv, Receipt, RequestState,
     ScopeHandle, Session, SessionState, TakeTurn, Tasks, Thread, ThreadState, Threads,
     ThreadsBuilder, ThreadsMiddleware, Turn,
 };
-pub use events::{EventType, EventTypes, Events, Notice};
-pub use store::CheckpointHead;
+#[doc(inline)]
 pub use threadkeep_domain::{CheckpointName, ThreadId};
-pub use web::{ApiError, SessionId};
+#[doc(inline)]
+pub use threadkeep_events::{EventType, EventTypes, Events, Notice};
+#[doc(inline)]
+pub use threadkeep_store::CheckpointHead;
+#[doc(inline)]
+pub use threadkeep_web::{ApiError, SessionId};
+
+/// Events: reading the log and handing out its events, and ending expired threads.
+pub mod events {
+    #[doc(inline)]
+    pub use threadkeep_events::{
+        Archive, ArchiveHead, Completed, Count, DeliveryCounters, EndReason, Event, EventCounters,
+        EventId, EventKind, EventSettings, EventType, EventTypes, Events, Lag, Life, Notice,
+        Parked, ParkedPage, Pending, PendingList, Position, SubscribeError,
+    };
+}
+
+/// The caller: the signed thread id of a request, and the headers that return it.
+pub mod identity {
+    #[doc(inline)]
+    pub use threadkeep_identity::{
+        CookieError, CookieSettings, HeaderOwner, IdentityError, KeyRingError, OwnerProvider,
+        ProviderError, ProxyError, SameSite, Secure, THREAD_ID, ThreadId, ThreadIdError,
+        ThreadIdProvider, TrustedHeader, TrustedProxies,
+    };
+    #[cfg(feature = "jwt")]
+    #[doc(inline)]
+    pub use threadkeep_identity::{
+        Jwks, JwksCounts, JwksUrl, JwksUrlError, JwtError, JwtOwner, JwtSettings, JwtSubject,
+    };
+}
 
 /// Causes of an [`ApiError`] or a [`BuildError`], besides those in [`identity`] and [`scopes`].
 pub mod errors {
-    pub use crate::service::ServiceError;
-    pub use crate::store::StoreError;
+    #[doc(inline)]
     pub use threadkeep_domain::{
         CheckpointNameError, EventIdError, EventTypeError, JsonError, KeyError, NamedSecretError,
         Refusal,
     };
+    #[doc(inline)]
+    pub use threadkeep_service::ServiceError;
+    #[doc(inline)]
+    pub use threadkeep_store::StoreError;
 }
 
 /// Owners of threads, and the lists of their threads.
 pub mod owners {
     pub use crate::actix::OwnedThreads;
-    pub use crate::identity::OwnerProvider;
-    pub use crate::store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
+    #[doc(inline)]
     pub use threadkeep_domain::{Life, Owner, OwnerError, Stamp, Thread as ThreadObject};
+    #[doc(inline)]
+    pub use threadkeep_identity::OwnerProvider;
+    #[doc(inline)]
+    pub use threadkeep_store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
 }
 
 /// Arguments and results of the [`Kv`], the [`Tasks`] and the [`History`] of a thread or of another scope.
 pub mod scopes {
-    pub use crate::store::{HistoryFrom, HistoryPage};
+    #[doc(inline)]
     pub use threadkeep_domain::Json;
+    #[doc(inline)]
     pub use threadkeep_domain::scope::{
         Appended, HistoryItem, HistorySummary, ItemId, Kept, NewTask, ScopeError, ScopeId,
         ScopeName, Task, TaskChange, TaskError, TaskRef, TaskStatus,
     };
+    #[doc(inline)]
+    pub use threadkeep_store::{HistoryFrom, HistoryPage};
 }
 
 /// Settings of a [`ThreadsBuilder`]: where threads are kept, and how large they may grow.
 pub mod settings {
-    pub use crate::store::MemorySettings;
-    #[cfg(feature = "redis")]
-    pub use crate::store::{Bounds, ClientCertificate, RedisSettings};
+    #[doc(inline)]
     pub use threadkeep_domain::scope::{HistoryLimit, ScopePolicies};
+    #[doc(inline)]
     pub use threadkeep_domain::{Policy, Retention};
+    #[doc(inline)]
+    pub use threadkeep_store_memory::MemorySettings;
+    #[cfg(feature = "redis")]
+    #[doc(inline)]
+    pub use threadkeep_store_redis::{Bounds, ClientCertificate, RedisSettings};
 }
 
 /// Compiles the Rust of the documents.

@@ -52,7 +52,7 @@ PAGES = [
     "benches/**/*.md",
     "examples/*/*.md",
     "src/config/default.toml",
-    "src/http/openapi/*.json",
+    "crates/http/src/openapi/*.json",
     "deploy/grafana/dashboards/*.json",
     "deploy/alerts.yml",
 ]
@@ -60,7 +60,6 @@ PAGES = [
 PROGRAMS = [
     "src/**/*.rs",
     "crates/**/*.rs",
-    "src/**/*.lua",
     "crates/**/*.lua",
     "tests/**/*.rs",
     "tests/**/*.sh",

@@ -4,7 +4,7 @@ from run import Stage
 
 # The sources that decide the answers over HTTP, except stores.
 CONTRACT = (
-    "Cargo.lock", "openapi.json", "src/events", "src/http", "src/identity", "src/protocols", "src/web", "tests/server.sh", "tests/packages.sh",
+    "Cargo.lock", "openapi.json", "crates/events", "crates/http", "crates/identity", "crates/protocols", "crates/web", "tests/server.sh", "tests/packages.sh",
 )  # fmt: skip
 
 # Tests spend half of their time waiting.

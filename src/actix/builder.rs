@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::threads::Threads;
-use crate::events::{EventSettings, Events};
-use crate::identity::{
-    CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
-};
-use crate::service::{CheckpointService, ImageService, ScopeService, ThreadService, TurnService};
-use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
-#[cfg(feature = "redis")]
-use crate::store::{RedisSettings, RedisStore};
 use threadkeep_domain::scope::ScopePolicies;
 use threadkeep_domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
+use threadkeep_events::{EventSettings, Events};
+use threadkeep_identity::{
+    CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
+};
+use threadkeep_service::{
+    CheckpointService, ImageService, ScopeService, ThreadService, TurnService,
+};
+use threadkeep_store::{Backend, Clock, StoreError};
+use threadkeep_store_memory::{MemorySettings, MemoryStore};
+#[cfg(feature = "redis")]
+use threadkeep_store_redis::{RedisSettings, RedisStore};
 
 /// How long a call to the store may take, with all that it does again.
 const TIMEOUT: Duration = Duration::from_secs(2);

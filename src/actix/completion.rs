@@ -8,7 +8,7 @@ use actix_web::http::StatusCode;
 
 use super::background::{Background, Task};
 use super::callbacks::{Callbacks, Repeatable};
-use crate::web::SessionId;
+use threadkeep_web::SessionId;
 
 /// How a request has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::completion::{Completed, Completion};
 use super::current_thread::CurrentThread;
-use crate::web::SessionId;
+use threadkeep_web::SessionId;
 
 pub(super) type TypedMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 

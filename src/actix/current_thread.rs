@@ -11,17 +11,17 @@ use super::fork::Forks;
 use super::pending_writes::PendingWrites;
 use super::services::Services;
 use super::turn::Turns;
-use crate::events::Notice;
-use crate::identity::{Caller, Source};
-use crate::service::{
-    CheckpointService, ForkDraft, ImageService, ScopeService, ServiceError, ThreadPatch,
-    ThreadService, WriteOptions,
-};
-use crate::store::{CheckpointHead, Found, StoreError};
-use crate::web::ApiError;
 use threadkeep_domain::{
     CheckpointName, Document, Json, Operation, Owner, ThreadId, TurnToken, Written,
 };
+use threadkeep_events::Notice;
+use threadkeep_identity::{Caller, Source};
+use threadkeep_service::{
+    CheckpointService, ForkDraft, ImageService, ScopeService, ServiceError, ThreadPatch,
+    ThreadService, WriteOptions,
+};
+use threadkeep_store::{CheckpointHead, Found, StoreError};
+use threadkeep_web::ApiError;
 
 /// The outcome of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use tokio::sync::RwLock;
 use tokio::time::sleep;
 
 use super::callbacks::{Callbacks, Repeatable};
-use crate::events::{Events, GlobalItem, GlobalStream, Notice};
-use crate::service::ServiceError;
-use crate::store::{Backend, StoreError};
-use crate::web::ApiError;
 use threadkeep_domain::{Event, EventKind, EventType, Position, ThreadId};
+use threadkeep_events::{Events, GlobalItem, GlobalStream, Notice};
+use threadkeep_service::ServiceError;
+use threadkeep_store::{Backend, StoreError};
+use threadkeep_web::ApiError;
 
 /// Callbacks that wait at most, in all and for one thread.
 const MOST: usize = 10_000;

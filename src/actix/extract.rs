@@ -9,7 +9,7 @@ use super::context::RequestContext;
 use super::request_state::RequestState;
 use super::session::Session;
 use super::thread::Thread;
-use crate::web::ApiError;
+use threadkeep_web::ApiError;
 
 fn of(request: &HttpRequest) -> Result<Arc<RequestContext>, ApiError> {
     let extensions = request.extensions();

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::current_thread::CurrentThread;
 use super::state::to_json;
-use crate::identity::Identity;
-use crate::service::{ForkDraft, ImageService};
-use crate::web::ApiError;
 use threadkeep_domain::{Json, ThreadId};
+use threadkeep_identity::Identity;
+use threadkeep_service::{ForkDraft, ImageService};
+use threadkeep_web::ApiError;
 
 /// The service behind forks, and what signs their ids.
 #[derive(Debug, Clone)]

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::scope_target::ScopeTarget;
 use super::state::to_json;
-use crate::service::WriteOptions;
-use crate::store::{HistoryFrom, HistoryPage};
-use crate::web::ApiError;
 use threadkeep_domain::Json;
 use threadkeep_domain::scope::{Appended, HistoryItem, Kept, Removal, ScopeWritten};
+use threadkeep_service::WriteOptions;
+use threadkeep_store::{HistoryFrom, HistoryPage};
+use threadkeep_web::ApiError;
 
 /// How many items are added or read at once.
 const MOST: usize = 1_000;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::scope_target::ScopeTarget;
-use crate::service::{ScopeService, WriteOptions};
-use crate::store::ScopeParts;
-use crate::web::ApiError;
 use threadkeep_domain::Precondition;
 use threadkeep_domain::scope::{
     KvAnswer, KvOperation, ScopeId, ScopeKey, ScopeValue, ScopeWritten,
 };
+use threadkeep_service::{ScopeService, WriteOptions};
+use threadkeep_store::ScopeParts;
+use threadkeep_web::ApiError;
 
 /// The keys of a thread or of another scope: text under text.
 ///

@@ -16,8 +16,8 @@ use super::current_thread::CurrentThread;
 use super::response;
 use super::services::Services;
 use super::threads::Threads;
-use crate::identity::Behalf;
-use crate::web::{ApiError, SessionId};
+use threadkeep_identity::Behalf;
+use threadkeep_web::{ApiError, SessionId};
 
 /// [`Threads`] around the services of a worker.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The threads of an owner in an app.
 
-use crate::service::{MetadataFilter, OwnerService};
-use crate::store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
-use crate::web::ApiError;
 use threadkeep_domain::Owner;
+use threadkeep_service::{MetadataFilter, OwnerService};
+use threadkeep_store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
+use threadkeep_web::ApiError;
 
 /// Threads on a page.
 const LIMIT_MAX: usize = 100;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tokio::sync::RwLock;
 
-use crate::identity::Caller;
-use crate::service::ServiceError;
-use crate::store::{Found, StoreError};
 use threadkeep_domain::{
     Document, Json, Operation, Policy, Refusal, Stamp, ThreadId, TurnToken, Written,
 };
+use threadkeep_identity::Caller;
+use threadkeep_service::ServiceError;
+use threadkeep_store::{Found, StoreError};
 
 /// Limits are judged where a write is done, on the result of the whole merge. A local copy that
 /// judged them after each operation would refuse lists that the store takes.

@@ -9,8 +9,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue, VARY};
 
 use super::context::RequestContext;
-use crate::identity::{Caller, Identity, Source};
-use crate::web::{ApiError, SESSION_ID, SessionId, with_problem};
+use threadkeep_identity::{Caller, Identity, Source};
+use threadkeep_web::{ApiError, SESSION_ID, SessionId, with_problem};
 
 /// Writes what the handler has queued, and answers with its response only if that is done.
 pub(super) async fn settle<B: MessageBody + 'static>(

@@ -4,8 +4,8 @@ use super::history::History;
 use super::kv::Kv;
 use super::scope_target::ScopeTarget;
 use super::tasks::Tasks;
-use crate::service::WriteOptions;
-use crate::web::ApiError;
+use threadkeep_service::WriteOptions;
+use threadkeep_web::ApiError;
 
 /// A scope that the app names: keys, a task list and a history, shared by everyone who names it.
 ///

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::current_thread::CurrentThread;
-use crate::service::{ScopeService, WriteOptions};
-use crate::web::ApiError;
 use threadkeep_domain::scope::ScopeId;
+use threadkeep_service::{ScopeService, WriteOptions};
+use threadkeep_web::ApiError;
 
 /// The scope of a request's thread, whichever that is by then, or a scope of the app's choice, from
 /// a request or from outside of one.

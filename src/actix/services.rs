@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::fork::Forks;
 use super::turn::Turns;
-use crate::service::{CheckpointService, OwnerService, ScopeService, ThreadService};
-use crate::store::Backend;
 use threadkeep_domain::Owner;
+use threadkeep_service::{CheckpointService, OwnerService, ScopeService, ThreadService};
+use threadkeep_store::Backend;
 
 /// Threads, and scopes if the app has them.
 #[derive(Debug, Clone)]

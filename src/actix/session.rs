@@ -12,8 +12,8 @@ use super::completion::{Callback, Completed};
 use super::context::RequestContext;
 use super::scope::ScopeHandle;
 use super::scope_target::ScopeTarget;
-use crate::web::SessionId;
 use threadkeep_domain::scope::ScopeId;
+use threadkeep_web::SessionId;
 
 /// The session of a request: an extractor of [`Threads`](super::Threads). Cheap to clone.
 #[derive(Clone)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::current_thread::CurrentThread;
-use crate::web::ApiError;
 use threadkeep_domain::{Document, Json, Key, Mismatch, Operation, Value};
+use threadkeep_web::ApiError;
 
 /// The state of a [`Thread`](super::Thread).
 ///

@@ -1,11 +1,11 @@
 //! The task list of a scope in an app.
 
 use super::scope_target::ScopeTarget;
-use crate::service::WriteOptions;
-use crate::store::ScopeParts;
-use crate::web::ApiError;
 use threadkeep_domain::Precondition;
 use threadkeep_domain::scope::{NewTask, Task, TaskChange, TaskRef};
+use threadkeep_service::WriteOptions;
+use threadkeep_store::ScopeParts;
+use threadkeep_web::ApiError;
 
 /// The task list of a thread or of another scope: at most 1,000 tasks, and 131,072 bytes as JSON.
 ///

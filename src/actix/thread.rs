@@ -16,10 +16,10 @@ use super::scope_target::ScopeTarget;
 use super::state::{ThreadState, from_json, to_json};
 use super::tasks::Tasks;
 use super::turn::TakeTurn;
-use crate::events::Notice;
-use crate::store::CheckpointHead;
-use crate::web::ApiError;
 use threadkeep_domain::{CheckpointName, Json, Owner, ThreadId};
+use threadkeep_events::Notice;
+use threadkeep_store::CheckpointHead;
+use threadkeep_web::ApiError;
 
 const BAD_NAME: &str = "The name of a checkpoint has 1 to 128 bytes and no control characters";
 
@@ -263,7 +263,7 @@ impl Thread {
     ///
     /// This asks the store once, and does not extend the thread's life.
     ///
-    /// [`Events::subscribe`]: crate::events::Events::subscribe
+    /// [`Events::subscribe`]: threadkeep_events::Events::subscribe
     ///
     /// # Errors
     /// [`ApiError::Service`]; [`ApiError::Internal`] if the middleware has no events, or 10,000 callbacks wait, or 100
@@ -284,7 +284,7 @@ impl Thread {
     /// If you drop the future before it is done, the merge may or may not have happened, so the next flush, including
     /// the one before the response, fails with [`StoreError::Interrupted`].
     ///
-    /// [`StoreError::Interrupted`]: crate::store::StoreError::Interrupted
+    /// [`StoreError::Interrupted`]: threadkeep_store::StoreError::Interrupted
     ///
     /// # Errors
     /// [`ApiError::Service`]. The queue is empty afterwards: a rejected merge changed nothing, and an ambiguous one

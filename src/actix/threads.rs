@@ -14,13 +14,16 @@ use super::scope::ScopeHandle;
 use super::scope_target::ScopeTarget;
 use super::services::Services;
 use super::turn::Turns;
-use crate::events::Events;
-use crate::identity::Identity;
-use crate::service::{CheckpointService, ImageService, ScopeService, ThreadService, TurnService};
-use crate::store::{Backend, MemorySettings, millis};
 use threadkeep_domain as domain;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{KeyRing, Owner, ThreadId};
+use threadkeep_events::Events;
+use threadkeep_identity::Identity;
+use threadkeep_service::{
+    CheckpointService, ImageService, ScopeService, ThreadService, TurnService,
+};
+use threadkeep_store::{Backend, millis};
+use threadkeep_store_memory::MemorySettings;
 
 /// The middleware that finds the caller's thread and keeps its promises at the end.
 ///

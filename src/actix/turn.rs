@@ -13,9 +13,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::background::Background;
 use super::current_thread::CurrentThread;
-use crate::service::{ServiceError, TurnRequest, TurnService};
-use crate::web::ApiError;
 use threadkeep_domain::{Owner, Refusal, ThreadId, TurnToken};
+use threadkeep_service::{ServiceError, TurnRequest, TurnService};
+use threadkeep_web::ApiError;
 
 const TTL_MIN: Duration = Duration::from_secs(1);
 const TTL_MAX: Duration = Duration::from_secs(600);

@@ -4,7 +4,7 @@ use actix_cors::Cors;
 use actix_web::http::header::{ETAG, HeaderName, RETRY_AFTER};
 
 use crate::config::CorsOrigins;
-use crate::web::THREAD_VERSION;
+use threadkeep_web::THREAD_VERSION;
 
 /// How long a browser may keep the answer to a preflight. No browser keeps it for more than two
 /// hours.

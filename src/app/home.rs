@@ -6,7 +6,7 @@ use actix_web::http::header::{ACCEPT, CACHE_CONTROL};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 use super::server_info::ServerInfo;
-use crate::http::read_only;
+use threadkeep_http::read_only;
 
 /// `GET /`: a page, or JSON for clients that accept JSON and not HTML.
 pub(super) fn resource(info: &ServerInfo) -> Resource {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::events::EventCounters;
-use crate::stats::{Level, Levels};
-use crate::store::{Clock, Store};
 use crate::telemetry::Connections;
+use threadkeep_events::EventCounters;
+use threadkeep_stats::{Level, Levels};
+use threadkeep_store::{Clock, Store};
 
 /// The parts of the server that know them.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use flate2::Compression;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-use crate::http::{Encoded, gzip, read_only};
+use threadkeep_http::{Encoded, gzip, read_only};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

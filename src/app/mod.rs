@@ -31,26 +31,26 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
 use crate::config::{CorsOrigins, Settings, own_origin};
-use crate::events::{EventSettings, Events};
-use crate::http::{Compressor, Readiness, count_by_address, envelope, refuse_head};
-use crate::identity::Identity;
-use crate::protocols::agentuity::SocketCounters;
-use crate::service::responses::ModelTurns;
-use crate::stats::Stats;
-use crate::store::{Backend, StoreError};
 use crate::telemetry::{
     Connections, HttpMetrics, ObservedStore, Observer, RequestLogs, TurnMetrics, register_events,
     register_jwks, register_links, register_log, register_memory, register_process, register_rates,
     register_read_cache, register_running_turns, register_signing, register_sockets,
     register_unreadable,
 };
-use crate::trace::Tracer;
-use crate::webhooks::{WebhookSettings, Webhooks};
 use connections::{ConnectionSettings, Listener};
 pub use console::ConsoleLinks;
 use levels::ServerLevels;
 pub use server_info::ServerInfo;
 use threadkeep_domain::{BODY_MAX_BYTES, KeyRing};
+use threadkeep_events::{EventSettings, Events};
+use threadkeep_http::{Compressor, Readiness, count_by_address, envelope, refuse_head};
+use threadkeep_identity::Identity;
+use threadkeep_protocols::agentuity::SocketCounters;
+use threadkeep_responses::ModelTurns;
+use threadkeep_stats::Stats;
+use threadkeep_store::{Backend, StoreError};
+use threadkeep_trace::Tracer;
+use threadkeep_webhooks::{WebhookSettings, Webhooks};
 use traces::Traces;
 use turns::TurnsThread;
 use worker::Shared;

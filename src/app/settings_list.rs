@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::{Provenance, Setting};
-use crate::http::SettingObject;
+use threadkeep_http::SettingObject;
 
 /// The settings with their values, in the order of the default file.
 pub(super) fn of(provenance: &Provenance) -> Arc<[SettingObject]> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::config::{RedisUrl, StoreSettings};
-use crate::http::Readiness;
-use crate::store::{Backend, Clock, MemorySettings, MemoryStore, StoreError};
+use threadkeep_http::Readiness;
+use threadkeep_store::{Backend, Clock, StoreError};
+use threadkeep_store_memory::{MemorySettings, MemoryStore};
 
 /// How often a server checks its store, in case nobody probes `/readyz`.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
@@ -44,7 +45,7 @@ async fn open_redis(
     url: &RedisUrl,
     settings: &StoreSettings,
 ) -> Result<Arc<dyn Backend>, StoreError> {
-    use crate::store::{Bounds, ClientCertificate, RedisSettings, RedisStore};
+    use threadkeep_store_redis::{Bounds, ClientCertificate, RedisSettings, RedisStore};
 
     let certificate = settings.redis_certificate.as_ref();
     let settings = RedisSettings {

@@ -3,7 +3,7 @@
 use prometheus_client::registry::Registry;
 
 use crate::config::TraceSettings;
-use crate::trace::Tracer;
+use threadkeep_trace::Tracer;
 
 /// Sends the last spans when the server stops, if it sends any.
 #[derive(Debug)]

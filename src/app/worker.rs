@@ -5,25 +5,27 @@ use std::sync::Arc;
 use actix_web::web::ServiceConfig;
 
 use crate::config::Settings;
-use crate::events::Events;
-use crate::http::{Api, Compressor, Readiness, SettingObject};
-use crate::identity::Identity;
-use crate::protocols::agentuity::{Agentuity, SocketCounters};
-use crate::protocols::mcp::Mcp;
-use crate::protocols::modelrelay::ModelRelay;
-use crate::protocols::openai::OpenAi;
-use crate::protocols::use_agent::UseAgent;
-use crate::service::rates::{LimitedImages, LimitedScopes, LimitedStore, RateCounters, RateGate};
-use crate::service::responses::ModelTurns;
-use crate::service::tools::Toolbox;
-use crate::service::{
+use threadkeep_events::Events;
+use threadkeep_http::{Api, Compressor, Readiness, SettingObject};
+use threadkeep_identity::Identity;
+use threadkeep_protocols::agentuity::{Agentuity, SocketCounters};
+use threadkeep_protocols::mcp::Mcp;
+use threadkeep_protocols::modelrelay::ModelRelay;
+use threadkeep_protocols::openai::OpenAi;
+use threadkeep_protocols::use_agent::UseAgent;
+use threadkeep_responses::ModelTurns;
+use threadkeep_service::rates::{
+    LimitedImages, LimitedScopes, LimitedStore, RateCounters, RateGate,
+};
+use threadkeep_service::tools::Toolbox;
+use threadkeep_service::{
     ArchiveService, CheckpointService, ConversationService, ImageService, NamespaceService,
     OwnerService, RunService, ScopeService, SessionService, StateHandleService, ThreadService,
     TurnService, Waiting,
 };
-use crate::stats::Stats;
-use crate::store::{Backend, Clock, Images, Scopes, Store};
-use crate::webhooks::Webhooks;
+use threadkeep_stats::Stats;
+use threadkeep_store::{Backend, Clock, Images, Scopes, Store};
+use threadkeep_webhooks::Webhooks;
 
 /// State and settings that all workers share.
 #[derive(Debug, Clone)]

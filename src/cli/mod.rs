@@ -15,10 +15,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::config::{ClientSettings, PREFIX, Settings};
-use crate::http::openapi_json;
 use crate::telemetry::Chain;
 use args::{Command, Invocation};
 use error::CliError;
+use threadkeep_http::openapi_json;
 
 /// Runs the command that the arguments name, and prints errors to stderr.
 ///

@@ -7,11 +7,11 @@ use actix_web::http::header::HeaderName;
 use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::values::Values;
-use crate::identity::{
+use threadkeep_domain::SECRET_BYTES;
+use threadkeep_identity::{
     HeaderOwner, Jwks, JwksUrl, JwtOwner, JwtSettings, JwtSubject, Owners, ThreadIdProvider,
     TrustedHeader,
 };
-use threadkeep_domain::SECRET_BYTES;
 
 /// How the server identifies callers.
 #[derive(Debug, Clone, Default)]

@@ -7,11 +7,11 @@ use super::error::{Fault, SettingsError};
 use super::keys::named_secrets;
 use super::values::Values;
 use super::warning::Warning;
-use crate::identity::{
+use threadkeep_domain::{KeyRing, NamedSecret, SECRET_BYTES, SigningKey};
+use threadkeep_identity::{
     ApiKey, ApiKeys, COOKIE_MAX_AGE_SECONDS, CookieError, CookieSettings, RightError, Rights,
     SameSite, Secure, TrustedProxies,
 };
-use threadkeep_domain::{KeyRing, NamedSecret, SECRET_BYTES, SigningKey};
 
 /// The configured ring, if there is one. Only on a loopback address may it be missing or weak.
 pub(super) fn signing_keys(

@@ -8,7 +8,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// The crates of this program that log with `tracing`: the only names that match something without a `::`, which
 /// modules of all crates have.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 21] = [
     "actix_http",
     "actix_router",
     "actix_server",
@@ -17,14 +17,30 @@ const CRATES: [&str; 8] = [
     "rmcp",
     "rmcp_actix_web",
     "threadkeep",
+    "threadkeep_egress",
+    "threadkeep_events",
+    "threadkeep_http",
+    "threadkeep_identity",
+    "threadkeep_online",
+    "threadkeep_protocols",
+    "threadkeep_responses",
+    "threadkeep_service",
+    "threadkeep_store",
+    "threadkeep_store_memory",
+    "threadkeep_store_redis",
+    "threadkeep_upstreams",
+    "threadkeep_webhooks",
 ];
+
+/// The modules of the crate `threadkeep`. The others are crates of their own.
+const MODULES: [&str; 5] = ["actix", "app", "cli", "config", "telemetry"];
 
 /// A filter with a directive that never matches.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LogFilterError {
     #[error(
         "it names no level: use off, error, warn, info, debug, trace, or levels for parts, \
-         such as info,threadkeep::store=debug"
+         such as info,threadkeep_store=debug"
     )]
     Empty,
     #[error(
@@ -37,6 +53,10 @@ pub(super) enum LogFilterError {
          separate directives"
     )]
     Directive(String),
+    #[error(
+        "`threadkeep::{0}` is a crate of its own: use threadkeep_{0}, such as threadkeep_store"
+    )]
+    Crate(String),
 }
 
 /// Checks a filter, and removes white space around its directives.
@@ -59,6 +79,12 @@ fn check(directive: &str) -> Result<(), LogFilterError> {
     let target = directive.split(['=', '[']).next().unwrap_or_default();
     if !target.is_empty() && !is_target(target) {
         return Err(malformed());
+    }
+    if let Some(path) = target.strip_prefix("threadkeep::") {
+        let module = path.split("::").next().unwrap_or_default();
+        if !MODULES.contains(&module) {
+            return Err(LogFilterError::Crate(module.into()));
+        }
     }
     let is_name = target == directive && !target.contains("::");
     if is_name && target.parse::<LevelFilter>().is_err() && !CRATES.contains(&target) {

@@ -11,9 +11,9 @@ use super::mask::mask;
 use super::online::{self, OnlineSettings};
 use super::values::Values;
 use super::warning::Warning;
-use crate::identity::ApiKeys;
-use crate::upstreams::{UpstreamUrl, UpstreamUrlError};
 use threadkeep_domain::{TTL_MAX, TTL_MIN, TurnLimits, is_name};
+use threadkeep_identity::ApiKeys;
+use threadkeep_upstreams::{UpstreamUrl, UpstreamUrlError};
 
 const UPSTREAM_FORM: &str = "it must be a name, a kind and a URL, with spaces between";
 const MODEL_FORM: &str =

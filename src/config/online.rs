@@ -6,7 +6,7 @@ use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::models::{UpstreamKind, UpstreamSetting, is_model, url_of};
 use super::values::Values;
-use crate::online::{FetchSettings, PrivateHost, SearchKind, SearchSettings};
+use threadkeep_online::{FetchSettings, PrivateHost, SearchKind, SearchSettings};
 
 const SEARCH_FORM: &str = "a kind and a URL with a space between; the kinds are brave, searxng and tavily, and the URL is http or https, with a host and without user, query and fragment";
 const IMAGES_FORM: &str = "an upstream of `upstreams`, not of kind anthropic, and the name of a model there, with a space between";

@@ -5,7 +5,7 @@ use std::fmt;
 use super::error::{Fault, SettingsError};
 use super::keys::named_secrets;
 use super::values::Values;
-use crate::webhooks::EndpointUrl;
+use threadkeep_webhooks::EndpointUrl;
 
 /// The collector that spans go to.
 #[derive(Clone)]

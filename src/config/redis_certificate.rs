@@ -59,7 +59,9 @@ fn path(given: &Given) -> Result<Option<PathBuf>, SettingsError> {
 
 #[cfg(all(feature = "redis", feature = "tls"))]
 fn check(files: &RedisCertificate, certificate: &Given, key: &Given) -> Result<(), SettingsError> {
-    use crate::store::{ClientCertificate, ClientCertificateError, check_client_certificate};
+    use threadkeep_store_redis::{
+        ClientCertificate, ClientCertificateError, check_client_certificate,
+    };
 
     let files = ClientCertificate {
         certificate_file: files.certificate_file.clone(),

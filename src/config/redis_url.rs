@@ -32,7 +32,7 @@ impl FromStr for RedisUrl {
 
     #[cfg(feature = "redis")]
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match crate::store::check_redis_url(text) {
+        match threadkeep_store_redis::check_redis_url(text) {
             Ok(()) => Ok(Self(text.into())),
             Err(error) => Err(RedisUrlError(error.rule())),
         }

@@ -16,13 +16,13 @@ use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::{Provenance, Values};
 use super::warning::Warning;
 use super::{callers, identity, listen, log_filter, machine, public_url, rates, webhooks};
-use crate::identity::{ApiKeys, CookieSettings, TrustedProxies};
-use crate::webhooks::Endpoint;
 use threadkeep_domain::scope::{HistoryLimit, ScopePolicies};
 use threadkeep_domain::{
     BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, ReservedKeys, Retention,
     TTL_MAX, TTL_MIN, is_name,
 };
+use threadkeep_identity::{ApiKeys, CookieSettings, TrustedProxies};
+use threadkeep_webhooks::Endpoint;
 
 /// The settings of a server. The debug form contains no secret.
 #[derive(Debug, Clone)]

@@ -80,7 +80,10 @@ fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
     assert_eq!(settings.policy, threadkeep_domain::Policy::THREAD);
     assert_eq!(settings.entries, threadkeep_domain::EntryPolicy::DEFAULT);
     assert_eq!(settings.scopes, ScopePolicies::DEFAULT);
-    assert_eq!(settings.cookie, crate::identity::CookieSettings::default());
+    assert_eq!(
+        settings.cookie,
+        threadkeep_identity::CookieSettings::default()
+    );
     assert_eq!(settings.store.timeout, Duration::from_secs(2));
     assert_eq!(settings.workers, None);
     assert_eq!(settings.cors, CorsOrigins::None);
@@ -560,7 +563,8 @@ fn a_log_filter_is_all_that_its_syntax_promises() {
         "threadkeep",
         "actix_http",
         "hyper_util::client",
-        "threadkeep::store=debug",
+        "threadkeep_store_redis",
+        "threadkeep::app=debug",
         "threadkeep=",
         "target-name=info",
         "other=off",
@@ -575,5 +579,10 @@ fn a_log_filter_is_all_that_its_syntax_promises() {
     assert_eq!(
         filter(" info , threadkeep=debug,, ").unwrap(),
         "info,threadkeep=debug"
+    );
+    let error = filter("info,threadkeep::store=debug").unwrap_err();
+    assert!(
+        error.to_string().contains("use threadkeep_store,"),
+        "{error}"
     );
 }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::values::Values;
-use crate::webhooks::{Endpoint, EndpointUrl, Secret};
 use threadkeep_domain::{EventType, EventTypes, is_name};
+use threadkeep_webhooks::{Endpoint, EndpointUrl, Secret};
 
 const FORM: &str = "it must be a name, a URL and event types, with spaces between";
 

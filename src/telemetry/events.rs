@@ -11,8 +11,8 @@ use prometheus_client::registry::{Registry, Unit};
 use super::current::{counter, gauge, register};
 use super::labelled::{level, total};
 use super::labels::{Consumer, Delivery, Outcome, Stream};
-use crate::events::{DeliveryCounters, EventCounters};
-use crate::store::Clock;
+use threadkeep_events::{DeliveryCounters, EventCounters};
+use threadkeep_store::Clock;
 
 /// Adds the metrics of events to a registry.
 pub fn register_events(registry: &mut Registry, counters: &Arc<EventCounters>) {

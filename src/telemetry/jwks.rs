@@ -6,7 +6,7 @@ use prometheus_client::registry::Registry;
 use super::current::{gauge, register};
 use super::labelled::total;
 use super::labels::Outcome;
-use crate::identity::Jwks;
+use threadkeep_identity::Jwks;
 
 /// Adds the metrics of a key set to a registry. They are 0 without one, so that every replica
 /// exports them.

@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 use super::current::{counter, gauge, register};
 use super::labelled::total;
 use super::labels::Reason;
-use crate::store::{Links, Store};
+use threadkeep_store::{Links, Store};
 
 /// Adds the metrics of the store's connections to a registry, if it has any.
 pub fn register_links(registry: &mut Registry, store: Arc<dyn Store>) {

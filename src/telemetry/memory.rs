@@ -10,7 +10,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::current::{gauge, register};
 use super::labelled::total;
 use super::labels::Kind;
-use crate::store::{MemoryUse, Store};
+use threadkeep_store::{MemoryUse, Store};
 
 /// Adds the metrics of the store's memory to a registry. They are 0 if the store is another process, so
 /// that every replica exports them.

@@ -18,17 +18,18 @@ use tracing::field::{debug, display};
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
 use super::labels::{ErrorCode, Identity, Limit, method_label};
-use crate::http::{Audited, session_of};
-use crate::identity::{Caller, Source};
-use crate::protocols::agentuity::AgentuityError;
-use crate::protocols::modelrelay::RelayError;
-use crate::protocols::openai::OpenAiError;
-use crate::protocols::use_agent::UseAgentError;
-use crate::stats::RouteRecorder;
-use crate::store::NotAsked;
-use crate::trace::{self, AttributeValue, Context, Ended, SpanKind, Times, Tracer};
-use crate::web::ApiError;
 use threadkeep_domain::{TraceParent, short_hash};
+use threadkeep_http::{Audited, session_of};
+use threadkeep_identity::{Caller, Source};
+use threadkeep_protocols::agentuity::AgentuityError;
+use threadkeep_protocols::modelrelay::RelayError;
+use threadkeep_protocols::openai::OpenAiError;
+use threadkeep_protocols::use_agent::UseAgentError;
+use threadkeep_stats::RouteRecorder;
+use threadkeep_store::NotAsked;
+use threadkeep_trace as trace;
+use threadkeep_trace::{AttributeValue, Context, Ended, SpanKind, Times, Tracer};
+use threadkeep_web::ApiError;
 
 /// The code of errors in the format of another protocol, without a code of this API.
 const NO_CODE: &str = "other";
@@ -412,8 +413,8 @@ mod tests {
     use prometheus_client::registry::Registry;
 
     use super::*;
-    use crate::stats::Stats;
     use threadkeep_domain::ThreadId;
+    use threadkeep_stats::Stats;
 
     #[actix_web::test]
     async fn requests_are_counted_by_pattern_and_callers_by_source() {

@@ -8,8 +8,8 @@ use prometheus_client::registry::Registry;
 use super::current::register;
 use super::labelled::total;
 use super::labels::Limit;
-use crate::service::rates::RateCounters;
 use threadkeep_domain::RateName;
+use threadkeep_service::rates::RateCounters;
 
 /// Adds the counts of requests over a limit to a registry.
 pub fn register_rates(registry: &mut Registry, counters: &Arc<RateCounters>) {

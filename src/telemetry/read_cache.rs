@@ -7,7 +7,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::current::{counter, gauge, register};
-use crate::store::{CacheUse, Store};
+use threadkeep_store::{CacheUse, Store};
 
 /// Adds the metrics of the read cache to a registry. Without one they are 0, so that every replica exports them.
 pub fn register_read_cache(registry: &mut Registry, store: Arc<dyn Store>) {

@@ -8,8 +8,8 @@ use prometheus_client::registry::Registry;
 use super::current::{gauge, register};
 use super::labelled::level;
 use super::labels::Key;
-use crate::events::SigningStatus;
 use threadkeep_domain::KeyRing;
+use threadkeep_events::SigningStatus;
 
 /// Adds the metrics of the signing keys to a registry: which one signs, and the number of replicas that lack it.
 pub fn register_signing(registry: &mut Registry, ring: KeyRing, status: Arc<SigningStatus>) {

@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 use super::current::{counter, gauge, register};
 use super::labelled::total;
 use super::labels::{Basis, SocketRequest};
-use crate::protocols::agentuity::{BasisCounters, RequestCounters, SocketCounters};
+use threadkeep_protocols::agentuity::{BasisCounters, RequestCounters, SocketCounters};
 
 /// Adds the metrics of sockets to a registry.
 pub fn register_sockets(registry: &mut Registry, counters: &Arc<SocketCounters>) {

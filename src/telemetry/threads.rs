@@ -4,8 +4,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::store::Destroyed;
 use threadkeep_domain::Written;
+use threadkeep_store::Destroyed;
 
 /// From an empty state to the maximum.
 const BUCKETS: [f64; 10] = [

@@ -10,8 +10,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::current::{gauge, register};
 use super::labels::{Answer, End, Reason, Tokens, ToolCall, Upstream};
-use crate::service::responses::{Door, ModelTurns, TurnObserver, TurnRefusal, UpstreamOutcome};
 use threadkeep_domain::{Status, Usage};
+use threadkeep_responses::{Door, ModelTurns, TurnObserver, TurnRefusal, UpstreamOutcome};
 
 /// The name for calls of tools that do not exist: models choose those.
 const UNKNOWN: &str = "unknown";

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 
 use super::current::{counter, register};
-use crate::events::EventCounters;
-use crate::store::Store;
+use threadkeep_events::EventCounters;
+use threadkeep_store::Store;
 
 /// Adds the metric of records that the store and readers of events have skipped to a registry.
 pub fn register_unreadable(

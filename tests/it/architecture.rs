@@ -1,217 +1,79 @@
-//! The arrows of the house point down only. They are read off the source.
+//! The dependencies between crates and rooms: manifests for what Cargo checks, sources for the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// Each room, and the rooms that it may know.
-const ARROWS: [(&str, &[&str]); 20] = [
-    ("tls", &[]),
-    ("alarm", &[]),
-    ("egress", &["tls"]),
-    ("stats", &[]),
-    ("trace", &[]),
-    ("store", &["alarm", "trace", "tls"]),
-    ("service", &["trace", "store"]),
-    ("events", &["trace", "store"]),
-    ("webhooks", &["trace", "store", "events", "egress"]),
-    ("upstreams", &["service", "egress"]),
-    ("online", &["service", "egress", "upstreams"]),
-    ("identity", &["tls"]),
-    ("web", &["store", "service", "identity", "webhooks"]),
-    (
-        "http",
-        &[
-            "alarm", "stats", "trace", "store", "service", "events", "webhooks", "identity", "web",
-        ],
-    ),
-    (
-        "protocols",
-        &["store", "service", "events", "identity", "web", "http"],
-    ),
-    ("actix", &["store", "service", "events", "identity", "web"]),
-    (
-        "telemetry",
-        &[
-            "tls",
-            "stats",
-            "trace",
-            "store",
-            "service",
-            "events",
-            "identity",
-            "web",
-            "http",
-            "protocols",
-        ],
-    ),
-    (
-        "config",
-        &[
-            "store",
-            "events",
-            "webhooks",
-            "upstreams",
-            "online",
-            "identity",
-        ],
-    ),
-    (
-        "app",
-        &[
-            "alarm",
-            "stats",
-            "trace",
-            "store",
-            "service",
-            "events",
-            "webhooks",
-            "upstreams",
-            "online",
-            "identity",
-            "web",
-            "http",
-            "protocols",
-            "actix",
-            "telemetry",
-            "config",
-        ],
-    ),
-    (
-        "cli",
-        &[
-            "tls",
-            "store",
-            "service",
-            "events",
-            "webhooks",
-            "identity",
-            "web",
-            "http",
-            "protocols",
-            "actix",
-            "telemetry",
-            "config",
-            "app",
-        ],
-    ),
+use serde_json::Value;
+
+/// The rooms of the program and of the library for apps, and the rooms that each may know.
+const ROOMS: [(&str, &[&str]); 5] = [
+    ("actix", &[]),
+    ("config", &[]),
+    ("telemetry", &[]),
+    ("app", &["config", "telemetry"]),
+    ("cli", &["config", "telemetry", "app"]),
 ];
 
-/// Names that only some modules may use. A name that ends in `::` is a crate.
-const NAMES: [(&str, &[&str]); 11] = [
+/// Names that only some crates, or rooms of the program, may say.
+const NAMES: [(&str, &[&str]); 6] = [
     // which store there is, is known where it is chosen
-    ("RedisStore", &["store", "app", "actix"]),
-    ("RedisSettings", &["store", "app", "actix", "lib"]),
+    ("RedisStore", &["store-redis", "app", "actix"]),
+    ("RedisSettings", &["store-redis", "app", "actix", "lib"]),
     // others know what a store answers, but none of its methods
-    ("dyn Store", &["store", "service", "telemetry", "app"]),
-    ("redis::", &["store"]),
-    // HTTP clients
-    (
-        "reqwest::",
-        &[
-            "egress",
-            "webhooks",
-            "upstreams",
-            "online",
-            "identity",
-            "telemetry",
-            "cli",
-        ],
-    ),
-    // no HTTP below the rooms that speak it
-    (
-        "actix_web::",
-        &[
-            "identity",
-            "web",
-            "http",
-            "protocols",
-            "actix",
-            "telemetry",
-            "config",
-            "app",
-            "cli",
-        ],
-    ),
-    // the parts of actix-web, for protocols other than HTTP
-    ("actix_http::ws", &["protocols"]),
-    // no I/O and no time of day in the rules
-    (
-        "tokio::",
-        &[
-            "alarm",
-            "egress",
-            "trace",
-            "store",
-            "service",
-            "events",
-            "webhooks",
-            "upstreams",
-            "online",
-            // for keys that an issuer of tokens publishes
-            "identity",
-            "http",
-            "actix",
-            "protocols",
-            "telemetry",
-            "app",
-            "cli",
-        ],
-    ),
+    ("dyn Store", &["service", "telemetry", "app"]),
     // the store for client certificates, which are renewed while it runs
-    ("std::fs", &["store", "config", "telemetry", "cli"]),
-    (
-        "std::net",
-        &[
-            // IPv6 addresses in URLs of Redis
-            "store",
-            "egress",
-            "webhooks",
-            "online",
-            "identity",
-            "web",
-            "http",
-            "telemetry",
-            "config",
-            "app",
-            "cli",
-        ],
-    ),
+    ("std::fs", &["store-redis", "config", "telemetry", "cli"]),
     ("std::env", &["main", "config"]),
+    ("actix_http::ws", &["protocols"]),
 ];
 
-/// A source file: its room, its module path, and its text without comments.
+/// Tools of the unit tests.
+const OF_TESTS: &str = "fuzzing";
+
+/// A source file: where it belongs, and its text without comments.
 struct Source {
     path: PathBuf,
-    module: Vec<String>,
+    /// A member of the workspace, or a room of the program.
+    place: String,
+    /// How many modules it is deep in its crate.
+    depth: usize,
     text: String,
 }
 
 impl Source {
-    fn read(root: &Path, path: PathBuf) -> Self {
+    fn read(path: PathBuf) -> Self {
         let text = fs::read_to_string(&path).unwrap();
         let lines = text.lines().map(|line| line.split("//").next().unwrap());
         let text = lines.collect::<Vec<_>>().join("\n");
-        let inside = path.strip_prefix(root).unwrap().with_extension("");
-        let mut module: Vec<_> = inside
-            .iter()
-            .map(|part| part.to_str().unwrap().to_owned())
-            .collect();
-        module.pop_if(|last| last == "mod");
-        Self { path, module, text }
+        let inside = path.strip_prefix(root()).unwrap().with_extension("");
+        let parts: Vec<_> = inside.iter().map(|part| part.to_str().unwrap()).collect();
+        let (place, module) = match parts[..] {
+            ["crates", name, "src", ref module @ ..] => (name, module),
+            ["src", room, ..] => (room, &parts[1..]),
+            _ => unreachable!("{} is no source", path.display()),
+        };
+        let is_folder = module.last().is_some_and(|last| *last == "mod");
+        Self {
+            place: place.to_owned(),
+            depth: module.len() - usize::from(is_folder),
+            path,
+            text,
+        }
     }
 
-    fn room(&self) -> &str {
-        &self.module[0]
-    }
-
-    /// The rooms that paths from the crate's root name, with `crate::` or enough `super::`.
+    /// The rooms that paths from the root of the crate name, with `crate::` or enough `super::`.
     fn rooms_named(&self) -> BTreeSet<String> {
         let from_the_root = self.text.split("crate::").skip(1);
-        let up = "super::".repeat(self.module.len());
+        let up = "super::".repeat(self.depth);
         let from_below = self.text.split(&up).skip(1);
         from_the_root.chain(from_below).flat_map(heads).collect()
     }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The first names of the path or of the braced paths that a text begins with.
@@ -243,96 +105,183 @@ fn name_at(text: &str) -> String {
     text.chars().take_while(is_name).collect()
 }
 
+/// The sources of the program and of all crates below `crates/`.
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let crates = fs::read_dir(root().join("crates")).unwrap();
+    let crates = crates.map(|entry| entry.unwrap().path().join("src"));
+    let mut folders: Vec<_> = crates.chain([root().join("src")]).collect();
     let mut sources = Vec::new();
-    let mut folders = vec![root.clone()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                sources.push(Source::read(&root, path));
+                sources.push(Source::read(path));
             }
         }
     }
+    sources.retain(|source| source.place != OF_TESTS);
     sources
 }
 
-fn arrows_of(room: &str) -> Option<&'static [&'static str]> {
-    let (_, to) = ARROWS.iter().find(|(from, _)| *from == room)?;
-    Some(to)
+/// A dependency in a manifest.
+struct Dependency {
+    name: String,
+    is_for_tests: bool,
+}
+
+/// The packages of the workspace, without the prefix of their names, and the dependencies of each.
+fn packages() -> BTreeMap<String, Vec<Dependency>> {
+    let output = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--locked", "--format-version=1"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().unwrap().iter();
+            let dependencies = dependencies.map(|dependency| Dependency {
+                name: dependency["name"].as_str().unwrap().to_owned(),
+                is_for_tests: dependency["kind"] == "dev",
+            });
+            (short(&package["name"]), dependencies.collect())
+        })
+        .collect()
+}
+
+fn short(name: &Value) -> String {
+    let name = name.as_str().unwrap();
+    name.strip_prefix("threadkeep-").unwrap_or(name).to_owned()
+}
+
+/// The lines `crate -> crates` in the first drawing of ARCHITECTURE.md, from the top down.
+fn drawn() -> Vec<(String, BTreeSet<String>)> {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let drawing = page.split("```").nth(1).unwrap().to_owned();
+    let lines = drawing.lines().filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let (from, to) = line.split_once("->").unwrap_or((line, ""));
+            let to = to.split_whitespace().map(str::to_owned).collect();
+            (from.trim().to_owned(), to)
+        })
+        .collect()
 }
 
 #[test]
-fn rooms_know_only_the_rooms_below() {
+fn the_drawing_of_the_crates_is_what_cargo_builds() {
+    let packages = packages();
+    let drawn = drawn();
+
+    for (name, to) in &drawn {
+        let dependencies = packages[name].iter();
+        let members = dependencies
+            .filter(|dependency| !dependency.is_for_tests)
+            .filter_map(|dependency| dependency.name.strip_prefix("threadkeep-"))
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>();
+        assert_eq!(to, &members, "{name}");
+    }
+
+    let below = fs::read_dir(root().join("crates")).unwrap();
+    let below = below.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let all: BTreeSet<_> = below.chain(["threadkeep".to_owned()]).collect();
+    assert_eq!(
+        drawn
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect::<BTreeSet<_>>(),
+        all
+    );
+}
+
+#[test]
+fn each_crate_of_the_drawing_is_above_those_that_it_knows() {
+    let drawn = drawn();
+    for (place, (name, to)) in drawn.iter().enumerate() {
+        let below: BTreeSet<_> = drawn[place + 1..]
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect();
+        assert!(to.is_subset(&below), "{name} knows {to:?}");
+    }
+}
+
+#[test]
+fn each_dependency_of_a_crate_is_used() {
     let sources = sources();
+    for (name, dependencies) in packages() {
+        let texts: Vec<_> = sources
+            .iter()
+            .filter(|source| source.place == name)
+            .map(|source| &source.text)
+            .collect();
+        if texts.is_empty() {
+            // the program, whose rooms share one manifest, or a tool
+            continue;
+        }
+        for dependency in dependencies {
+            let crate_name = dependency.name.replace('-', "_");
+            let is_used = texts.iter().any(|text| says(text, &crate_name));
+            assert!(is_used, "{name} does not use {}", dependency.name);
+        }
+    }
+}
+
+#[test]
+fn rooms_of_the_program_know_only_the_rooms_below() {
+    let rooms: BTreeMap<_, _> = ROOMS.into_iter().collect();
     let mut seen = BTreeSet::new();
 
-    for source in &sources {
-        let Some(allowed) = arrows_of(source.room()) else {
-            assert!(
-                ["lib", "main"].contains(&source.room()),
-                "{} is in no room that has arrows",
-                source.path.display()
-            );
+    for source in &sources() {
+        let Some(allowed) = rooms.get(source.place.as_str()) else {
             continue;
         };
         for named in source.rooms_named() {
-            if named == source.room() || arrows_of(&named).is_none() {
+            if named == source.place || !rooms.contains_key(named.as_str()) {
                 continue;
             }
-            assert!(
-                allowed.contains(&named.as_str()),
-                "{} names {named}",
-                source.path.display()
-            );
-            seen.insert((source.room().to_owned(), named));
+            let path = source.path.display();
+            assert!(allowed.contains(&named.as_str()), "{path} names {named}");
+            seen.insert((source.place.clone(), named));
         }
     }
 
-    // or the source was not understood
-    for (from, to) in [("store", "trace"), ("http", "service"), ("app", "store")] {
-        assert!(seen.contains(&(from.to_owned(), to.to_owned())));
-    }
+    let allowed = ROOMS
+        .iter()
+        .flat_map(|(from, to)| to.iter().map(|to| ((*from).to_owned(), (*to).to_owned())));
+    assert_eq!(seen, allowed.collect(), "an arrow that nobody uses");
 }
 
 #[test]
-fn the_arrows_make_no_circle() {
-    for (place, (from, to)) in ARROWS.iter().enumerate() {
-        let before: Vec<_> = ARROWS[..place].iter().map(|(room, _)| room).collect();
-        for room in *to {
-            assert!(before.contains(&room), "{from} knows {room}");
-        }
-    }
-}
-
-#[test]
-fn some_names_stay_in_their_rooms() {
+fn some_names_stay_in_their_places() {
     let sources = sources();
 
-    for (name, rooms) in NAMES {
-        let sayers: Vec<_> = sources
-            .iter()
-            .filter(|source| says(&source.text, name))
-            .collect();
-
-        for source in &sayers {
+    for (name, places) in NAMES {
+        let sayers = sources.iter().filter(|source| says(&source.text, name));
+        let mut said = BTreeSet::new();
+        for source in sayers {
             let path = source.path.display();
-            assert!(rooms.contains(&source.room()), "{path} says {name}");
+            assert!(
+                places.contains(&source.place.as_str()),
+                "{path} says {name}"
+            );
+            said.insert(source.place.as_str());
         }
-        assert!(!sayers.is_empty(), "nobody says {name}");
+        let places: BTreeSet<_> = places.iter().copied().collect();
+        assert_eq!(said, places, "places that are listed for {name}");
     }
 }
 
-/// Whether a text has that name as a whole; one of a crate, as the beginning of a path.
+/// Whether a text has that name as a whole.
 fn says(text: &str, name: &str) -> bool {
-    let is_crate = name.ends_with("::");
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
-    let goes_on = |char: char| is_word(char) || is_crate && char == ':';
     text.match_indices(name).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + name.len()..]);
-        !before.ends_with(goes_on) && (is_crate || !after.starts_with(is_word))
+        !before.ends_with(is_word) && !after.starts_with(is_word)
     })
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::Connection;
-use threadkeep::store::Clock;
 use threadkeep_domain::Retention;
+use threadkeep_store::Clock;
 
 use crate::conformance::room::{redis_on, set};
 use crate::support::redis::RedisServer;

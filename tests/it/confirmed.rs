@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use threadkeep_domain::Access;
 
 use futures_util::future::join_all;
-use threadkeep::store::{Clock, Listing, ScopeEnd};
+use threadkeep_store::{Clock, Listing, ScopeEnd};
 
 use crate::conformance::room::{
     Room, Subject, confirmed_on, confirmed_within, once, redis_on, set,
@@ -19,7 +19,7 @@ use crate::support::until;
 /// Writes and repeats that change nothing any longer; each is handed to `look`.
 async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     let written = once("a", "request");
-    let end = threadkeep::store::Destroy {
+    let end = threadkeep_store::Destroy {
         idempotency: Some(once("b", "request")),
         ..thread.end()
     };

@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use threadkeep::store::{Backend as _, Clock, RedisSettings, RedisStore, StoreError};
+use threadkeep_store::{Backend as _, Clock, StoreError};
+use threadkeep_store_redis::{RedisSettings, RedisStore};
 
 use crate::conformance::room::{Subject, push, set};
 use crate::support::certificates::Authority;

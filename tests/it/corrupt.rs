@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use redis::Connection;
 use reqwest::Method;
-use threadkeep::store::Clock;
 use threadkeep_domain::Position;
+use threadkeep_store::Clock;
 
 use crate::conformance::room::{redis_on, set};
 use crate::support::client::Request;

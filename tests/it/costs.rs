@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use redis::Connection;
-use threadkeep::store::{
-    Clock, HistoryFrom, Reader, RedisSettings, RedisStore, Store, StoreError, WriteError,
-};
 use threadkeep_domain::{Key, Policy, Position, Retention, Slice, ThreadId, Write};
+use threadkeep_store::{Clock, HistoryFrom, Reader, Store, StoreError, WriteError};
+use threadkeep_store_redis::{RedisSettings, RedisStore};
 
 use crate::conformance::room::{numbered_once, push, push_window, redis_on, set};
 use crate::conformance::scope_room::{item, numbered};

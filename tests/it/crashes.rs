@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
-use threadkeep::events::{EventSettings, Events};
-use threadkeep::http::Api;
-use threadkeep::webhooks::WebhookSettings;
+use threadkeep_events::{EventSettings, Events};
+use threadkeep_http::Api;
+use threadkeep_webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
 use crate::support::client::new_id;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use threadkeep::store::Clock;
 use threadkeep_domain::Policy;
+use threadkeep_store::Clock;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::conformance::room;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use redis::Connection;
 use reqwest::Method;
-use threadkeep::store::{Clock, Counted, EntryTerms, Holding, LedgerChange, Reading};
 use threadkeep_domain::{Fingerprint, Position, RateName, Retention};
+use threadkeep_store::{Clock, Counted, EntryTerms, Holding, LedgerChange, Reading};
 
 use crate::conformance::room::{redis_on, set};
 use crate::conformance::scope_room::{self, set_for};

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::store::{Clock, RedisSettings, RedisStore};
+use threadkeep_store::Clock;
+use threadkeep_store_redis::{RedisSettings, RedisStore};
 use tokio::time::sleep;
 
 use crate::conformance::room::{Subject, push, redis_on, set};

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use threadkeep::store::{Clock, EntryTerms, EventLog, MemoryStore, Namespaces as _, NewEntry};
 use threadkeep_domain::{
     ContentType, EntryKey, Lifetime, Namespace, Policy, Precondition, Retention,
 };
+use threadkeep_store::{Clock, EntryTerms, EventLog, Namespaces as _, NewEntry};
+use threadkeep_store_memory::MemoryStore;
 
 use crate::conformance::room::{Room, Subject, numbered_once, push};
 use crate::conformance::scope_room;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::store::{
-    Archives, Clock, Counted, EntryTerms, EventLog, Listing, Listings, MemorySettings, MemoryStore,
-    Rates, Scopes, Store, StoreError, WriteError,
-};
 use threadkeep_domain::{Completed, Fingerprint, Operation, Position, RateName, Retention};
+use threadkeep_store::{
+    Archives, Clock, Counted, EntryTerms, EventLog, Listing, Listings, Rates, Scopes, Store,
+    StoreError, WriteError,
+};
+use threadkeep_store_memory::{MemorySettings, MemoryStore};
 
 use crate::conformance::room::{Room, Subject, delete, in_parallel, numbered_once, push, set};
 use crate::conformance::scope_room::{self, item};
@@ -194,7 +195,7 @@ async fn a_full_store_rejects_what_grows() {
 
     let before = store.len();
     for number in 0..100 {
-        let destroy = threadkeep::store::Destroy {
+        let destroy = threadkeep_store::Destroy {
             idempotency: Some(numbered_once(number)),
             ..stranger.end()
         };
@@ -223,7 +224,7 @@ async fn a_full_store_is_read_and_whatever_frees_memory_is_done() {
     scope.run(&[scope_room::delete("a")]).await;
     assert!(scope.end().await);
     let key = numbered_once(1);
-    let destroy = threadkeep::store::Destroy {
+    let destroy = threadkeep_store::Destroy {
         idempotency: Some(key),
         ..first.end()
     };

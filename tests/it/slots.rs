@@ -7,11 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::Connection;
-use threadkeep::store::{
-    BeginResponse, Clock, Counted, Destroy, EndResponse, EndWrite, Floor, HistoryFrom, Holding,
-    JournalEntry, LedgerChange, Listing, Reader, Reading, Rotate, ScopeEnd, ScopeParts,
-    ThreadOrder, WriteError,
-};
 use threadkeep_domain::scope::{
     HistoryItem, KeyRule, KvOperation, RecordChange, ScopeId, ScopeKey, ScopePolicies, ScopeValue,
     ScopeWrite, TaskList, TasksChange,
@@ -20,6 +15,11 @@ use threadkeep_domain::{
     Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
     OwnerChange, OwnerTag, Policy, Position, Precondition, RateName, ResponseId, Slice, TurnToken,
     Write,
+};
+use threadkeep_store::{
+    BeginResponse, Clock, Counted, Destroy, EndResponse, EndWrite, Floor, HistoryFrom, Holding,
+    JournalEntry, LedgerChange, Listing, Reader, Reading, Rotate, ScopeEnd, ScopeParts,
+    ThreadOrder, WriteError,
 };
 
 use crate::conformance::room::{

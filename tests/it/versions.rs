@@ -6,7 +6,8 @@ use std::iter;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
-use threadkeep::store::{Clock, RedisSettings, RedisStore};
+use threadkeep_store::Clock;
+use threadkeep_store_redis::{RedisSettings, RedisStore};
 
 use crate::conformance::room::{Subject, push, set};
 use crate::support::redis::RedisServer;

@@ -20,12 +20,6 @@ impl<'a> Input<'a> {
         self.0
     }
 
-    /// How many bytes it has.
-    #[must_use]
-    pub fn len(self) -> usize {
-        self.0.len()
-    }
-
     /// The input as text. An editor's line feed at the end of the file is no part of it.
     pub fn text(self) -> Option<&'a str> {
         let text = std::str::from_utf8(self.0).ok()?;
@@ -51,7 +45,7 @@ impl fmt::Debug for Input<'_> {
         write!(
             f,
             "{} bytes: {:?}",
-            self.len(),
+            self.0.len(),
             self.0.escape_ascii().to_string()
         )
     }

@@ -16,6 +16,8 @@
 //! FUZZ_ROUNDS=100000 FUZZ_SEED=$RANDOM cargo test --locked --workspace --lib fuzz:: -- --nocapture
 //! ```
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod bound;
 mod corpus;
 mod input;

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use threadkeep::store::{
+use threadkeep_domain::{Answer, Key, Operation, Slice, Stamp, Thread, ThreadId, Write, Written};
+use threadkeep_store::{
     Destroy, Destroyed, Found, Part, Reader, Rotate, Rotated, Store, StoreError, Whole, WriteError,
 };
-use threadkeep_domain::{Answer, Key, Operation, Slice, Stamp, Thread, ThreadId, Write, Written};
 
 /// One in this many.
 const RARELY: u64 = 1_000;

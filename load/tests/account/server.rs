@@ -11,18 +11,19 @@ use actix_web::dev::ServerHandle;
 use actix_web::middleware::from_fn;
 use actix_web::rt::System;
 use actix_web::{App, HttpServer};
-use threadkeep::events::{EventSettings, Events};
-use threadkeep::http::{Api, Compressor, Readiness, envelope};
-use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
-use threadkeep::service::{
+use threadkeep_domain::scope::ScopePolicies;
+use threadkeep_domain::{EntryPolicy, KeyRing, Policy, ReservedKeys, SigningKey};
+use threadkeep_events::{EventSettings, Events};
+use threadkeep_http::{Api, Compressor, Readiness, envelope};
+use threadkeep_identity::{ApiKey, ApiKeys, CookieSettings, Identity};
+use threadkeep_service::{
     ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
     ThreadService, TurnService,
 };
-use threadkeep::stats::Stats;
-use threadkeep::store::{Backend, Clock, MemoryStore};
-use threadkeep::webhooks::{WebhookSettings, Webhooks};
-use threadkeep_domain::scope::ScopePolicies;
-use threadkeep_domain::{EntryPolicy, KeyRing, Policy, ReservedKeys, SigningKey};
+use threadkeep_stats::Stats;
+use threadkeep_store::{Backend, Clock};
+use threadkeep_store_memory::MemoryStore;
+use threadkeep_webhooks::{WebhookSettings, Webhooks};
 
 use super::faulty_store::{Fault, FaultyStore};
 

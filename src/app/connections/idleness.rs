@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::alarm::Alarm;
-use crate::http::ConnectionState;
+use threadkeep_http::ConnectionState;
+use threadkeep_store::Alarm;
 
 /// How long the head of a request may take, from its first byte on.
 pub(super) const HEAD: Duration = Duration::from_secs(5);

@@ -21,8 +21,8 @@ use super::idleness::{HEAD, Idleness};
 use super::outbox::Outbox;
 use super::sockets::give_up_on_silence;
 use super::stream::PacedStream;
-use crate::http::{AnswerMemory, BodyAlarm, BodyMemory, ConnectionState};
 use crate::telemetry::Connections;
+use threadkeep_http::{AnswerMemory, BodyAlarm, BodyMemory, ConnectionState};
 
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 1_024;

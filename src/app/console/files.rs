@@ -11,7 +11,7 @@ use actix_web::{HttpRequest, HttpResponse, Resource};
 use flate2::Compression;
 use sha2::{Digest, Sha256};
 
-use crate::http::{Encoded, VARY_BY_ENCODING, gzip, read_only};
+use threadkeep_http::{Encoded, VARY_BY_ENCODING, gzip, read_only};
 
 /// The pages run their own script and call this server, and nothing else. They write text into their elements and never
 /// markup: with Trusted Types the browser rejects every way to write any. No page may show them in a frame, where a

@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
 use crate::config::Settings;
-use crate::identity::{ApiKey, ApiKeys};
+use threadkeep_identity::{ApiKey, ApiKeys};
 
 /// The name of the run's API key, for the log.
 const NAME: &str = "console";

@@ -6,8 +6,8 @@ mod session;
 
 use actix_web::web::{self, ServiceConfig};
 
-use crate::http::post_only;
 pub use links::ConsoleLinks;
+use threadkeep_http::post_only;
 
 /// Adds the pages, and the path that takes one-time links if this run has them.
 pub(super) fn configure(config: &mut ServiceConfig, links: Option<&ConsoleLinks>) {

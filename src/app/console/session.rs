@@ -5,8 +5,8 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 
 use super::links::ConsoleLinks;
-use crate::identity::bearer;
-use crate::web::ApiError;
+use threadkeep_identity::bearer;
+use threadkeep_web::ApiError;
 
 #[derive(Serialize)]
 struct Session<'a> {

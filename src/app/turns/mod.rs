@@ -5,13 +5,13 @@ mod thread;
 use std::sync::Arc;
 
 use crate::config::{ModelSettings, OnlineSettings, Settings, UpstreamKind, UpstreamSetting};
-use crate::online::{ImageSettings, OnlineTools};
-use crate::service::responses::{
+use threadkeep_online::{ImageSettings, OnlineTools};
+use threadkeep_responses::{
     Catalog, CatalogEntry, Model, ModelTurns, TurnObserver, TurnStores, TurnsSettings,
 };
-use crate::service::{ScopeService, ThreadService};
-use crate::store::{Backend, Clock};
-use crate::upstreams::{
+use threadkeep_service::{ScopeService, ThreadService};
+use threadkeep_store::{Backend, Clock};
+use threadkeep_upstreams::{
     AnthropicMessages, HttpClient, OpenAiChat, OpenAiResponses, UpstreamSettings,
 };
 

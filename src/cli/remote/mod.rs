@@ -81,7 +81,7 @@ pub(super) fn ask(
 
 impl Remote {
     fn new(settings: ClientSettings, server: Option<&str>) -> Result<Self, CliError> {
-        crate::tls::install_tls_provider();
+        threadkeep_tls::install_tls_provider();
         let api_key = settings.api_key.ok_or(CliError::NoApiKey)?;
         let mut api_key =
             HeaderValue::try_from(format!("Bearer {api_key}")).map_err(|_| CliError::NoApiKey)?;

@@ -1,7 +1,7 @@
 //! Web search, pages of the web, images.
 
 use super::*;
-use crate::online::SearchKind;
+use threadkeep_online::SearchKind;
 
 const MODELS: [(&str, &str); 2] = [
     ("UPSTREAMS", "a openai-chat https://a.example/v1"),

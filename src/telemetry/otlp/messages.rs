@@ -3,7 +3,7 @@
 
 use prost::{Enumeration, Message, Oneof};
 
-use crate::trace::{AttributeValue, Span, SpanKind};
+use threadkeep_trace::{AttributeValue, Span, SpanKind};
 
 /// `ExportTraceServiceRequest`.
 #[derive(Clone, PartialEq, Message)]

@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 use super::current::register;
 use super::labelled::total;
 use super::labels::Outcome;
-use crate::trace::{Span, Tracer};
 use messages::Request;
+use threadkeep_trace::{Span, Tracer};
 
 /// Spans that wait to be sent: at most about 4 MiB.
 const QUEUE: usize = 8_192;
@@ -268,7 +268,7 @@ impl SendError {
 
 /// Follows no redirect and uses no proxy.
 fn client() -> Client {
-    crate::tls::install_tls_provider();
+    threadkeep_tls::install_tls_provider();
     let builder = || {
         Client::builder()
             .redirect(redirect::Policy::none())

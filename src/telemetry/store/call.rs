@@ -10,9 +10,10 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::super::labels::{StoreFailure, StoreOperation};
 use super::ObservedStore;
-use crate::stats::{self, Stats, Use};
-use crate::store::{StoreError, WriteError};
-use crate::trace::{Context, Ended, SpanKind, Spending};
+use threadkeep_stats as stats;
+use threadkeep_stats::{Stats, Use};
+use threadkeep_store::{StoreError, WriteError};
+use threadkeep_trace::{Context, Ended, SpanKind, Spending};
 
 const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,

@@ -10,10 +10,10 @@ use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
 
 use super::threads::ThreadMetrics;
-use crate::stats::{Stats, StoreRecorder};
-use crate::store::{Backend, Destroyed, Imported, WriteError};
 use call::Families;
 use threadkeep_domain::Written;
+use threadkeep_stats::{Stats, StoreRecorder};
+use threadkeep_store::{Backend, Destroyed, Imported, WriteError};
 
 /// Latency and errors of a store by operation, and what became of threads.
 #[derive(Debug)]
@@ -134,7 +134,8 @@ mod tests {
     use prometheus_client::encoding::text::encode;
 
     use super::*;
-    use crate::store::{Clock, MemoryStore};
+    use threadkeep_store::Clock;
+    use threadkeep_store_memory::MemoryStore;
 
     #[actix_web::test]
     async fn calls_of_every_worker_are_measured_by_operation() {

@@ -12,8 +12,17 @@ use tokio::sync::broadcast;
 use super::ObservedStore;
 use super::call::{Call, Families};
 use super::uses;
-use crate::stats::Use;
-use crate::store::{
+use threadkeep_domain::scope::{
+    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
+};
+use threadkeep_domain::{
+    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
+    Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
+    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write,
+    Written,
+};
+use threadkeep_stats::Use;
+use threadkeep_store::{
     Answered, Archive, ArchivePage, ArchivePlace, Archives, BeginResponse, Begun, CacheUse,
     Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Counted, Destroy,
     Destroyed, Due, EndResponse, EndWrite, Entry, EntryHead, EntryPage, EntryRange, EntryTerms,
@@ -26,16 +35,8 @@ use crate::store::{
     StateBody, Store, StoreError, ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched,
     Whole, WriteError,
 };
-use crate::trace::{self, Phase};
-use threadkeep_domain::scope::{
-    Compacted, Compaction, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
-};
-use threadkeep_domain::{
-    Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
-    Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
-    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write,
-    Written,
-};
+use threadkeep_trace as trace;
+use threadkeep_trace::Phase;
 
 /// Implements a part of the store: each of the methods listed calls the back end and is measured
 /// under its own name, with the part's as a label. `=> count` also counts what became of a thread, and

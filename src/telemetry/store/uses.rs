@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 
-use crate::stats::Use;
-use crate::store::{
+use threadkeep_domain::scope::{KvOperation, ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep_domain::{Operation, Thread, ThreadId, Write, Written};
+use threadkeep_stats::Use;
+use threadkeep_store::{
     Destroyed, Found, HistoryPage, Imported, ItemPlace, Part, Rotated, ScopeView, StateBody, Whole,
     WriteError,
 };
-use threadkeep_domain::scope::{KvOperation, ScopeId, ScopeWrite, ScopeWritten};
-use threadkeep_domain::{Operation, Thread, ThreadId, Write, Written};
 
 type Answer<T> = Result<T, WriteError>;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use threadkeep::store::HistoryFrom::After;
 use threadkeep_domain::scope::{Appended, HistoryItem, HistoryLimit, HistorySummary};
 use threadkeep_domain::{Answer, MetadataChange, Operation, Precondition, Refusal, Write, Written};
+use threadkeep_store::HistoryFrom::After;
 
 use super::histories::summary;
 use super::room::{Room, Subject, delete, increment, json, once, pop, push, set};

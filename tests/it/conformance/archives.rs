@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{ArchiveHead, ArchivePlace};
 use threadkeep_domain::{EndReason, Life, Policy, Refusal, Retention, ThreadId};
+use threadkeep_store::{ArchiveHead, ArchivePlace};
 
 use super::room::{Room, Subject, push, push_window, set};
 

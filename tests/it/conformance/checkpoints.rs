@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Found};
 use threadkeep_domain::{
     Access, CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Conditions, Owner, OwnerChange,
     Policy, Precondition, Refusal, TakeTurn, TurnToken, Write, Written,
 };
+use threadkeep_store::{Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Found};
 
 use super::room::{Room, Subject, delete, json, once, push, refused, set};
 

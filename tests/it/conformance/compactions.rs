@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use threadkeep::store::HistoryFrom::{self, After, Before};
-use threadkeep::store::{Originals, WriteError};
 use threadkeep_domain::scope::{
     Compacted, Compaction, HistoryItem, HistoryLimit, ItemId, LATER_ITEMS_MAX, Removal,
     SEGMENTS_MAX, Segment,
 };
 use threadkeep_domain::{Access, Refusal};
+use threadkeep_store::HistoryFrom::{self, After, Before};
+use threadkeep_store::{Originals, WriteError};
 
 use super::forks;
 use super::histories::summary;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::service::{
-    ConversationLabel, ConversationPage, ConversationService, ListedConversation, PageStart,
-};
-use threadkeep::store::{HistoryGlance, MOVES_AFTER_MS, Reader, Rotate, ThreadOrder};
 use threadkeep_domain::scope::{HistoryItem, Removal};
 use threadkeep_domain::{Json, Operation, Owner, OwnerChange, ThreadId, Write};
+use threadkeep_service::{
+    ConversationLabel, ConversationPage, ConversationService, ListedConversation, PageStart,
+};
+use threadkeep_store::{HistoryGlance, MOVES_AFTER_MS, Reader, Rotate, ThreadOrder};
 
 use super::room::{Room, Subject, in_parallel, json, set};
 use super::scope_room::{self, item};
@@ -202,7 +202,7 @@ async fn a_glance_shows_count_time_and_beginning_and_is_no_use(room: Room) {
     let shown = glance(&room, &thread, 2).await.unwrap();
 
     assert_eq!(shown.items, 4);
-    let page = scope.page(threadkeep::store::HistoryFrom::Before(u64::MAX), 1);
+    let page = scope.page(threadkeep_store::HistoryFrom::Before(u64::MAX), 1);
     let after = room.backend.list_threads(None, 10).await.unwrap().threads[0]
         .1
         .clone();

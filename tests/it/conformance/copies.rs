@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use threadkeep::service::{Basis, Copies, RequestTimes, Saved, ServiceError, ThreadService};
 use threadkeep_domain::{Operation, Policy, Refusal, keyed_values_of_any_key};
+use threadkeep_service::{Basis, Copies, RequestTimes, Saved, ServiceError, ThreadService};
 
 use tokio::time::Instant;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{KeyOrder, NewEntry, Reading};
 use threadkeep_domain::{ContentEncoding, ContentType, Lifetime, Precondition, Stamp};
+use threadkeep_store::{KeyOrder, NewEntry, Reading};
 
 use super::room::Room;
 use super::space::{Space, seconds, text};
@@ -241,7 +241,7 @@ async fn a_use_prolongs_a_lifetime_of_which_less_than_half_is_left(room: Room) {
     assert_eq!(space.counts().await, (1, 1));
 }
 
-async fn by_worker(room: &Room, space: &Space) -> Option<threadkeep::store::Entry> {
+async fn by_worker(room: &Room, space: &Space) -> Option<threadkeep_store::Entry> {
     let namespaces = room.backend.for_worker();
     let key = super::space::key("k");
     let entry = namespaces.get_entry(&space.namespace, &key, Reading::Plain);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use threadkeep::service::{BatchPut, EntryDraft, NamespaceService, ServiceError};
-use threadkeep::store::{Entry, EntryRange, EntryTerms, KeyOrder};
 use threadkeep_domain::{ContentType, EntryPolicy, Refusal};
+use threadkeep_service::{BatchPut, EntryDraft, NamespaceService, ServiceError};
+use threadkeep_store::{Entry, EntryRange, EntryTerms, KeyOrder};
 
 use super::room::{Room, once};
 use super::space::{Space, key, text};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep::store::KeyOrder;
+use threadkeep_store::KeyOrder;
 
 use super::room::Room;
 use super::space::{key, seconds};

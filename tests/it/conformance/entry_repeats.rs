@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{Answered, EntryTerms, NamespaceChange, Put};
 use threadkeep_domain::{IdempotencyKey, Precondition, Refusal, Stamp};
+use threadkeep_store::{Answered, EntryTerms, NamespaceChange, Put};
 
 use super::room::{Room, in_parallel, numbered_once, once};
 use super::space::{Space, seconds, text};

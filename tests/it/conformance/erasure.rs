@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use threadkeep::store::{
-    Destroy, Erased, ErasedLife, HistoryFrom, Owned, Rotate, ThreadOrder, WriteError,
-};
 use threadkeep_domain::{
     Access, Conditions, Life, Owner, OwnerChange, OwnerTag, Policy, Refusal, Tombstone, Write,
+};
+use threadkeep_store::{
+    Destroy, Erased, ErasedLife, HistoryFrom, Owned, Rotate, ThreadOrder, WriteError,
 };
 
 use super::room::{Room, Subject, in_parallel, numbered_once, once, push, set};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use threadkeep::store::Destroy;
 use threadkeep_domain::{
     Completed, EventId, EventKind, Life, MetadataChange, Operation, Policy, Position, Precondition,
     Retention, Write,
 };
+use threadkeep_store::Destroy;
 
 use super::room::{Room, Subject, delete, in_parallel, increment, json, once, push, set};
 

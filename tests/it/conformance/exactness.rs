@@ -1,7 +1,7 @@
 //! Values come back exactly as they were sent, under whatever key.
 
-use threadkeep::store::Reader;
 use threadkeep_domain::{Key, Operation, Slice};
+use threadkeep_store::Reader;
 
 use super::room::{Room, delete, increment, push, set, text};
 

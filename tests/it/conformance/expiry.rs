@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep::store::Reader;
 use threadkeep_domain::{Policy, Precondition, Slice, Write};
+use threadkeep_store::Reader;
 
 use super::room::{Room, Subject, delete, key, push, set};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{ThreadOrder, WriteError};
 use threadkeep_domain::{
     Access, Fork, Included, Owner, Precondition, Refusal, TakeTurn, ThreadId, TurnToken, Written,
 };
+use threadkeep_store::{ThreadOrder, WriteError};
 
 use super::images::{content, export, filled, without_end};
 use super::room::{Room, Subject, json, once, set};

@@ -1,8 +1,8 @@
 //! Histories: places without gaps, items once, within their limit.
 
-use threadkeep::store::HistoryFrom::{After, Before};
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{HistorySummary, Removal, ScopeWrite};
+use threadkeep_store::HistoryFrom::{After, Before};
 
 use super::room::Room;
 use super::scope_room::{Place, increment, item, numbered, places, set};

@@ -1,8 +1,8 @@
 //! The limits of a history.
 
-use threadkeep::store::HistoryFrom::{After, Before};
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{HistoryItem, HistorySummary};
+use threadkeep_store::HistoryFrom::{After, Before};
 
 use super::histories::summary;
 use super::room::Room;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
-use threadkeep::store::HistoryFrom::{After, Before};
-use threadkeep::store::Rotate;
 use threadkeep_domain::scope::{HistoryItem, HistorySummary, ItemId, Removal, ScopeWrite};
 use threadkeep_domain::{Access, Conditions, Precondition, Refusal};
+use threadkeep_store::HistoryFrom::{After, Before};
+use threadkeep_store::Rotate;
 
 use super::forks;
 use super::histories::summary;

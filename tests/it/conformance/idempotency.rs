@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{Destroy, Destroyed};
 use threadkeep_domain::{
     Fingerprint, IdempotencyKey, MetadataChange, Policy, Precondition, Refusal, Write, Written,
 };
+use threadkeep_store::{Destroy, Destroyed};
 
 use super::room::{
     Room, Subject, delete, increment, json, numbered_once, once, push, set, still_no_object,

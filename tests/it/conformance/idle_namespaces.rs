@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{KeyOrder, NOTED, Reading};
 use threadkeep_domain::Precondition;
+use threadkeep_store::{KeyOrder, NOTED, Reading};
 
 use super::room::{Room, in_parallel};
 use super::space::{Space, seconds, text};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use threadkeep::store::WriteError;
 use threadkeep_domain::scope::Removal;
 use threadkeep_domain::{
     Access, CheckpointImage, CheckpointImages, CheckpointName, Conditions, Fork, IfExists, Image,
     Import, Included, Owner, OwnerChange, Refusal, Thread, Write,
 };
+use threadkeep_store::WriteError;
 
 use super::forks::{fork, ids};
 use super::images::{content, export, filled, import};

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use threadkeep::store::{Imported, ThreadOrder, WriteError};
 use threadkeep_domain::scope::ScopeImage;
 use threadkeep_domain::{
     Access, IfExists, Image, Import, Owner, OwnerChange, Refusal, TakeTurn, Thread, TurnToken,
     Write, Written,
 };
+use threadkeep_store::{Imported, ThreadOrder, WriteError};
 
 use super::room::{Room, Subject, in_parallel, once, push, set};
 use super::scope_room::{self, item, set_for};

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use threadkeep::store::{Holding, Ledger, LedgerChange, LedgerSignals, PendingEvents};
 use threadkeep_domain::{EventId, Position};
+use threadkeep_store::{Holding, Ledger, LedgerChange, LedgerSignals, PendingEvents};
 
 use super::room::Room;
 

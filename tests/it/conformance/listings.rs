@@ -1,6 +1,6 @@
 //! Lists of created objects.
 
-use threadkeep::store::Listing;
+use threadkeep_store::Listing;
 
 use super::room::Room;
 

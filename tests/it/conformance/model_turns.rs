@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use threadkeep::service::responses::{
+use threadkeep_domain::scope::{ScopeId, ScopeWrite};
+use threadkeep_domain::{
+    FailureCode, Fingerprint, Incomplete, Json, PromptItem, ResponseId, Status, ThreadId,
+    TurnLimits, TurnToken, Usage,
+};
+use threadkeep_responses::{
     AnswerPart, Catalog, CatalogEntry, Door, Finish, FollowedTurn, InputItem, MediaPlace,
     MessageWindow, MissingThread, Model, ModelAnswer, ModelTurns, NewTurn, NoStatelessTools,
     Parameters, Piece, Question, StateTools, StatelessSet, TextKind, ToolChoice, TurnContext,
     TurnError, TurnRequest, TurnStores, TurnsSettings, UpstreamError,
 };
-use threadkeep::store::{
+use threadkeep_store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, HistoryFrom, JournalEntry, Journaled,
     Reader, ResponseView, Responses, StoreError, Told, WriteError,
-};
-use threadkeep_domain::scope::{ScopeId, ScopeWrite};
-use threadkeep_domain::{
-    FailureCode, Fingerprint, Incomplete, Json, PromptItem, ResponseId, Status, ThreadId,
-    TurnLimits, TurnToken, Usage,
 };
 use tokio::sync::Notify;
 use tokio::sync::mpsc::Sender;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::NewEntry;
 use threadkeep_domain::{Fingerprint, Lifetime, Namespace, Precondition};
+use threadkeep_store::NewEntry;
 
 use super::room::{Room, in_parallel};
 use super::space::{Space, seconds, text};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use threadkeep::store::{Owned, ThreadOrder};
 use threadkeep_domain::{MetadataChange, OwnerChange, Write};
+use threadkeep_store::{Owned, ThreadOrder};
 
 use super::owners::{all_threads, bind, list, measure, owned, owner, owner_of, updated};
 use super::room::{Room, increment, json, push, set};

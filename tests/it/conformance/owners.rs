@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use threadkeep::service::{ServiceError, WriteOptions};
-use threadkeep::store::{
-    Destroy, HistoryFrom, Owned, OwnedPlace, PlaceToken, ScopeEnd, ScopeParts, ThreadOrder,
-    WriteError,
-};
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 use threadkeep_domain::{
     Access, MetadataChange, Owner, OwnerChange, Policy, Refusal, Slice, TakeTurn, ThreadId,
     TurnToken, Write, Written,
+};
+use threadkeep_service::{ServiceError, WriteOptions};
+use threadkeep_store::{
+    Destroy, HistoryFrom, Owned, OwnedPlace, PlaceToken, ScopeEnd, ScopeParts, ThreadOrder,
+    WriteError,
 };
 
 use super::room::{Room, Subject, increment, json, key, once, push, set};
@@ -237,7 +237,7 @@ async fn read_scope(
     place: &scope_room::Place,
     access: Access,
     is_use: bool,
-) -> Result<Option<threadkeep::store::ScopeView>, WriteError> {
+) -> Result<Option<threadkeep_store::ScopeView>, WriteError> {
     let parts = ScopeParts {
         access,
         touch: is_use,

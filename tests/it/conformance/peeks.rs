@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{HistoryFrom, Reader, WriteError};
 use threadkeep_domain::{Access, Owner, OwnerChange, Policy, Slice, Write};
+use threadkeep_store::{HistoryFrom, Reader, WriteError};
 
 use super::room::{Room, Subject, key, set};
 use super::scope_room;

@@ -1,7 +1,7 @@
 //! Writes and ends that are done only if the thread is as expected.
 
-use threadkeep::store::Destroy;
 use threadkeep_domain::{Life, Precondition, Refusal, Stamp};
+use threadkeep_store::Destroy;
 
 use super::room::{Room, Subject, set};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::store::Counted;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName, ThreadId};
+use threadkeep_store::Counted;
 
 use super::room::Room;
 

@@ -1,7 +1,7 @@
 //! The results of reads.
 
-use threadkeep::store::Reader;
 use threadkeep_domain::{Slice, ThreadId};
+use threadkeep_store::Reader;
 
 use super::room::{Room, key, set, text};
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
-use threadkeep::service::responses::{
-    MissingThread, ModelTurns, NewTurn, TurnContext, TurnError, TurnRequest, UpstreamError,
-};
-use threadkeep::service::{Making, SessionMetadata, SessionService};
-use threadkeep::store::{HistoryFrom, Reader};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Refusal, Status, TurnLimits};
+use threadkeep_responses::{
+    MissingThread, ModelTurns, NewTurn, TurnContext, TurnError, TurnRequest, UpstreamError,
+};
+use threadkeep_service::{Making, SessionMetadata, SessionService};
+use threadkeep_store::{HistoryFrom, Reader};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -161,7 +161,7 @@ async fn a_session_without_a_record_has_no_turns(room: Room) {
     };
     let refused = matches!(
         error,
-        threadkeep::service::ServiceError::Refused(Refusal::ScopeNotFound)
+        threadkeep_service::ServiceError::Refused(Refusal::ScopeNotFound)
     );
     assert!(refused, "{error:?}");
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::store::{Begun, Floor, Rotate};
 use threadkeep_domain::{Access, Conditions, Policy, Refusal, ResponseId, Retention, TurnToken};
+use threadkeep_store::{Begun, Floor, Rotate};
 
 use super::response_room::{
     DUE, KEPT, LEASE, LONG, SECOND, Turn, bytes, living, one, owned, request, take,

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use threadkeep::store::{
-    Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, HistoryFrom, Journal,
-    JournalEntry, Journaled, ResponseView, Told,
-};
 use threadkeep_domain::scope::{KvOperation, ScopeWrite};
 use threadkeep_domain::{
     Access, Fingerprint, Owner, OwnerChange, Refusal, ResponseId, TakeTurn, TurnGranted, TurnToken,
     Write,
+};
+use threadkeep_store::{
+    Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, HistoryFrom, Journal,
+    JournalEntry, Journaled, ResponseView, Told,
 };
 
 use super::room::{Room, Subject, refused, set};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{Begun, EndResponse, Floor};
 use threadkeep_domain::{Access, Refusal, TurnToken};
+use threadkeep_store::{Begun, EndResponse, Floor};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use threadkeep::store::{Begun, EndWrite, Floor, Journal, JournalEntry, Journaled};
 use threadkeep_domain::scope::ScopeWrite;
 use threadkeep_domain::{Operation, Policy, Refusal, TurnToken, Write};
+use threadkeep_store::{Begun, EndWrite, Floor, Journal, JournalEntry, Journaled};
 
 use super::response_room::{KEPT, LEASE, Turn, bytes, living, one, request, take};
 use super::room::{Room, numbered_once, push};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::store::{ArchivePlace, WriteError};
 use threadkeep_domain::{Life, Policy, Refusal, Slice, Stamp, Thread};
+use threadkeep_store::{ArchivePlace, WriteError};
 
 use super::room::{Room, Subject, delete, increment, push, push_window, set};
 

@@ -8,26 +8,25 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use threadkeep::events::Events;
-use threadkeep::http::{Api, Compressor, Readiness};
-use threadkeep::identity::{ApiKey, ApiKeys, CookieSettings, Identity};
-use threadkeep::service::{
-    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
-    ThreadService, TurnService,
-};
-use threadkeep::stats::Stats;
-use threadkeep::store::{
-    Backend, Clock, Destroy, Destroyed, MemoryStore, Part, Reader, Store, WriteError,
-};
-#[cfg(feature = "redis")]
-use threadkeep::store::{Bounds, RedisSettings, RedisStore};
-use threadkeep::webhooks::{WebhookSettings, Webhooks};
 use threadkeep_domain::scope::ScopePolicies;
 use threadkeep_domain::{
     Access, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
     MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, ReservedKeys, Retention,
     SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
 };
+use threadkeep_events::Events;
+use threadkeep_http::{Api, Compressor, Readiness};
+use threadkeep_identity::{ApiKey, ApiKeys, CookieSettings, Identity};
+use threadkeep_service::{
+    ArchiveService, CheckpointService, ImageService, NamespaceService, OwnerService, ScopeService,
+    ThreadService, TurnService,
+};
+use threadkeep_stats::Stats;
+use threadkeep_store::{Backend, Clock, Destroy, Destroyed, Part, Reader, Store, WriteError};
+use threadkeep_store_memory::MemoryStore;
+#[cfg(feature = "redis")]
+use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
+use threadkeep_webhooks::{WebhookSettings, Webhooks};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 

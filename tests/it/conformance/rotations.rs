@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::store::{HistoryFrom, Reader, Rotate, Rotated, ThreadOrder};
 use threadkeep_domain::scope::{ScopePolicies, ScopeWrite};
 use threadkeep_domain::{
     Access, Conditions, EventKind, Life, Owner, OwnerChange, Policy, Precondition, Refusal,
     TakeTurn, ThreadId, Tombstone, TurnToken, Write,
 };
+use threadkeep_store::{HistoryFrom, Reader, Rotate, Rotated, ThreadOrder};
 
 use super::room::{Room, Subject, json, once, push, refused, set};
 use super::scope_room;

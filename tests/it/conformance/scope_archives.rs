@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::HistoryFrom::{After, Before};
 use threadkeep_domain::{Life, Policy, Refusal, Retention};
+use threadkeep_store::HistoryFrom::{After, Before};
 
 use super::room::Room;
 use super::scope_room::{increment, item, numbered, set};

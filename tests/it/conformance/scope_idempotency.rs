@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use threadkeep::store::ScopeEnd;
 use threadkeep_domain::scope::{KvOperation, ScopeWrite, ScopeWritten};
 use threadkeep_domain::{Access, Fingerprint, IdempotencyKey, Precondition, Refusal};
+use threadkeep_store::ScopeEnd;
 
 use super::room::{Room, numbered_once, once};
 use super::scope_room::{delete, fill, increment, item, set, set_if_absent};

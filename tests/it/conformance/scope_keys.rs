@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{HistoryFrom, ScopeParts};
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{KvAnswer, KvOperation};
+use threadkeep_store::{HistoryFrom, ScopeParts};
 
 use super::room::Room;
 use super::scope_room::{delete, increment, key, set, set_for, set_if_absent};

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep::store::{HistoryFrom, ScopeParts};
 use threadkeep_domain::scope::ScopeWrite;
 use threadkeep_domain::{Precondition, Refusal, Stamp};
+use threadkeep_store::{HistoryFrom, ScopeParts};
 
 use super::room::{Room, numbered_once};
 use super::scope_room::{Place, delete, increment, item, key, set};

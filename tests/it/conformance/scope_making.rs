@@ -1,8 +1,8 @@
 //! How scopes are created and end, and that all are separate.
 
-use threadkeep::store::HistoryFrom;
 use threadkeep_domain::scope::{KvAnswer, Lifetime, ScopeWrite};
 use threadkeep_domain::{Precondition, Refusal, Stamp};
+use threadkeep_store::HistoryFrom;
 
 use super::room::{self, Room};
 use super::scope_room::{Place, increment, item, set, set_if_absent};

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use threadkeep::store::{
-    Answered, HistoryFrom, HistoryPage, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes, WriteError,
-};
 use threadkeep_domain::scope::{
     Appended, HistoryItem, HistoryLimit, Kept, KeyRule, KvAnswer, KvOperation, Lifetime, NewTask,
     RecordChange, Removal, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeValue, ScopeWrite,
     ScopeWritten, TaskList, TaskStatus, TasksChange,
 };
 use threadkeep_domain::{Access, IdempotencyKey, Precondition, Refusal, Stamp};
+use threadkeep_store::{
+    Answered, HistoryFrom, HistoryPage, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes, WriteError,
+};
 use uuid::Uuid;
 
 use super::room::{Room, Subject, json, refused};

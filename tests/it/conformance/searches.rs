@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::service::{
+use threadkeep_domain::{ContentType, EntryPolicy, Lifetime};
+use threadkeep_service::{
     EntryDraft, NamespaceOrder, NamespaceRanking, NamespaceService, ServiceError,
 };
-use threadkeep::store::{EntryTerms, NamespaceChange, Reading};
-use threadkeep_domain::{ContentType, EntryPolicy, Lifetime};
+use threadkeep_store::{EntryTerms, NamespaceChange, Reading};
 
 use super::room::{Room, in_parallel};
 use super::space::{Space, key, seconds};

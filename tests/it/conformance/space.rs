@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use threadkeep::store::{
-    Answered, Backend, Entry, EntryPage, EntryRange, EntryTerms, KeyOrder, NamespaceChange,
-    NamespaceRecord, NewEntry, Put, Reading, Usage, WriteError,
-};
 use threadkeep_domain::{
     ContentType, EntryKey, IdempotencyKey, Lifetime, Namespace, Precondition, Refusal, Stamp,
+};
+use threadkeep_store::{
+    Answered, Backend, Entry, EntryPage, EntryRange, EntryTerms, KeyOrder, NamespaceChange,
+    NamespaceRecord, NewEntry, Put, Reading, Usage, WriteError,
 };
 
 use super::room::Room;

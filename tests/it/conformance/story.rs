@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{Archive, Reaped, Watched};
 use threadkeep_domain::{Event, EventKind, Json, Position};
+use threadkeep_store::{Archive, Reaped, Watched};
 
 use super::room::{Room, Subject};
 

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use threadkeep::service::responses::{
+use threadkeep_domain::{Json, Status, ThreadId, TurnLimits};
+use threadkeep_responses::{
     Door, ModelTurns, NewTurn, StreamItem, TurnError, TurnEvent, TurnRequest, TurnStream,
     UpstreamError,
 };
-use threadkeep_domain::{Json, Status, ThreadId, TurnLimits};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use threadkeep::store::HistoryFrom::{self, After};
 use threadkeep_domain::scope::ScopeWrite;
 use threadkeep_domain::{Life, Policy, Precondition, Refusal, Stamp};
+use threadkeep_store::HistoryFrom::{self, After};
 
 use super::room::{self, Room, Subject, numbered_once};
 use super::scope_room::{Place, increment, item, numbered, set, set_for, words};
@@ -157,7 +157,7 @@ async fn the_service_makes_the_thread_of_a_write_that_can_be_done(room: Room) {
     let (threads, scopes) = room.services();
     let thread = room.subject();
     let scope = room.scope_of(&thread);
-    let options = threadkeep::service::WriteOptions::default();
+    let options = threadkeep_service::WriteOptions::default();
 
     let refused = [set("n", "text"), increment("n", 1)];
     let refused = scopes.write(&scope.scope, &refused, options).await;

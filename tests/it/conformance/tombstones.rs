@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{Destroy, Destroyed};
 use threadkeep_domain::{Life, Operation, Policy, Precondition, Refusal, Tombstone, Write};
+use threadkeep_store::{Destroy, Destroyed};
 
 use super::room::{Room, once, push, set};
 

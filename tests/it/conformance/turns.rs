@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{Destroy, ScopeEnd};
 use threadkeep_domain::scope::{ScopePolicies, ScopeWrite};
 use threadkeep_domain::{
     Access, IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone, TurnGranted,
     TurnToken, Write, Written,
 };
+use threadkeep_store::{Destroy, ScopeEnd};
 
 use super::room::{Room, Subject, delete, increment, json, numbered_once, push, refused, set};
 use super::scope_room;

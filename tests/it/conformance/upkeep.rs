@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::store::{Holding, LedgerChange};
 use threadkeep_domain::{Life, Position, Retention};
+use threadkeep_store::{Holding, LedgerChange};
 
 use super::room::{Room, Subject, set};
 

@@ -11,8 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use memchr::memmem::find;
 use serde_json::{Value, json};
-use threadkeep::store::Clock;
 use threadkeep_domain::{Owner, OwnerChange, Policy, Write};
+use threadkeep_store::Clock;
 
 use super::replica::Replica;
 use crate::conformance::room::{self, redis_on};

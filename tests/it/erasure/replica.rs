@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
-use threadkeep::events::Events;
-use threadkeep::http::Api;
+use threadkeep_events::Events;
+use threadkeep_http::Api;
 
 use crate::conformance::room::Room;
 use crate::support::in_process;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use threadkeep::events::Watermark;
 use threadkeep_domain::{EventType, EventTypes, Retention};
+use threadkeep_events::Watermark;
 
 use super::{Ears, UNWATCHED, over_every_store, replica, soon};
 use crate::conformance::room::{Room, Subject, set};

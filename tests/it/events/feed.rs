@@ -10,11 +10,11 @@ use actix_web::body::MessageBody;
 use actix_web::dev::ServiceResponse;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, call_service, init_service};
-use threadkeep::events::{EventSettings, Events};
-use threadkeep::http::{Api, envelope};
-use threadkeep::identity::THREAD_ID;
-use threadkeep::webhooks::WebhookSettings;
 use threadkeep_domain::ThreadId;
+use threadkeep_events::{EventSettings, Events};
+use threadkeep_http::{Api, envelope};
+use threadkeep_identity::THREAD_ID;
+use threadkeep_webhooks::WebhookSettings;
 
 use super::{over_every_store, replica_with, soon};
 use crate::conformance::room::{Room, Subject, set};

@@ -10,11 +10,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::events::{
+use threadkeep_domain::EventTypes;
+use threadkeep_events::{
     EventSettings, Events, GlobalItem, GlobalStream, ThreadCursor, ThreadItem, ThreadStream,
     Watermark,
 };
-use threadkeep_domain::EventTypes;
 
 use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject};

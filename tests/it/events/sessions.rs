@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep::events::EventSettings;
 use threadkeep_domain::Completed;
+use threadkeep_events::EventSettings;
 
 use super::{Ear, over_every_store, replica, replica_with};
 use crate::conformance::room::{Room, set};

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join, join_all};
 use tokio::sync::watch;
 
-use threadkeep::store::{Bounds, Clock, Reader, RedisSettings, RedisStore, Store};
 use threadkeep_domain::ThreadId;
+use threadkeep_store::{Clock, Reader, Store};
+use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
 
 use super::{OwnThread, Server, address, distinct_numbers, url};
 use crate::support::proxy::{Mode, Proxy};

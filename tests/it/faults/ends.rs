@@ -8,8 +8,9 @@ use futures_util::future::{join, join_all};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use threadkeep::store::{Archives, Clock, EventLog, RedisSettings, RedisStore};
 use threadkeep_domain::{EventKind, Position, ThreadId};
+use threadkeep_store::{Archives, Clock, EventLog};
+use threadkeep_store_redis::{RedisSettings, RedisStore};
 
 use super::{TIMEOUT, builder_within};
 use crate::support::client::{Client, new_id};

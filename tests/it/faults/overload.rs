@@ -10,10 +10,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 
-use threadkeep::store::{
-    Bounds, Clock, Reader, RedisSettings, RedisStore, Store, StoreError, WriteError,
-};
 use threadkeep_domain::ThreadId;
+use threadkeep_store::{Clock, Reader, Store, StoreError, WriteError};
+use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
 
 use super::{address, url};
 use crate::support::redis::RedisServer;

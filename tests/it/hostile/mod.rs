@@ -76,7 +76,7 @@ fn server(backend: Backend) -> Server {
     Server::builder(backend)
         .set(
             "THREADKEEP_LOG",
-            "error,threadkeep::app=info,threadkeep::events=off",
+            "error,threadkeep::app=info,threadkeep_events=off",
         )
         .set("THREADKEEP_KEEP_ALIVE_SECONDS", 20)
         .set("THREADKEEP_THREAD_TTL_SECONDS", 5)

@@ -27,7 +27,7 @@ fn operations(document: &Value) -> HashMap<String, (Method, Value)> {
 }
 
 fn exchanges() -> Vec<Map<String, Value>> {
-    let text = include_str!("../../../src/http/openapi/examples.json");
+    let text = include_str!("../../../crates/http/src/openapi/examples.json");
     serde_json::from_str(text).unwrap()
 }
 

@@ -9,10 +9,10 @@ use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, HttpServer, web};
 use futures_util::{FutureExt, stream};
-use threadkeep::identity::THREAD_ID;
-use threadkeep::web::ApiError;
 use threadkeep::{RequestState, Session, Thread};
 use threadkeep_domain::ThreadId;
+use threadkeep_identity::THREAD_ID;
+use threadkeep_web::ApiError;
 use tokio::sync::{Notify, oneshot};
 
 use super::{Bench, header};

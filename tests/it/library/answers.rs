@@ -5,10 +5,10 @@ use actix_web::http::header::{COOKIE, SET_COOKIE};
 use actix_web::test::{TestRequest, read_body_json};
 use actix_web::{HttpResponse, error};
 use serde_json::{Value, json};
-use threadkeep::identity::THREAD_ID;
-use threadkeep::web::ApiError;
 use threadkeep::{Session, Thread};
 use threadkeep_domain::ThreadId;
+use threadkeep_identity::THREAD_ID;
+use threadkeep_web::ApiError;
 
 use super::{Bench, Response, header, id_of};
 use crate::conformance::over_every_store;

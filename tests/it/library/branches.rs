@@ -6,9 +6,9 @@ use std::time::Duration;
 use actix_web::http::header::SET_COOKIE;
 use serde_json::json;
 use threadkeep::Thread;
-use threadkeep::service::{CheckpointService, ServiceError};
-use threadkeep::web::ApiError;
 use threadkeep_domain::{Access, Refusal};
+use threadkeep_service::{CheckpointService, ServiceError};
+use threadkeep_web::ApiError;
 
 use super::{Bench, header, id_of};
 use crate::conformance::over_every_store;

@@ -6,9 +6,9 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::COOKIE;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, web};
-use threadkeep::identity::{CookieSettings, SameSite};
 use threadkeep::settings::MemorySettings;
 use threadkeep::{ApiError, BuildError, Thread, Threads, ThreadsBuilder};
+use threadkeep_identity::{CookieSettings, SameSite};
 
 use super::{Response, header};
 

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use threadkeep::events::{EventSettings, Events, Notice};
-use threadkeep::store::Rotate;
-use threadkeep::web::ApiError;
 use threadkeep::{CallbackCounts, Session, Thread};
 use threadkeep_domain::{Conditions, EndReason, Event, EventKind, ThreadId};
+use threadkeep_events::{EventSettings, Events, Notice};
+use threadkeep_store::Rotate;
+use threadkeep_web::ApiError;
 
 use super::Bench;
 use crate::conformance::over_every_store;

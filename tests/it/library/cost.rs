@@ -4,8 +4,8 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
 use threadkeep::Thread;
-use threadkeep::web::ApiError;
 use threadkeep_domain::ThreadId;
+use threadkeep_web::ApiError;
 
 use super::Bench;
 use crate::conformance::over_every_store;

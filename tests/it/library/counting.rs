@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use actix_web::web::Bytes;
 use async_trait::async_trait;
-use threadkeep::store::{
+use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
+use threadkeep_store::{
     Destroy, Destroyed, Found, Part, Reader, Rotate, Rotated, StateBody, Store, StoreError, Whole,
     WriteError,
 };
-use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 
 /// The store that it decorates, for all workers together.
 #[derive(Debug)]

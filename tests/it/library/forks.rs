@@ -1,9 +1,9 @@
 //! Forks in handlers.
 
 use threadkeep::Thread;
-use threadkeep::store::Reader;
-use threadkeep::web::ApiError;
 use threadkeep_domain::Conditions;
+use threadkeep_store::Reader;
+use threadkeep_web::ApiError;
 
 use super::{Bench, id_of};
 use crate::conformance::over_every_store;
@@ -58,7 +58,7 @@ async fn a_fork_has_the_writes_of_its_request(room: Room) {
     let read = async |thread: Thread| {
         let page = thread
             .history()
-            .read(threadkeep::store::HistoryFrom::After(0), 10)
+            .read(threadkeep_store::HistoryFrom::After(0), 10)
             .await?;
         Ok::<_, ApiError>(page.items.len().to_string())
     };

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::events::{EventSettings, Events, Notice};
-use threadkeep::service::{EntryDraft, NamespaceService, ServiceError};
-use threadkeep::store::{EntryRange, EntryTerms, Reading};
 use threadkeep_domain::{
     ContentType, EntryKey, EntryPolicy, EventType, Namespace, Precondition, Refusal,
 };
+use threadkeep_events::{EventSettings, Events, Notice};
+use threadkeep_service::{EntryDraft, NamespaceService, ServiceError};
+use threadkeep_store::{EntryRange, EntryTerms, Reading};
 
 use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, set};

@@ -7,9 +7,9 @@ use actix_web::test::read_body_json;
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 use threadkeep::Thread;
-use threadkeep::identity::{ProviderError, ThreadIdProvider, TrustedProxies};
-use threadkeep::web::ApiError;
 use threadkeep_domain::ThreadId;
+use threadkeep_identity::{ProviderError, ThreadIdProvider, TrustedProxies};
+use threadkeep_web::ApiError;
 use tokio::sync::Barrier;
 
 use super::{Bench, id_of};

@@ -25,10 +25,10 @@ use actix_web::dev::ServiceResponse;
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, FromRequest, Handler, Responder, web};
 use threadkeep::Threads;
-use threadkeep::identity::{CookieSettings, Identity, THREAD_ID};
-use threadkeep::service::ThreadService;
-use threadkeep::store::Store;
 use threadkeep_domain::{KeyRing, Policy, SigningKey, ThreadId};
+use threadkeep_identity::{CookieSettings, Identity, THREAD_ID};
+use threadkeep_service::ThreadService;
+use threadkeep_store::Store;
 
 use crate::conformance::room::Room;
 use counting::{Calls, CountingStore};

@@ -4,9 +4,9 @@ use std::num::NonZeroU64;
 
 use actix_web::test::TestRequest;
 use actix_web::{HttpRequest, HttpResponse};
-use threadkeep::identity::ProviderError;
 use threadkeep::owners::{Owned, Owner, ThreadOrder};
 use threadkeep::{ApiError, Thread, Threads};
+use threadkeep_identity::ProviderError;
 
 use super::{Response, id_of};
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use threadkeep::service::ServiceError;
-use threadkeep::store::HistoryFrom;
-use threadkeep::web::ApiError;
 use threadkeep::{Session, Thread};
 use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::{NewTask, ScopeId, TaskChange, TaskRef, TaskStatus};
+use threadkeep_service::ServiceError;
+use threadkeep_store::HistoryFrom;
+use threadkeep_web::ApiError;
 
 use super::{Bench, id_of};
 use crate::conformance::over_every_store;

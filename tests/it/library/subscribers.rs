@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use threadkeep::events::{EventSettings, Events, Notice, SubscribeError, Timing};
-use threadkeep::store::Clock;
 use threadkeep_domain::{EventType, EventTypes, ThreadId};
+use threadkeep_events::{EventSettings, Events, Notice, SubscribeError, Timing};
+use threadkeep_store::Clock;
 
 use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject, set};

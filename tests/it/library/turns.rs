@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadkeep::Thread;
-use threadkeep::service::{ServiceError, TurnService};
-use threadkeep::web::ApiError;
 use threadkeep_domain::{Access, Refusal, TakeTurn, TurnToken};
+use threadkeep_service::{ServiceError, TurnService};
+use threadkeep_web::ApiError;
 
 use super::{Bench, id_of};
 use crate::conformance::over_every_store;

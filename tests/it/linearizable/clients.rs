@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use rand::RngExt as _;
-use threadkeep::store::{Backend, Clock, WriteError};
 use threadkeep_domain::{Policy, ThreadId};
+use threadkeep_store::{Backend, Clock, WriteError};
 use tokio::runtime::Builder;
 use tokio::sync::RwLock;
 use tokio::task::{JoinHandle, spawn_blocking};

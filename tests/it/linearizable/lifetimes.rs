@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep::store::Clock;
+use threadkeep_store::Clock;
 
 use super::clients::Clients;
 use super::history::{Event, Interval};

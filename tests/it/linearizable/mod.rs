@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
-use threadkeep::store::{Backend, Clock, RedisSettings, RedisStore};
 use threadkeep_domain::Policy;
+use threadkeep_store::{Backend, Clock};
+use threadkeep_store_redis::{RedisSettings, RedisStore};
 
 use crate::support::redis::{RedisServer, unique_prefix};
 use crate::support::sentinel::Watched;

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::bufread::{GzDecoder, GzEncoder};
 use rand::RngExt as _;
-use threadkeep::store::{Backend, Clock, Found, Reader, StateBody, WriteError};
 use threadkeep_domain::{Key, Policy, Slice, Stamp, Thread, ThreadId};
+use threadkeep_store::{Backend, Clock, Found, Reader, StateBody, WriteError};
 
 use super::history::{History, Interval};
 use super::shown::Shown;

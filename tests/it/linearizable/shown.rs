@@ -1,8 +1,8 @@
 //! The part of a version that a read of each kind shows.
 
 use bytes::Bytes;
-use threadkeep::store::{Part, Whole};
 use threadkeep_domain::{Document, Json, Key, Slice, Thread, Value};
+use threadkeep_store::{Part, Whole};
 
 /// The content of an answer besides the stamp.
 #[derive(Debug)]

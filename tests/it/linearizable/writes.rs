@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use rand::RngExt as _;
-use threadkeep::store::{Backend, Destroy, WriteError};
 use threadkeep_domain::{
     Access, Json, Key, Life, MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal,
     Stamp, ThreadId, Value, Write,
 };
+use threadkeep_store::{Backend, Destroy, WriteError};
 
 use super::history::{Change, Event, History, Interval, Written};
 use super::shown::Shown;

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep::store::{
-    Archive, Backend, CheckpointDeleted, CheckpointHead, CheckpointSaved, Clock, Destroy,
-    Destroyed, Found, HistoryFrom, Reader, Rotate, Rotated, Whole, WriteError,
-};
 use threadkeep_domain::scope::{HistoryLimit, Kept, ScopeId};
 use threadkeep_domain::{
     Access, Answer, Conditions, Document, Expected, Fingerprint, Fork, Guard, IdempotencyKey,
     IfExists, Image, Import, Included, Life, MetadataChange, Operation, Owner, OwnerChange, Policy,
     Position, Precondition, Refusal, Stamp, TakeTurn, Thread, ThreadId, Tombstone, TurnToken,
     Write, Written,
+};
+use threadkeep_store::{
+    Archive, Backend, CheckpointDeleted, CheckpointHead, CheckpointSaved, Clock, Destroy,
+    Destroyed, Found, HistoryFrom, Reader, Rotate, Rotated, Whole, WriteError,
 };
 
 use super::history::{History, WATCHED};

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use threadkeep::store::{
-    Backend, Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, WriteError,
-};
 use threadkeep_domain::scope::{
     Appended, HistoryItem, HistorySummary, KvAnswer, KvOperation, RecordChange, Removal,
     ScopeWrite, ScopeWritten, TasksChange,
 };
 use threadkeep_domain::{
     Fingerprint, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp, ThreadId,
+};
+use threadkeep_store::{
+    Backend, Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, WriteError,
 };
 
 use super::reference::Reference;

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use threadkeep::store::{
-    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView,
-    Scopes, StoreError, WriteError,
-};
 use threadkeep_domain::scope::{
     ItemId, Lifetime, ScopeDocument, ScopeId, ScopeWrite, ScopeWritten,
 };
 use threadkeep_domain::{Access, Fingerprint, IdempotencyKey, Life, Refusal, Stamp, ThreadId};
+use threadkeep_store::{
+    Answered, Clock, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView,
+    Scopes, StoreError, WriteError,
+};
 
 use super::{Kind, List};
 

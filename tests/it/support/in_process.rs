@@ -8,9 +8,9 @@ use actix_web::body::to_bytes;
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, call_service, init_service};
-use threadkeep::events::{EventSettings, Events, Timing};
-use threadkeep::http::{Api, envelope};
-use threadkeep::webhooks::WebhookSettings;
+use threadkeep_events::{EventSettings, Events, Timing};
+use threadkeep_http::{Api, envelope};
+use threadkeep_webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
 

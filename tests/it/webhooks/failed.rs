@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::http::Method;
 use serde_json::{Value, json};
-use threadkeep::http::Api;
+use threadkeep_http::Api;
 
 use crate::conformance::over_every_store;
 use crate::conformance::room::{Room, Subject, set};

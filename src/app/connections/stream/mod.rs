@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 use super::idleness::Idleness;
 use super::intake::Intake;
 use super::outbox::{Outbox, Outlet};
-use crate::http::ConnectionState;
+use threadkeep_http::ConnectionState;
 
 /// The least that a client must take in each [`SPAN`] while data waits for it. The time starts when
 /// the buffers of the system are full, so it never applies to a client that reads its stream of

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer};
-use threadkeep::events::{EventSettings, Events};
-use threadkeep::protocols::agentuity::{Agentuity, SocketCounters, SocketTiming};
-use threadkeep::webhooks::WebhookSettings;
+use threadkeep_events::{EventSettings, Events};
+use threadkeep_protocols::agentuity::{Agentuity, SocketCounters, SocketTiming};
+use threadkeep_webhooks::WebhookSettings;
 use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::Message;
 

@@ -1,0 +1,56 @@
+//! Clients for HTTP.
+
+use std::error::Error;
+
+use reqwest::{Client, ClientBuilder, redirect};
+
+use threadkeep_tls::install_tls_provider;
+
+/// The `User-Agent` of this server.
+pub const AGENT: &str = concat!("threadkeep/", env!("CARGO_PKG_VERSION"));
+
+/// Builds a client that follows no redirect, uses no proxy, sends no `Referer` and decompresses nothing, with what `configure`
+/// adds.
+///
+/// On a machine without certificate authorities, http still works, and the log says that `failing` does not.
+pub fn http_client(
+    failing: &'static str,
+    configure: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Client {
+    install_tls_provider();
+    let builder = || {
+        configure(
+            Client::builder()
+                .redirect(redirect::Policy::none())
+                .no_proxy()
+                .referer(false)
+                // nor if another crate of a build has that feature
+                .no_gzip()
+                .no_brotli()
+                .no_zstd()
+                .no_deflate(),
+        )
+    };
+    builder().build().unwrap_or_else(|error| {
+        tracing::warn!(
+            error = &error as &dyn Error,
+            "no certificate authorities: {failing}"
+        );
+        builder()
+            .tls_certs_only([])
+            .build()
+            .expect("a client that reads no certificates is built from constants")
+    })
+}
+
+/// Whether the cause of an error is one of that type.
+pub fn has_source<E: Error + 'static>(error: &dyn Error) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if error.is::<E>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}

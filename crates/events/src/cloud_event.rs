@@ -1,0 +1,452 @@
+//! Events in the form in which they leave the service: JSON of
+//! [CloudEvents 1.0](https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
+
+use std::fmt::Write;
+
+use threadkeep_domain::{Completed, EndReason, Event, EventKind, Json, Life, ThreadId, rfc3339};
+use threadkeep_store::{Archive, Archives, StoreError};
+
+/// Bytes of a final state that an event holds at most; a larger one it links to.
+pub const MOST_STATE_BYTES: u64 = 262_144;
+
+/// The last time that the form has room for.
+const LAST: &str = "9999-12-31T23:59:59.999Z";
+
+/// An event as compact JSON. That of a thread's end has the final state inside, or a link to it
+/// that begins with `public_url`.
+///
+/// # Errors
+/// [`StoreError`] when the final state cannot be read; an event that says that it is lost is
+/// rendered only when it is.
+pub async fn cloud_event(
+    archives: &dyn Archives,
+    public_url: &str,
+    event: &Event,
+) -> Result<String, StoreError> {
+    let mut json = head(event);
+    match &event.kind {
+        EventKind::Created { keys, restored } => {
+            push_keys(&mut json, keys.as_ref());
+            if *restored {
+                json.push_str(r#","restored":true"#);
+            }
+        }
+        EventKind::Updated { keys, metadata } => {
+            push_keys(&mut json, keys.as_ref());
+            push(&mut json, format_args!(r#","metadata_changed":{metadata}"#));
+        }
+        EventKind::Destroyed { reason, state_lost } => {
+            let left = if *state_lost || *reason == EndReason::Erased {
+                None
+            } else {
+                final_state(archives, event).await?
+            };
+            push_end(&mut json, *reason, left.as_ref(), public_url)?;
+        }
+        EventKind::Rotated { to } => push(&mut json, format_args!(r#","new_thread_id":"{to}""#)),
+        EventKind::Completed(completed) => push_completed(&mut json, completed),
+        EventKind::KvUpdated { keys } => push_keys(&mut json, keys.as_ref()),
+        EventKind::TaskListUpdated => {}
+        EventKind::HistoryAppended {
+            first_seq,
+            last_seq,
+        } => push(
+            &mut json,
+            format_args!(r#","first_seq":{first_seq},"last_seq":{last_seq}"#),
+        ),
+        EventKind::Forked { origin } => push(
+            &mut json,
+            format_args!(
+                r#","forked_from":{{"thread_id":"{}","version":{}}}"#,
+                origin.id, origin.version
+            ),
+        ),
+    }
+    json.push_str("}}");
+    Ok(json)
+}
+
+/// An event's JSON with new values in its data.
+pub(super) fn with_values(mut json: String, values: &str) -> String {
+    // within the braces of the data and of the event
+    json.truncate(json.len() - 2);
+    push(&mut json, format_args!(r#","values":{values}}}}}"#));
+    json
+}
+
+/// Where the final state of a life of a thread is.
+#[must_use]
+pub fn state_url(public_url: &str, id: &ThreadId, life: Life) -> String {
+    format!("{public_url}/v1/archives/{id}?life={:016x}", life.0)
+}
+
+/// Where the history is that a life of a thread left.
+#[must_use]
+pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
+    format!("{public_url}/v1/archives/{id}/history?life={:016x}", life.0)
+}
+
+/// All up to what only some types have. The subject of a thread's event is its id, that of another
+/// scope's event is the scope.
+fn head(event: &Event) -> String {
+    let time = rfc3339(event.time_ms).unwrap_or_else(|| LAST.into());
+    let (thread, scope) = (event.thread(), &event.subject);
+    let quoted = |text: String| serde_json::Value::from(text).to_string();
+    let subject = thread.map_or_else(|| quoted(scope.to_string()), |id| format!(r#""{id}""#));
+    let mut json = format!(
+        r#"{{"specversion":"1.0","id":"{}","source":"threadkeep","type":"{}","subject":{subject},"time":"{time}","datacontenttype":"application/json","#,
+        event.id,
+        event.event_type().as_str(),
+    );
+    if let Some(trace) = &event.trace {
+        push(&mut json, format_args!(r#""traceparent":"{trace}","#));
+    }
+    json.push_str(r#""data":{"#);
+    if let Some(id) = thread {
+        push(&mut json, format_args!(r#""thread_id":"{id}","#));
+    }
+    if event.is_of_scope() {
+        let scope = quoted(scope.to_string());
+        push(&mut json, format_args!(r#""scope":{scope},"#));
+    }
+    push(
+        &mut json,
+        format_args!(
+            r#""life":"{:016x}","sequence":{},"version":{}"#,
+            event.life.0, event.sequence, event.version
+        ),
+    );
+    json
+}
+
+/// The archive of an ended thread.
+pub(super) async fn final_state(
+    archives: &dyn Archives,
+    event: &Event,
+) -> Result<Option<Archive>, StoreError> {
+    match event.thread() {
+        Some(id) => archives.get_final(id, event.life).await,
+        None => Ok(None),
+    }
+}
+
+fn push_keys(json: &mut String, keys: Option<&Json>) {
+    let keys = keys.map_or("null", Json::as_str);
+    push(json, format_args!(r#","keys":{keys}"#));
+}
+
+fn push_end(
+    json: &mut String,
+    reason: EndReason,
+    left: Option<&Archive>,
+    public_url: &str,
+) -> Result<(), StoreError> {
+    let name = reason.as_str();
+    push(json, format_args!(r#","reason":"{name}""#));
+    let Some(Archive { head, state, .. }) = left else {
+        json.push_str(r#","metadata":null"#);
+        if reason != EndReason::Erased {
+            json.push_str(r#","state_lost":true"#);
+        }
+        return Ok(());
+    };
+    let metadata = head.metadata.as_str();
+    push(json, format_args!(r#","metadata":{metadata}"#));
+    if !head.history.is_empty() {
+        let url = history_url(public_url, &head.id, head.life);
+        let url = serde_json::Value::from(url);
+        push(json, format_args!(r#","history_url":{url}"#));
+    }
+    if state.len() as u64 > MOST_STATE_BYTES {
+        let url = state_url(public_url, &head.id, head.life);
+        let url = serde_json::Value::from(url);
+        push(json, format_args!(r#","state_url":{url}"#));
+        return Ok(());
+    }
+    let state = str::from_utf8(state).map_err(|_| StoreError::Corrupt("a state is no UTF-8"))?;
+    push(json, format_args!(r#","state":{state}"#));
+    Ok(())
+}
+
+fn push_completed(json: &mut String, completed: &Completed) {
+    let Completed {
+        session,
+        status,
+        duration_ms,
+    } = completed;
+    let session = serde_json::Value::from(session.as_str());
+    push(
+        json,
+        format_args!(r#","session_id":{session},"status":{status},"duration_ms":{duration_ms}"#),
+    );
+}
+
+fn push(json: &mut String, text: std::fmt::Arguments<'_>) {
+    json.write_fmt(text).expect("a string takes any text");
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use threadkeep_domain::scope::{HistorySummary, ScopeId};
+    use threadkeep_domain::{EventId, Policy, Position, Thread};
+    use threadkeep_store::{ArchiveHead, ArchivePage, ArchivePlace, WriteError};
+
+    const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
+
+    /// The archive of one thread.
+    #[derive(Debug)]
+    struct Left(Option<Archive>);
+
+    #[async_trait]
+    impl Archives for Left {
+        async fn get_archive(
+            &self,
+            _: &ThreadId,
+            _: Option<Life>,
+        ) -> Result<Option<Archive>, StoreError> {
+            Ok(None)
+        }
+
+        async fn get_final(&self, _: &ThreadId, _: Life) -> Result<Option<Archive>, StoreError> {
+            match &self.0 {
+                Some(archive) => Ok(Some(archive.clone())),
+                None => Err(StoreError::Timeout(1)),
+            }
+        }
+
+        async fn list_archives(
+            &self,
+            _: &ArchivePlace,
+            _: usize,
+        ) -> Result<ArchivePage, StoreError> {
+            Err(StoreError::Timeout(1))
+        }
+
+        async fn restore(
+            &self,
+            _: &ThreadId,
+            _: Option<Life>,
+            _: &Policy,
+        ) -> Result<Option<Thread>, WriteError> {
+            Ok(None)
+        }
+    }
+
+    fn left(state: String) -> Left {
+        Left(Some(Archive {
+            head: ArchiveHead {
+                id: ID.parse().unwrap(),
+                life: Life(10),
+                version: 3,
+                size_bytes: state.len() as u64,
+                reason: EndReason::Expired,
+                ended_ms: 0,
+                archived_ms: 0,
+                metadata: Json::parse(r#"{"n":1e400}"#).unwrap(),
+                history: HistorySummary::EMPTY,
+                checkpoints: Vec::new(),
+            },
+            owner: None,
+            state: state.into(),
+        }))
+    }
+
+    fn event(kind: EventKind) -> Event {
+        Event {
+            id: EventId {
+                bucket: 255,
+                position: Position {
+                    ms: 1_700_000_000_123,
+                    seq: 7,
+                },
+            },
+            subject: ScopeId::Thread(ID.parse().unwrap()),
+            time_ms: 1_700_000_000_123,
+            life: Life(10),
+            version: 3,
+            sequence: 2,
+            trace: None,
+            kind,
+        }
+    }
+
+    fn destroyed(state_lost: bool) -> Event {
+        let reason = EndReason::Expired;
+        event(EventKind::Destroyed { reason, state_lost })
+    }
+
+    /// The text, and the text of `data` after what every type has.
+    async fn rendered(left: &Left, event: &Event) -> (String, String) {
+        let text = cloud_event(left, "https://t.example", event).await.unwrap();
+        let _: &RawValue = serde_json::from_str(&text).unwrap();
+        let (_, rest) = text.split_once(r#""version":3"#).unwrap();
+        let rest = rest.strip_suffix("}}").unwrap().to_owned();
+        (text, rest)
+    }
+
+    #[tokio::test]
+    async fn an_event_has_the_attributes_of_cloud_events() {
+        let keys = Some(Json::parse(r#"["a","\ud800"]"#).unwrap());
+        let restored = false;
+        let created = event(EventKind::Created { keys, restored });
+
+        let (text, _) = rendered(&Left(None), &created).await;
+
+        assert_eq!(
+            text,
+            concat!(
+                r#"{"specversion":"1.0","id":"evt_00ff018bcfe5687b0000000007","#,
+                r#""source":"threadkeep","type":"thread.created","#,
+                r#""subject":"thrd_0123456789abcdef0123456789abcdef","#,
+                r#""time":"2023-11-14T22:13:20.123Z","datacontenttype":"application/json","#,
+                r#""data":{"thread_id":"thrd_0123456789abcdef0123456789abcdef","#,
+                r#""life":"000000000000000a","sequence":2,"version":3,"#,
+                r#""keys":["a","\ud800"]}}"#,
+            )
+        );
+    }
+
+    #[tokio::test]
+    async fn an_event_of_a_traced_request_has_the_trace_as_an_attribute() {
+        let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let traced = Event {
+            trace: Some(Box::new(text.parse().unwrap())),
+            ..event(EventKind::TaskListUpdated)
+        };
+
+        let (json, _) = rendered(&Left(None), &traced).await;
+
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["traceparent"], text);
+        assert!(json["data"].is_object());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_thread_with_a_history_links_to_it() {
+        let Left(Some(mut archive)) = left("{}".into()) else {
+            panic!("something is left")
+        };
+        archive.head.history.next_seq = 3;
+
+        let (_, rest) = rendered(&Left(Some(archive)), &destroyed(false)).await;
+
+        let url = format!("https://t.example/v1/archives/{ID}/history?life=000000000000000a");
+        assert!(
+            rest.contains(&format!(r#","history_url":"{url}","state":"#)),
+            "{rest}"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_event_of_a_scope_says_which() {
+        let keys = Some(Json::parse(r#"["k"]"#).unwrap());
+        let own = event(EventKind::KvUpdated { keys });
+        let other = Event {
+            subject: "tool:a\"b".parse().unwrap(),
+            ..event(EventKind::TaskListUpdated)
+        };
+
+        let (text, rest) = rendered(&Left(None), &own).await;
+        let data = format!(r#""data":{{"thread_id":"{ID}","scope":"thread:{ID}","life""#);
+        assert!(text.contains(&data), "{text}");
+        assert_eq!(rest, r#","keys":["k"]"#);
+        let (text, rest) = rendered(&Left(None), &other).await;
+        assert!(text.contains(r#""subject":"tool:a\"b","time""#), "{text}");
+        assert!(
+            text.contains(r#""data":{"scope":"tool:a\"b","life""#),
+            "{text}"
+        );
+        assert_eq!(rest, "");
+    }
+
+    #[tokio::test]
+    async fn each_type_says_what_it_is_about() {
+        let restored = event(EventKind::Created {
+            keys: None,
+            restored: true,
+        });
+        let updated = event(EventKind::Updated {
+            keys: Some(Json::parse("[]").unwrap()),
+            metadata: true,
+        });
+        let rotated = event(EventKind::Rotated {
+            to: "thrd_fedcba9876543210fedcba9876543210".parse().unwrap(),
+        });
+        let completed = event(EventKind::Completed(Completed {
+            session: "sess_\"".into(),
+            status: 200,
+            duration_ms: 12,
+        }));
+
+        let appended = event(EventKind::HistoryAppended {
+            first_seq: 7,
+            last_seq: 9,
+        });
+
+        for (event, rest) in [
+            (appended, r#","first_seq":7,"last_seq":9"#),
+            (restored, r#","keys":null,"restored":true"#),
+            (updated, r#","keys":[],"metadata_changed":true"#),
+            (
+                rotated,
+                r#","new_thread_id":"thrd_fedcba9876543210fedcba9876543210""#,
+            ),
+            (
+                completed,
+                r#","session_id":"sess_\"","status":200,"duration_ms":12"#,
+            ),
+        ] {
+            assert_eq!(rendered(&Left(None), &event).await.1, rest);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_end_has_the_final_state_to_the_byte_or_a_link_to_it() {
+        let limit = MOST_STATE_BYTES as usize;
+        let state = |bytes: usize| format!(r#"{{"k":"{}"}}"#, "x".repeat(bytes - 8));
+        let small = r#"{"n":9007199254740993,"n":1.0}"#.to_owned();
+        let reason = r#","reason":"expired","metadata":{"n":1e400},"#;
+
+        for inside in [small, state(limit)] {
+            let (_, rest) = rendered(&left(inside.clone()), &destroyed(false)).await;
+            assert_eq!(rest, format!(r#"{reason}"state":{inside}"#));
+        }
+        let (_, rest) = rendered(&left(state(limit + 1)), &destroyed(false)).await;
+        assert_eq!(
+            rest,
+            format!(
+                r#"{reason}"state_url":"https://t.example/v1/archives/{ID}?life=000000000000000a""#
+            )
+        );
+    }
+
+    #[tokio::test]
+    async fn the_end_of_an_erased_thread_has_no_state_and_asks_for_none() {
+        let reason = EndReason::Erased;
+        let erased = event(EventKind::Destroyed {
+            reason,
+            state_lost: false,
+        });
+
+        // this archive fails when it is read
+        let (_, rest) = rendered(&Left(None), &erased).await;
+
+        assert_eq!(rest, r#","reason":"erased","metadata":null"#);
+    }
+
+    #[tokio::test]
+    async fn a_state_that_could_not_be_read_is_not_told_as_lost() {
+        let failed = cloud_event(&Left(None), "", &destroyed(false)).await;
+        let (_, lost) = rendered(&Left(None), &destroyed(true)).await;
+
+        assert!(matches!(failed, Err(StoreError::Timeout(1))));
+        assert_eq!(
+            lost,
+            r#","reason":"expired","metadata":null,"state_lost":true"#
+        );
+    }
+}

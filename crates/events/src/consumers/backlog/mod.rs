@@ -1,0 +1,378 @@
+//! The backlog of a slot: a line of events for each subject, of which only the first is delivered. All rules of order,
+//! retries and parking are here; nothing here waits.
+
+mod line;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use bytes::Bytes;
+
+use line::{Item, Line, Stage};
+
+use super::draft::Draft;
+use super::held::{ReplicaBytes, SlotBytes};
+use super::progress::LogProgress;
+use super::record::Record;
+use super::timing::Timing;
+use threadkeep_domain::heap::block;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Event, EventKind, EventTypes, Fingerprint, MOST_KEY_BYTES_NAMED, Position, subject_digest,
+};
+use threadkeep_store::{LedgerChange, millis};
+
+/// The number of pending events at which the slot stops reading the log.
+pub(super) const PENDING_MAX: usize = 1_000;
+/// The number of events waiting for their first attempt at which the slot stops reading.
+const BUFFERED_MAX: usize = 256;
+/// Most bytes that an event takes. Reading reserves this much, since the size of an event is known
+/// only after it was read.
+const EVENT_MAX_BYTES: u64 = block(MOST_KEY_BYTES_NAMED + 4 * 1_024) + size_of::<Item>() as u64;
+
+#[derive(Debug)]
+pub(super) struct Backlog {
+    timing: Timing,
+    places: BTreeMap<u16, LogProgress>,
+    lines: HashMap<Fingerprint, Line>,
+    /// The lines of threads that got another id while events from before were waiting: those from after wait behind
+    /// them.
+    moved: HashMap<Fingerprint, Fingerprint>,
+    /// Threads whose first event may be delivered now.
+    ready: VecDeque<Fingerprint>,
+    /// Threads whose first event waits for a retry, with its time.
+    waiting: BTreeSet<(u64, Fingerprint)>,
+    draft: Draft,
+    pending: usize,
+    buffered: usize,
+    /// The memory of pending and buffered events.
+    bytes: SlotBytes,
+}
+
+/// The outcome of a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// It is tried again.
+    Pending,
+    /// It is given up for now.
+    Parked,
+}
+
+impl Backlog {
+    /// A backlog for these logs, handled up to these positions.
+    pub(super) fn new(
+        timing: Timing,
+        cursors: impl IntoIterator<Item = (u16, Position)>,
+        replica: ReplicaBytes,
+    ) -> Self {
+        let places = cursors.into_iter();
+        Self {
+            timing,
+            places: places.map(|(log, at)| (log, LogProgress::at(at))).collect(),
+            lines: HashMap::new(),
+            moved: HashMap::new(),
+            ready: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            draft: Draft::default(),
+            pending: 0,
+            buffered: 0,
+            bytes: SlotBytes::of(replica),
+        }
+    }
+
+    /// The position to continue reading in a log; `None` if the slot does not own it.
+    pub(super) fn read(&self, bucket: u16) -> Option<Position> {
+        self.places.get(&bucket).map(LogProgress::read)
+    }
+
+    /// How many more events may be read, however large they are.
+    pub(super) fn room(&self) -> usize {
+        if self.pending >= PENDING_MAX {
+            return 0;
+        }
+        let by_number = BUFFERED_MAX.saturating_sub(self.buffered);
+        by_number.min(self.bytes.room(EVENT_MAX_BYTES))
+    }
+
+    /// Takes events that were read from a log, in order.
+    pub(super) fn take(&mut self, events: Vec<Event>, wanted: EventTypes) {
+        for event in events {
+            let (bucket, position) = (event.id.bucket, event.id.position);
+            let subject = self.line_of(&event);
+            let Some(place) = self.places.get_mut(&bucket) else {
+                continue;
+            };
+            let line = self.lines.get(&subject);
+            // after a change of the holder, the log is read again
+            let is_known = line.is_some_and(|line| line.is_pending_at_or_after(position));
+            // the events of the new id have to wait for those that the line has
+            let is_link = is_move(&event) && line.is_some();
+            let is_wanted = (wanted.contains(event.event_type()) || is_link) && !is_known;
+            // behind a pending event, it is pending too: the cursor need not wait for it
+            let is_blocked = line.is_some_and(Line::is_pending);
+            if !place.pass(position, !is_wanted || is_blocked) {
+                continue;
+            }
+            if is_blocked {
+                self.draft.move_cursor(bucket);
+            } else if !is_wanted {
+                self.draft.pass(bucket);
+            }
+            if is_wanted {
+                let record = Record::untried(event);
+                if is_blocked {
+                    self.draft.pend(record.clone());
+                    self.pending += 1;
+                } else {
+                    self.buffered += 1;
+                }
+                self.follow(subject, &record.event);
+                self.append(subject, record, is_blocked);
+            }
+        }
+    }
+
+    /// Notes that a log was read up to there.
+    pub(super) fn reach(&mut self, bucket: u16, position: Position) {
+        let place = self.places.get_mut(&bucket);
+        if place.is_some_and(|place| place.pass(position, true)) {
+            self.draft.pass(bucket);
+        }
+    }
+
+    /// Takes the pending records of the ledger, except those already known.
+    pub(super) fn resume(&mut self, records: impl IntoIterator<Item = Record>, now_ms: u64) {
+        for record in records {
+            let (id, subject) = (record.event.id, self.line_of(&record.event));
+            let line = self.lines.get(&subject);
+            let is_known = line.is_some_and(|line| line.has(&record));
+            if is_known || self.draft.has(id) || !self.places.contains_key(&id.bucket) {
+                continue;
+            }
+            self.pending += 1;
+            self.insert(subject, record, now_ms);
+        }
+    }
+
+    /// The line in which an event waits.
+    fn line_of(&self, event: &Event) -> Fingerprint {
+        let subject = event.subject_digest();
+        self.moved.get(&subject).copied().unwrap_or(subject)
+    }
+
+    /// Has the events of the new id of a thread wait in the line of the old one, for as long as that has events.
+    fn follow(&mut self, line: Fingerprint, event: &Event) {
+        if let EventKind::Rotated { to } = &event.kind {
+            let new = subject_digest(&ScopeId::Thread(*to));
+            if !self.lines.contains_key(&new) {
+                self.moved.insert(new, line);
+            }
+        }
+    }
+
+    fn append(&mut self, subject: Fingerprint, record: Record, is_pending: bool) {
+        let item = Item { record, is_pending };
+        self.bytes.add(item.bytes());
+        match self.lines.get_mut(&subject) {
+            Some(line) => line.items.push_back(item),
+            None => {
+                self.ready.push_back(subject);
+                let items = VecDeque::from([item]);
+                let stage = Stage::Ready;
+                self.lines.insert(subject, Line { items, stage });
+            }
+        }
+    }
+
+    /// Puts a pending event in its place in the line of its subject.
+    fn insert(&mut self, subject: Fingerprint, record: Record, now_ms: u64) {
+        self.follow(subject, &record.event);
+        let is_pending = true;
+        let Some(line) = self.lines.get_mut(&subject) else {
+            self.append(subject, record, is_pending);
+            return self.settle(subject, now_ms);
+        };
+        let position = record.event.id.position;
+        let place = line
+            .items
+            .partition_point(|item| item.record.event.id.position < position);
+        // nothing overtakes an event in flight
+        let place = place.max(usize::from(line.stage == Stage::Busy));
+        let item = Item { record, is_pending };
+        self.bytes.add(item.bytes());
+        line.items.insert(place, item);
+        if line.stage != Stage::Busy {
+            self.settle(subject, now_ms);
+        }
+    }
+
+    /// Moves a line to the queue that its first event belongs to.
+    fn settle(&mut self, subject: Fingerprint, now_ms: u64) {
+        let Some(line) = self.lines.get_mut(&subject) else {
+            return;
+        };
+        if let Stage::Waiting(until) = line.stage {
+            self.waiting.remove(&(until, subject));
+        }
+        let was_ready = line.stage == Stage::Ready;
+        let Some(first) = line.items.front() else {
+            self.lines.remove(&subject);
+            self.moved.retain(|_, line| *line != subject);
+            return;
+        };
+        let at = first.record.next_attempt_ms;
+        if at > now_ms {
+            line.stage = Stage::Waiting(at);
+            self.waiting.insert((at, subject));
+            if was_ready {
+                self.ready.retain(|ready| *ready != subject);
+            }
+        } else if !was_ready {
+            line.stage = Stage::Ready;
+            self.ready.push_back(subject);
+        }
+    }
+
+    /// The next event to deliver, and its line. No other event of that line follows before this one is done.
+    pub(super) fn next(&mut self, now_ms: u64) -> Option<(Fingerprint, Event)> {
+        while let Some((at, subject)) = self.waiting.first().copied()
+            && at <= now_ms
+        {
+            self.waiting.pop_first();
+            self.settle(subject, now_ms);
+        }
+        let subject = self.ready.pop_front()?;
+        let line = self.lines.get_mut(&subject)?;
+        line.stage = Stage::Busy;
+        let first = line.items.front()?;
+        Some((subject, first.record.event.clone()))
+    }
+
+    /// The time at which the oldest event was logged that is neither delivered nor given up.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        let first = self.lines.values().filter_map(|line| line.items.front());
+        first.map(|item| item.record.event.id.position.ms).min()
+    }
+
+    /// The time of the next retry.
+    pub(super) fn next_due_ms(&self) -> Option<u64> {
+        self.waiting.first().map(|(at, _)| *at)
+    }
+
+    /// Notes that the first event of a thread was delivered, or is no longer wanted.
+    pub(super) fn succeed(&mut self, subject: Fingerprint, now_ms: u64) {
+        if let Some(item) = self.pop(subject) {
+            let id = item.record.event.id;
+            if item.is_pending {
+                self.draft.finish(id);
+            }
+            self.release(&item);
+            self.settle(subject, now_ms);
+        }
+    }
+
+    /// Notes that an attempt at the first event of a thread has failed, for a consumer that fails
+    /// since `failing_since_ms`.
+    pub(super) fn fail(
+        &mut self,
+        subject: Fingerprint,
+        error: String,
+        now_ms: u64,
+        failing_since_ms: Option<u64>,
+    ) -> Failed {
+        let Some(mut item) = self.pop(subject) else {
+            return Failed::Pending;
+        };
+        let record = &mut item.record;
+        record.attempts = record.attempts.saturating_add(1);
+        record.first_attempt_ms.get_or_insert(now_ms);
+        record.last_error = Some(error);
+        record.next_attempt_ms = now_ms + millis(self.timing.delay(record.attempts));
+        if self.is_over(&item.record, now_ms, failing_since_ms) {
+            self.draft.park(item.record.clone());
+            self.release(&item);
+            self.settle(subject, now_ms);
+            return Failed::Parked;
+        }
+        self.put_back(subject, item);
+        self.settle(subject, now_ms);
+        Failed::Pending
+    }
+
+    /// Whether an event that has just failed is given up: its own time is over, or, of a consumer
+    /// that has taken nothing for as long, it is that old, or a long outage would hold up the log
+    /// until it loses what nobody has tried.
+    fn is_over(&self, record: &Record, now_ms: u64, failing_since_ms: Option<u64>) -> bool {
+        let give_up_ms = millis(self.timing.give_up_after);
+        let is_long_ago = |then_ms: u64| now_ms.saturating_sub(then_ms) >= give_up_ms;
+        let is_permanent = !record.replayed
+            && failing_since_ms.is_some_and(is_long_ago)
+            && is_long_ago(record.event.id.position.ms);
+        is_permanent || record.first_attempt_ms.is_some_and(is_long_ago)
+    }
+
+    fn pop(&mut self, subject: Fingerprint) -> Option<Item> {
+        let line = self.lines.get_mut(&subject)?;
+        line.items.pop_front()
+    }
+
+    /// Makes the first event of a line pending, and with it all events behind it.
+    fn put_back(&mut self, subject: Fingerprint, item: Item) {
+        let Some(line) = self.lines.get_mut(&subject) else {
+            return;
+        };
+        self.draft.pend(item.record.clone());
+        line.items.push_front(item);
+        for item in &mut line.items {
+            if item.is_pending {
+                continue;
+            }
+            item.is_pending = true;
+            self.pending += 1;
+            self.buffered -= 1;
+            self.draft.pend(item.record.clone());
+            let id = item.record.event.id;
+            if let Some(place) = self.places.get_mut(&id.bucket) {
+                place.handle(id.position);
+                self.draft.move_cursor(id.bucket);
+            }
+        }
+    }
+
+    /// Stops counting an item.
+    fn release(&mut self, item: &Item) {
+        self.bytes.subtract(item.bytes());
+        if item.is_pending {
+            self.pending -= 1;
+            return;
+        }
+        self.buffered -= 1;
+        let id = item.record.event.id;
+        if let Some(place) = self.places.get_mut(&id.bucket) {
+            place.handle(id.position);
+            self.draft.move_cursor(id.bucket);
+        }
+    }
+
+    /// Adds a note about the whole consumer to the changes to store.
+    pub(super) fn note(&mut self, note: Bytes) {
+        self.draft.note(note);
+    }
+
+    /// The changes to store.
+    pub(super) fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// Takes out the changes to store.
+    pub(super) fn take_change(&mut self) -> LedgerChange {
+        let cursor = |bucket| self.places.get(&bucket).map(LogProgress::cursor);
+        self.draft.take(|bucket| cursor(bucket).unwrap_or_default())
+    }
+}
+
+fn is_move(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Rotated { .. })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! The changes to store next.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+
+use bytes::Bytes;
+
+use super::record::Record;
+use threadkeep_domain::{EventId, Position};
+use threadkeep_store::LedgerChange;
+
+/// Changes since the last commit: the latest outcome of each event.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    moved: BTreeSet<u16>,
+    /// Whether losing it would lose more than notes of unwanted events.
+    is_urgent: bool,
+    fates: BTreeMap<EventId, Fate>,
+    note: Option<Bytes>,
+}
+
+#[derive(Debug)]
+enum Fate {
+    Pending(Record),
+    Done,
+    Parked(Record),
+}
+
+impl Draft {
+    pub(super) fn is_empty(&self) -> bool {
+        self.moved.is_empty() && self.fates.is_empty() && self.note.is_none()
+    }
+
+    /// Whether it has an outcome for this event.
+    pub(super) fn has(&self, id: EventId) -> bool {
+        self.fates.contains_key(&id)
+    }
+
+    /// Whether it should be stored soon.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.is_urgent
+    }
+
+    /// Notes that unwanted events were skipped.
+    pub(super) fn pass(&mut self, bucket: u16) {
+        self.moved.insert(bucket);
+    }
+
+    /// An event was handled.
+    pub(super) fn move_cursor(&mut self, bucket: u16) {
+        self.moved.insert(bucket);
+        self.is_urgent = true;
+    }
+
+    pub(super) fn pend(&mut self, record: Record) {
+        self.is_urgent = true;
+        self.fates.insert(record.event.id, Fate::Pending(record));
+    }
+
+    pub(super) fn finish(&mut self, id: EventId) {
+        self.is_urgent = true;
+        self.fates.insert(id, Fate::Done);
+    }
+
+    pub(super) fn park(&mut self, record: Record) {
+        self.is_urgent = true;
+        self.fates.insert(record.event.id, Fate::Parked(record));
+    }
+
+    pub(super) fn note(&mut self, note: Bytes) {
+        self.note = Some(note);
+    }
+
+    /// Takes it out as a change of the ledger.
+    pub(super) fn take(&mut self, cursor: impl Fn(u16) -> Position) -> LedgerChange {
+        self.is_urgent = false;
+        let moved = mem::take(&mut self.moved).into_iter();
+        let mut change = LedgerChange {
+            cursors: moved.map(|bucket| (bucket, cursor(bucket))).collect(),
+            note: self.note.take(),
+            ..LedgerChange::default()
+        };
+        for (id, fate) in mem::take(&mut self.fates) {
+            match fate {
+                Fate::Pending(record) => change.pending.push((id, record.to_bytes())),
+                Fate::Done => change.done.push(id),
+                Fate::Parked(record) => change.parked.push((id, record.to_bytes())),
+            }
+        }
+        change
+    }
+}

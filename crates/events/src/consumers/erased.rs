@@ -1,0 +1,99 @@
+//! Erased lives in the ledgers of consumers.
+
+use std::collections::{HashMap, HashSet};
+
+use bytes::Bytes;
+
+use super::record::Record;
+use threadkeep_domain::{Event, EventId, Life, ThreadId};
+use threadkeep_store::{Backend, ErasedLife, StoreError};
+
+/// Records that are read, or forgotten, at once.
+const AT_ONCE: usize = 200;
+
+/// Erased lives by thread; none of a thread whose data was lost, so that all its lives count.
+struct Lives(HashMap<ThreadId, Option<HashSet<Life>>>);
+
+/// Forgets the events of these lives in the ledgers of all consumers, except their ends, whose errors are forgotten. The
+/// log must have been purged of them, so that no consumer finds them again.
+pub(crate) async fn forget_lives(
+    backend: &dyn Backend,
+    lives: &[ErasedLife],
+) -> Result<(), StoreError> {
+    let lives = Lives::new(lives);
+    for consumer in backend.consumers().await? {
+        // even if it has no records: a holder may have read the log before
+        backend.forget_events(&consumer, &[]).await?;
+        // twice, since a replay can have moved an event from the parked ones
+        lives.leave_pending(backend, &consumer).await?;
+        lives.leave_parked(backend, &consumer).await?;
+        lives.leave_pending(backend, &consumer).await?;
+    }
+    Ok(())
+}
+
+impl Lives {
+    fn new(lives: &[ErasedLife]) -> Self {
+        let mut of_thread: HashMap<_, Option<HashSet<_>>> = HashMap::new();
+        for ErasedLife { id, life, .. } in lives {
+            let known = of_thread.entry(*id).or_insert_with(|| Some(HashSet::new()));
+            match (life, known) {
+                (Some(life), Some(known)) => drop(known.insert(*life)),
+                (None, known) => *known = None,
+                (Some(_), None) => {}
+            }
+        }
+        Self(of_thread)
+    }
+
+    fn have(&self, event: &Event) -> bool {
+        let lives = event.thread().and_then(|id| self.0.get(id));
+        lives.is_some_and(|lives| {
+            let lives = lives.as_ref();
+            lives.is_none_or(|lives| lives.contains(&event.life))
+        })
+    }
+
+    async fn leave_pending(&self, backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
+        let ledger = backend.load_ledger(consumer).await?;
+        let pending = ledger.unwrap_or_default().pending;
+        self.leave(backend, consumer, &pending).await
+    }
+
+    async fn leave_parked(&self, backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let parked = backend.parked(consumer, after, AT_ONCE).await?;
+            let Some((last, _)) = parked.last() else {
+                return Ok(());
+            };
+            after = Some(*last);
+            self.leave(backend, consumer, &parked).await?;
+        }
+    }
+
+    /// Forgets those of these records that are about erased lives.
+    async fn leave(
+        &self,
+        backend: &dyn Backend,
+        consumer: &str,
+        records: &[(EventId, Bytes)],
+    ) -> Result<(), StoreError> {
+        let changed = records.iter().filter_map(|(id, record)| {
+            let record = Record::read(record)?;
+            let is_erased = self.have(&record.event);
+            is_erased.then_some((*id, record))
+        });
+        let changed = changed.filter(|(_, record)| {
+            // the error of an app's handler may be about anything
+            record.event.is_of_change() || record.last_error.is_some()
+        });
+        let changed: Vec<_> = changed
+            .map(|(id, record)| (id, record.erased().map(|record| record.to_bytes())))
+            .collect();
+        for some in changed.chunks(AT_ONCE) {
+            backend.forget_events(consumer, some).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! Deletes abandoned consumers. A consumer that no replica has had for a day, such as an endpoint
+//! that was removed from the settings, would hold up the log. A replica that does not know a
+//! consumer must not conclude that no replica does: others may have other settings.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::outage::Outage;
+use threadkeep_store::{Backend, Clock, StoreError, millis};
+
+/// The record in which the replicas note when they last had a consumer, by its name.
+const KIND: &str = "consumers";
+const MOST: usize = 10_000;
+const EVERY: Duration = Duration::from_secs(3_600);
+const ABANDONED_AFTER: Duration = Duration::from_secs(86_400);
+
+/// Notes at intervals that this replica has a consumer, until it is dropped.
+pub(super) async fn go_on(backend: &dyn Backend, consumer: &str) {
+    let mut outage = Outage::new("recording that a consumer is alive");
+    loop {
+        let pause = match note(backend, consumer, Clock::system().now_ms()).await {
+            Ok(()) => {
+                outage.is_over();
+                EVERY
+            }
+            Err(error) => outage.goes_on(&error),
+        };
+        sleep(pause).await;
+    }
+}
+
+/// Deletes abandoned consumers at intervals, until it is dropped.
+pub(crate) async fn forget_abandoned(backend: &dyn Backend) {
+    let mut outage = Outage::new("looking for abandoned consumers");
+    loop {
+        // those that this replica has come first
+        sleep(EVERY / 2).await;
+        while let Err(error) = sweep(backend, Clock::system().now_ms()).await {
+            sleep(outage.goes_on(&error)).await;
+        }
+        outage.is_over();
+        sleep(EVERY / 2).await;
+    }
+}
+
+/// Deletes the note of a consumer.
+pub(super) async fn forget(backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
+    backend.delete_record(KIND, consumer).await?;
+    Ok(())
+}
+
+async fn note(backend: &dyn Backend, consumer: &str, now_ms: u64) -> Result<(), StoreError> {
+    let records = backend.records(KIND).await?;
+    let known = records.iter().find(|(name, _)| name == consumer);
+    let known = known.map(|(_, record)| &record[..]);
+    let now = now_ms.to_string();
+    // if another replica was faster, it has noted the same
+    backend
+        .put_record(KIND, consumer, known, now.as_bytes(), MOST)
+        .await?;
+    Ok(())
+}
+
+async fn sweep(backend: &dyn Backend, now_ms: u64) -> Result<(), StoreError> {
+    let seen: HashMap<_, _> = backend.records(KIND).await?.into_iter().collect();
+    let consumers = backend.consumers().await?;
+    for consumer in seen.keys().filter(|name| !consumers.contains(name)) {
+        forget(backend, consumer).await?;
+    }
+    for consumer in consumers {
+        let Some(record) = seen.get(&consumer) else {
+            // its time begins now
+            note(backend, &consumer, now_ms).await?;
+            continue;
+        };
+        let text = std::str::from_utf8(record).unwrap_or_default();
+        let seen_ms: u64 = text.parse().unwrap_or(now_ms);
+        if now_ms.saturating_sub(seen_ms) >= millis(ABANDONED_AFTER) {
+            tracing::warn!(consumer, "consumer without replicas dropped");
+            backend.drop_ledger(&consumer).await?;
+            forget(backend, &consumer).await?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_domain::Position;
+    use threadkeep_store::{EventLog as _, Ledgers as _, Registry as _};
+    use threadkeep_store_memory::MemoryStore;
+
+    #[tokio::test]
+    async fn a_consumer_is_forgotten_a_day_after_the_last_replica_had_it() {
+        const DAY_MS: u64 = 86_400_000;
+        let store = MemoryStore::new(Clock::system());
+        let start = vec![Position::default(); usize::from(store.buckets())];
+        for consumer in ["kept", "left", "unknown"] {
+            store.open_ledger(consumer, &start).await.unwrap();
+        }
+        note(&store, "left", 0).await.unwrap();
+        note(&store, "kept", 0).await.unwrap();
+        note(&store, "kept", 1).await.unwrap();
+
+        sweep(&store, DAY_MS).await.unwrap();
+
+        let mut left = store.consumers().await.unwrap();
+        left.sort();
+        assert_eq!(left, ["kept", "unknown"]);
+        sweep(&store, 2 * DAY_MS).await.unwrap();
+        assert!(store.consumers().await.unwrap().is_empty());
+        assert!(store.records(KIND).await.unwrap().is_empty());
+    }
+}

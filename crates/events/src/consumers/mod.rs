@@ -1,0 +1,178 @@
+//! Durable consumers: webhook endpoints and subscribers of an app, which get each event at least once, whichever
+//! replicas come and go.
+//!
+//! A consumer's ledger is in the store: its position in each log, the events to retry, the parked events. Its work is
+//! divided into slots, which the replicas share by lease; the holder of a slot delivers, and stores the outcome only
+//! while it holds the lease. After a crash between the two, the delivery is repeated.
+
+mod backlog;
+mod consumer;
+mod draft;
+mod erased;
+mod gaps;
+mod handler;
+mod health;
+mod heartbeat;
+mod held;
+mod open;
+mod parked;
+mod pending;
+mod progress;
+mod record;
+mod slot;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod timing;
+mod worker;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::Events;
+use consumer::Consumer;
+use health::Health;
+use held::ReplicaBytes;
+use threadkeep_domain::EventId;
+use threadkeep_store::StoreError;
+
+pub use consumer::Purpose;
+pub(super) use erased::forget_lives;
+pub use handler::{Failure, Handler};
+pub(super) use heartbeat::forget_abandoned;
+pub use parked::{Parked, ParkedPage};
+pub use pending::{Pending, PendingList};
+pub use timing::Timing;
+
+/// The consumers that this replica has a share in, by name.
+#[derive(Debug, Default)]
+pub(super) struct Consumers {
+    running: Mutex<HashMap<String, Running>>,
+    /// The memory that events of all consumers take.
+    bytes: ReplicaBytes,
+}
+
+#[derive(Debug)]
+struct Running {
+    stop: CancellationToken,
+    poke: Arc<Notify>,
+}
+
+/// A consumer of that name runs here already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken;
+
+impl Consumers {
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has those that this replica has a share in look for signals at once.
+    pub(super) fn poke(&self) {
+        for running in self.running().values() {
+            running.poke.notify_one();
+        }
+    }
+}
+
+impl Events {
+    /// Creates a consumer in the store, unless it exists. It receives all events from now on.
+    #[doc(hidden)]
+    pub async fn open_consumer(&self, name: &str) -> Result<(), StoreError> {
+        open::at_the_end(&**self.backend(), name).await
+    }
+
+    /// Takes part in the work of a consumer that the store knows, until this stops or `stop` is cancelled.
+    #[doc(hidden)]
+    pub fn start_consumer(
+        &self,
+        name: &str,
+        purpose: Purpose,
+        handler: Arc<dyn Handler>,
+    ) -> Result<(), Taken> {
+        let stop = self.stopped().child_token();
+        let poke = Arc::<Notify>::default();
+        match self.0.consumers.running().entry(name.to_owned()) {
+            Entry::Occupied(_) => return Err(Taken),
+            Entry::Vacant(place) => place.insert(Running {
+                stop: stop.clone(),
+                poke: Arc::clone(&poke),
+            }),
+        };
+        let consumer = Arc::new(Consumer {
+            name: name.into(),
+            handler,
+            purpose,
+            backend: Arc::clone(self.backend()),
+            holder: Arc::clone(self.holder()),
+            timing: self.0.settings.timing,
+            clock: self.0.settings.clock.clone(),
+            health: Health::default(),
+            counters: Arc::clone(self.counters()),
+            bytes: self.0.consumers.bytes.clone(),
+        });
+        self.spawn(consumer.run(self.tail().clone(), stop, poke));
+        Ok(())
+    }
+
+    /// Stops taking part in the work of a consumer.
+    #[doc(hidden)]
+    pub fn end_consumer(&self, name: &str) {
+        if let Some(running) = self.0.consumers.running().remove(name) {
+            running.stop.cancel();
+        }
+    }
+
+    /// Deletes a consumer with its pending and parked events.
+    #[doc(hidden)]
+    pub async fn drop_consumer(&self, name: &str) -> Result<(), StoreError> {
+        self.end_consumer(name);
+        let backend = &**self.backend();
+        backend.drop_ledger(name).await?;
+        heartbeat::forget(backend, name).await
+    }
+
+    /// Up to `limit` pending events of a consumer.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingList, StoreError> {
+        pending::list(self, consumer, limit).await
+    }
+
+    /// Up to `limit` parked events of a consumer, after that one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn parked(
+        &self,
+        consumer: &str,
+        after: Option<EventId>,
+        limit: usize,
+    ) -> Result<ParkedPage, StoreError> {
+        parked::page(self, consumer, after, limit).await
+    }
+
+    /// Delivers parked events again: these, or all. Returns their number.
+    ///
+    /// # Errors
+    /// [`StoreError`]; some may have been replayed.
+    pub async fn replay(
+        &self,
+        consumer: &str,
+        only: Option<&[EventId]>,
+    ) -> Result<u64, StoreError> {
+        let replayed = match only {
+            None => parked::replay_all(self, consumer).await?,
+            Some(ids) => parked::replay_some(self, consumer, ids).await?,
+        };
+        if let Some(running) = self.0.consumers.running().get(consumer) {
+            running.poke.notify_one();
+        }
+        Ok(replayed)
+    }
+}

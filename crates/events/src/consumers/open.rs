@@ -1,0 +1,27 @@
+//! Where a consumer begins.
+
+use tokio::time::sleep;
+
+use super::consumer::Consumer;
+use crate::outage::Outage;
+use threadkeep_store::{Backend, Ledger, StoreError};
+
+/// Creates a consumer, unless it exists. It receives all events from now on.
+pub(super) async fn at_the_end(backend: &dyn Backend, consumer: &str) -> Result<(), StoreError> {
+    let heads = backend.log_heads().await?;
+    backend.open_ledger(consumer, &heads.positions).await
+}
+
+/// The ledger, as soon as it can be read; none if it does not exist.
+pub(super) async fn where_it_was(consumer: &Consumer) -> Option<Ledger> {
+    let mut outage = Outage::new("reading the ledger of a consumer");
+    loop {
+        match consumer.backend.load_ledger(&consumer.name).await {
+            Ok(ledger) => {
+                outage.is_over();
+                return ledger;
+            }
+            Err(error) => sleep(outage.goes_on(&error)).await,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Events that were given up for now.
+
+use super::record::Record;
+use crate::Events;
+use threadkeep_domain::{Event, EventId, Position};
+use threadkeep_store::StoreError;
+
+/// Parked events that are read at once.
+const AT_ONCE: usize = 200;
+/// The last number within a millisecond that the text of an id has room for.
+const LAST_SEQ: u64 = (1 << 40) - 1;
+
+/// An event that was given up for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parked {
+    /// The event.
+    pub event: Event,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was tried first, in milliseconds of the Unix epoch.
+    pub first_attempt_ms: u64,
+    /// The error of the last attempt.
+    pub last_error: String,
+}
+
+/// A part of the list of parked events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedPage {
+    /// The oldest first.
+    pub parked: Vec<Parked>,
+    /// The cursor of the next page; none on the last page.
+    pub next: Option<EventId>,
+}
+
+pub(super) async fn page(
+    events: &Events,
+    consumer: &str,
+    after: Option<EventId>,
+    limit: usize,
+) -> Result<ParkedPage, StoreError> {
+    // one more shows whether there are more
+    let mut found = events.backend().parked(consumer, after, limit + 1).await?;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    let last = found.last().map(|(id, _)| *id);
+    let parked = found.iter().filter_map(|(id, record)| {
+        let Record {
+            event,
+            attempts,
+            first_attempt_ms,
+            last_error,
+            ..
+        } = read(events, consumer, *id, record)?;
+        Some(Parked {
+            event,
+            attempts,
+            first_attempt_ms: first_attempt_ms.unwrap_or_default(),
+            last_error: last_error.unwrap_or_default(),
+        })
+    });
+    Ok(ParkedPage {
+        parked: parked.collect(),
+        next: last.filter(|_| has_more),
+    })
+}
+
+pub(super) async fn replay_all(events: &Events, consumer: &str) -> Result<u64, StoreError> {
+    let mut replayed = 0;
+    let mut after = None;
+    loop {
+        let found = events.backend().parked(consumer, after, AT_ONCE).await?;
+        let Some((last, _)) = found.last() else {
+            return Ok(replayed);
+        };
+        after = Some(*last);
+        replayed += replay(events, consumer, &found).await?;
+    }
+}
+
+pub(super) async fn replay_some(
+    events: &Events,
+    consumer: &str,
+    ids: &[EventId],
+) -> Result<u64, StoreError> {
+    let mut found = Vec::new();
+    for id in ids {
+        let at = events
+            .backend()
+            .parked(consumer, Some(before(*id)), 1)
+            .await?;
+        found.extend(at.into_iter().filter(|(found, _)| found == id));
+    }
+    replay(events, consumer, &found).await
+}
+
+async fn replay(
+    events: &Events,
+    consumer: &str,
+    found: &[(EventId, bytes::Bytes)],
+) -> Result<u64, StoreError> {
+    let records = found.iter().filter_map(|(id, record)| {
+        let record = read(events, consumer, *id, record)?.replayed();
+        Some((*id, record.to_bytes()))
+    });
+    let records: Vec<_> = records.collect();
+    if records.is_empty() {
+        return Ok(0);
+    }
+    events.backend().replay(consumer, &records).await
+}
+
+/// Records of another version stay as they are.
+fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<Record> {
+    let read = Record::read(record);
+    if read.is_none() {
+        events.counters().unreadable.inc();
+        tracing::error!(consumer, event.id = %id, "unreadable parked event skipped");
+    }
+    read
+}
+
+/// The last id before that one, in the order of positions and then buckets.
+fn before(id: EventId) -> EventId {
+    let Position { ms, seq } = id.position;
+    let (bucket, position) = match (id.bucket, ms, seq) {
+        (1.., ..) => (id.bucket - 1, id.position),
+        (0, _, 1..) => (u16::MAX, Position { ms, seq: seq - 1 }),
+        (0, _, 0) => {
+            let ms = ms.saturating_sub(1);
+            (u16::MAX, Position { ms, seq: LAST_SEQ })
+        }
+    };
+    EventId { bucket, position }
+}

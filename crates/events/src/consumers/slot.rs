@@ -1,0 +1,419 @@
+//! The worker of a slot: reads its logs, delivers, and stores the outcome.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::backlog::{Backlog, Failed};
+use super::consumer::Consumer;
+use super::gaps::Gaps;
+use super::handler::Failure;
+use super::open;
+use super::record::Record;
+use crate::lag::Oldest;
+use crate::outage::Outage;
+use crate::tail::Follower;
+use threadkeep_domain::{Fingerprint, Position};
+use threadkeep_store::{Heads, Holding, Ledger, LedgerChange, LedgerSignals, StoreError};
+
+/// Deliveries that run at once.
+const AT_ONCE: usize = 16;
+/// Events of one log that are read at once.
+const MOST: usize = 64;
+/// How long to sleep without work.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A slot that this replica holds.
+#[derive(Debug)]
+pub(super) struct Slot {
+    consumer: Arc<Consumer>,
+    number: u16,
+    buckets: Vec<u16>,
+    backlog: Backlog,
+    /// The signals of the ledger when it was last read.
+    signals: LedgerSignals,
+    deliveries: JoinSet<Result<(), Failure>>,
+    subjects: HashMap<task::Id, Fingerprint>,
+    /// The time since which changes wait to be stored.
+    changed: Option<Instant>,
+    /// The changes that are being stored.
+    unsent: Option<LedgerChange>,
+    /// Logs that may have lost events before they were read.
+    unsure: BTreeSet<u16>,
+    gaps: Gaps,
+    /// The log to read first, so that none is always last.
+    turn: usize,
+    oldest: Arc<Oldest>,
+}
+
+/// How the work on a slot has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The slot drained after a stop.
+    Drained,
+    /// The lease is another replica's, or the consumer was dropped.
+    Lost,
+    /// There is no such consumer.
+    Missing,
+    /// Something was erased since the ledger was read: events that were read before must not be used.
+    Stale,
+}
+
+impl Slot {
+    /// Works from the ledger's position until `drain`, and then finishes running deliveries, or until the lease turns
+    /// out to be lost. May be dropped at any time: the next holder repeats deliveries whose outcome was not stored.
+    pub(super) async fn work(
+        consumer: Arc<Consumer>,
+        number: u16,
+        follower: Follower,
+        signals: watch::Receiver<LedgerSignals>,
+        drain: CancellationToken,
+    ) -> Ended {
+        loop {
+            let opened = tokio::select! {
+                opened = Self::open(Arc::clone(&consumer), number) => opened,
+                () = drain.cancelled() => return Ended::Drained,
+            };
+            let Some(mut slot) = opened else {
+                return Ended::Missing;
+            };
+            let ended = tokio::select! {
+                ended = slot.run(follower.clone(), signals.clone()) => ended,
+                () = drain.cancelled() => {
+                    slot.finish().await;
+                    Ended::Drained
+                }
+            };
+            // running deliveries end with the slot, and are repeated unless they were of erased events
+            if ended != Ended::Stale {
+                return ended;
+            }
+        }
+    }
+
+    async fn open(consumer: Arc<Consumer>, number: u16) -> Option<Self> {
+        let ledger = open::where_it_was(&consumer).await?;
+        consumer.health.read(ledger.note.as_ref());
+        let buckets = consumer.buckets_of(number);
+        let cursors = buckets.iter().map(|bucket| {
+            let cursor = ledger.cursors.get(usize::from(*bucket)).copied();
+            (*bucket, cursor.unwrap_or_default())
+        });
+        let mut slot = Self {
+            backlog: Backlog::new(consumer.timing, cursors, consumer.bytes.clone()),
+            unsure: buckets.iter().copied().collect(),
+            gaps: Gaps::default(),
+            oldest: consumer.counters().lag.share(),
+            buckets,
+            consumer,
+            number,
+            signals: ledger.signals,
+            deliveries: JoinSet::new(),
+            subjects: HashMap::new(),
+            changed: None,
+            unsent: None,
+            turn: 0,
+        };
+        slot.take_pending(ledger);
+        Some(slot)
+    }
+
+    async fn run(
+        &mut self,
+        mut follower: Follower,
+        mut signals: watch::Receiver<LedgerSignals>,
+    ) -> Ended {
+        let mut outage = Outage::new("reading the log of events for a consumer");
+        loop {
+            self.start_deliveries();
+            self.oldest.note(self.backlog.oldest_ms());
+            if !self.commit_if_due().await {
+                return match self.is_stale().await {
+                    true => Ended::Stale,
+                    false => Ended::Lost,
+                };
+            }
+            let known = *signals.borrow_and_update();
+            if known.erasures > self.signals.erasures {
+                return Ended::Stale;
+            }
+            if known.replays > self.signals.replays {
+                if !self.reload().await {
+                    return Ended::Missing;
+                }
+                continue;
+            }
+            match self.read(&follower.heads()).await {
+                Ok(true) => {
+                    outage.is_over();
+                    self.settle_ended();
+                    continue;
+                }
+                Ok(false) => {}
+                Err(error) => sleep(outage.goes_on(&error)).await,
+            }
+            let pause = self.pause();
+            tokio::select! {
+                Some(ended) = self.deliveries.join_next_with_id() => self.settle(ended),
+                true = follower.moved(), if self.backlog.room() > 0 => {}
+                Ok(()) = signals.changed() => {}
+                () = sleep(pause) => {}
+            }
+            self.settle_ended();
+        }
+    }
+
+    /// Waits for running deliveries, and stores their outcome.
+    async fn finish(&mut self) {
+        let limit = self.consumer.timing.shutdown;
+        let running = async {
+            while let Some(ended) = self.deliveries.join_next_with_id().await {
+                self.settle(ended);
+            }
+        };
+        // late deliveries are repeated
+        let _ = timeout(limit, running).await;
+        let before = self.unsent.take();
+        let rest = (!self.backlog.draft().is_empty()).then(|| self.backlog.take_change());
+        for change in [before, rest].into_iter().flatten() {
+            if let Err(error) = self.commit(&change).await {
+                let consumer = &self.consumer.name;
+                tracing::warn!(%error, consumer, "deliveries are repeated: their outcome could not be stored");
+                return;
+            }
+        }
+    }
+
+    fn start_deliveries(&mut self) {
+        let types = self.consumer.handler.types();
+        while self.deliveries.len() < AT_ONCE {
+            let now_ms = self.consumer.now_ms();
+            let Some((subject, event)) = self.backlog.next(now_ms) else {
+                return;
+            };
+            if !types.contains(event.event_type()) {
+                // it was wanted when it was read
+                self.backlog.succeed(subject, now_ms);
+                continue;
+            }
+            let handler = Arc::clone(&self.consumer.handler);
+            let delivery = async move { handler.deliver(&event).await };
+            let started = self.deliveries.spawn(delivery);
+            self.subjects.insert(started.id(), subject);
+        }
+    }
+
+    fn settle_ended(&mut self) {
+        while let Some(ended) = self.deliveries.try_join_next_with_id() {
+            self.settle(ended);
+        }
+    }
+
+    fn settle(&mut self, ended: Result<(task::Id, Result<(), Failure>), JoinError>) {
+        let (id, result) = ended.unwrap_or_else(|error| {
+            let failure = Failure::new("the handler panicked");
+            (error.id(), Err(failure))
+        });
+        let Some(subject) = self.subjects.remove(&id) else {
+            return;
+        };
+        let consumer = &self.consumer;
+        let now_ms = consumer.now_ms();
+        let note = match result {
+            Ok(()) => {
+                consumer.counters().delivered.inc();
+                self.backlog.succeed(subject, now_ms);
+                consumer.health.succeed()
+            }
+            Err(failure) => {
+                consumer.counters().failed.inc();
+                let note = consumer.health.fail(now_ms);
+                let since = consumer.health.failing_since_ms();
+                let failed = self
+                    .backlog
+                    .fail(subject, failure.into_text(), now_ms, since);
+                if failed == Failed::Parked {
+                    consumer.counters().parked.inc();
+                    tracing::warn!(
+                        consumer = consumer.name,
+                        "event parked after 24 hours of failed deliveries"
+                    );
+                }
+                note
+            }
+        };
+        if let Some(note) = note {
+            self.backlog.note(note);
+        }
+    }
+
+    /// Reads the logs that have new events, as far as there is room. Returns whether it has read
+    /// any.
+    async fn read(&mut self, heads: &Heads) -> Result<bool, StoreError> {
+        let room = self.backlog.room();
+        if room == 0 {
+            // for so long that they may be deleted before they are read
+            self.unsure.extend(&self.buckets);
+            return Ok(false);
+        }
+        let behind = self.behind(heads, room);
+        if behind.is_empty() {
+            return Ok(false);
+        }
+        let limit = (room / behind.len()).clamp(1, MOST);
+        let read = self.consumer.backend.read_log(&behind, limit).await?;
+        if self.consumer.backend.memory_use().is_some() {
+            // a store that is full drops even new events
+            self.unsure.extend(behind.iter().map(|(bucket, _)| *bucket));
+        }
+        self.look_for_gaps(&behind).await?;
+        let types = self.consumer.handler.types();
+        for ((bucket, _), events) in behind.into_iter().zip(read) {
+            let count = events.len();
+            self.consumer.count_read(count);
+            self.backlog.take(events, types);
+            if count < limit
+                && let Some(head) = heads.positions.get(usize::from(bucket))
+            {
+                // missing events were deleted
+                self.backlog.reach(bucket, *head);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Up to `limit` logs that have new events, with the positions to read from.
+    fn behind(&mut self, heads: &Heads, limit: usize) -> Vec<(u16, Position)> {
+        let count = self.buckets.len();
+        let in_turn = (0..count).map(|step| self.buckets[(self.turn + step) % count]);
+        let behind = in_turn.filter_map(|bucket| {
+            let head = *heads.positions.get(usize::from(bucket))?;
+            let read = self.backlog.read(bucket)?;
+            (head > read).then_some((bucket, read))
+        });
+        let behind: Vec<_> = behind.take(limit).collect();
+        self.turn = self.turn.wrapping_add(1);
+        behind
+    }
+
+    /// Reports a log that was trimmed beyond the position of this consumer. Call it after the log
+    /// was read.
+    async fn look_for_gaps(&mut self, read_from: &[(u16, Position)]) -> Result<(), StoreError> {
+        let unsure = read_from.iter();
+        let unsure = unsure.filter(|(bucket, _)| self.unsure.contains(bucket));
+        let (buckets, from): (Vec<_>, Vec<_>) = unsure.copied().unzip();
+        if buckets.is_empty() {
+            return Ok(());
+        }
+        let horizons = self.consumer.backend.log_horizons(&buckets).await?;
+        let gaps = horizons.iter().zip(&from);
+        let gaps = gaps.filter(|(horizon, from)| horizon > from).count();
+        self.gaps.add(gaps, &self.consumer.name);
+        for bucket in &buckets {
+            self.unsure.remove(bucket);
+        }
+        Ok(())
+    }
+
+    /// Stores the changes, once they have waited long enough for more. Returns false if this
+    /// replica has lost the slot.
+    async fn commit_if_due(&mut self) -> bool {
+        if self.unsent.is_none() {
+            match self.commit_due_in() {
+                Some(Duration::ZERO) => self.unsent = Some(self.backlog.take_change()),
+                _ => return true,
+            }
+        }
+        let mut outage = Outage::new("storing the progress of a consumer");
+        while let Some(change) = &self.unsent {
+            match self.commit(change).await {
+                Ok(true) => self.unsent = None,
+                Ok(false) => return false,
+                Err(error) => sleep(outage.goes_on(&error)).await,
+            }
+        }
+        outage.is_over();
+        self.changed = None;
+        true
+    }
+
+    /// The time until changes have to be stored; none if there are no changes.
+    fn commit_due_in(&mut self) -> Option<Duration> {
+        let draft = self.backlog.draft();
+        if draft.is_empty() {
+            return None;
+        }
+        let timing = &self.consumer.timing;
+        let wait = match draft.is_urgent() {
+            true => timing.batch,
+            false => timing.idle_batch,
+        };
+        let since = *self.changed.get_or_insert_with(Instant::now);
+        Some(wait.saturating_sub(since.elapsed()))
+    }
+
+    async fn commit(&self, change: &LedgerChange) -> Result<bool, StoreError> {
+        let holding = Holding {
+            consumer: &self.consumer.name,
+            slot: self.number,
+            holder: &self.consumer.holder,
+            erasures: self.signals.erasures,
+        };
+        self.consumer.backend.commit(&holding, change).await
+    }
+
+    /// Whether an erasure was the reason that nothing could be written down.
+    async fn is_stale(&self) -> bool {
+        let signals = self.consumer.backend.signals(&self.consumer.name).await;
+        signals.is_ok_and(|signals| signals.erasures > self.signals.erasures)
+    }
+
+    /// Reads the pending events again, after a replay. Returns false if the consumer does not
+    /// exist.
+    async fn reload(&mut self) -> bool {
+        match open::where_it_was(&self.consumer).await {
+            Some(ledger) => {
+                self.take_pending(ledger);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take_pending(&mut self, ledger: Ledger) {
+        self.signals.replays = ledger.signals.replays;
+        let mut records: Vec<_> = ledger
+            .pending
+            .into_iter()
+            .filter(|(id, _)| self.backlog.read(id.bucket).is_some())
+            .filter_map(|(id, record)| {
+                let read = Record::read(&record);
+                if read.is_none() {
+                    let consumer = &self.consumer.name;
+                    self.consumer.counters.unreadable.inc();
+                    tracing::error!(consumer, event.id = %id, "unreadable pending event skipped");
+                }
+                read
+            })
+            .collect();
+        records.sort_by_key(|record| record.event.id.position);
+        self.backlog.resume(records, self.consumer.now_ms());
+    }
+
+    /// The time until there is work again, unless something else happens.
+    fn pause(&mut self) -> Duration {
+        let commit = self.commit_due_in().unwrap_or(LONG);
+        let is_free = self.deliveries.len() < AT_ONCE;
+        let due_ms = self.backlog.next_due_ms().filter(|_| is_free);
+        let retry = due_ms.map_or(LONG, |due_ms| {
+            let wait_ms = due_ms.saturating_sub(self.consumer.now_ms());
+            Duration::from_millis(wait_ms).min(self.consumer.timing.tick)
+        });
+        commit.min(retry)
+    }
+}

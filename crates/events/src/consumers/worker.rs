@@ -1,0 +1,167 @@
+//! Runs a durable consumer on this replica: holds its share of the slots and starts their workers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::consumer::Consumer;
+use super::slot::{Ended, Slot};
+use super::{heartbeat, open};
+use crate::outage::Outage;
+use crate::tail::Tail;
+use crate::watcher::{WATCH_AGAIN, WATCH_LASTS};
+use threadkeep_store::{Leases, LedgerSignals};
+
+/// Renewals for which a ledger may be missing before it is created again.
+const MISSING_MAX: u32 = 3;
+
+/// Slots that are worked on.
+#[derive(Debug, Default)]
+struct Slots(HashMap<u16, JoinHandle<Ended>>);
+
+impl Consumer {
+    /// Works until `stop`, then finishes running deliveries and gives the slots back. `poke` makes
+    /// it look for replays and erasures at once.
+    pub(super) async fn run(
+        self: Arc<Self>,
+        tail: Tail,
+        stop: CancellationToken,
+        poke: Arc<Notify>,
+    ) {
+        let (told, held) = watch::channel(Vec::new());
+        // outcomes are stored before the lease is given back
+        let release = CancellationToken::new();
+        let leases: Arc<dyn Leases> = Arc::clone(&self.backend) as _;
+        let holder = Arc::clone(&self.holder);
+        let hold = self.pool().hold(leases, holder, told, release.clone());
+        let (signal, signals) = watch::channel(LedgerSignals::default());
+        let work = async {
+            tokio::select! {
+                () = self.watch_signals(signal, &poke) => {}
+                () = heartbeat::go_on(&*self.backend, &self.name) => {}
+                () = self.keep_watch() => {}
+                () = Arc::clone(&self).work(tail, held, signals, stop) => {}
+            }
+            release.cancel();
+        };
+        tokio::join!(hold, work);
+    }
+
+    /// Starts workers for the held slots.
+    async fn work(
+        self: Arc<Self>,
+        tail: Tail,
+        mut held: watch::Receiver<Vec<u16>>,
+        signals: watch::Receiver<LedgerSignals>,
+        stop: CancellationToken,
+    ) {
+        let mut slots = Slots::default();
+        let mut missing = 0;
+        loop {
+            let numbers = held.borrow_and_update().clone();
+            let is_missing = slots.keep(&numbers).await;
+            missing = if is_missing { missing + 1 } else { 0 };
+            if missing > MISSING_MAX {
+                self.make_anew().await;
+                missing = 0;
+            }
+            for number in numbers {
+                slots.0.entry(number).or_insert_with(|| {
+                    tokio::spawn(Slot::work(
+                        Arc::clone(&self),
+                        number,
+                        tail.follow(),
+                        signals.clone(),
+                        stop.clone(),
+                    ))
+                });
+            }
+            tokio::select! {
+                Ok(()) = held.changed() => {}
+                () = sleep(self.timing.renew) => {}
+                () = stop.cancelled() => break,
+            }
+        }
+        slots.drain().await;
+    }
+
+    /// The ledger is missing although the consumer exists, as after a store was emptied.
+    async fn make_anew(&self) {
+        let consumer = &self.name;
+        match open::at_the_end(&*self.backend, &self.name).await {
+            Ok(()) => tracing::error!(consumer, "ledger lost: deliveries start again from now"),
+            Err(error) => tracing::warn!(%error, consumer, "ledger lost"),
+        }
+    }
+
+    /// Keeps the changes of all threads in the log for as long as the handler wants them.
+    async fn keep_watch(&self) {
+        let mut outage = Outage::new("logging changes of threads for a consumer");
+        loop {
+            let mut pause = WATCH_AGAIN;
+            if self.handler.types().has_changes() {
+                match self.backend.watch_all(WATCH_LASTS).await {
+                    Ok(_) => outage.is_over(),
+                    Err(error) => pause = outage.goes_on(&error),
+                }
+            }
+            sleep(pause).await;
+        }
+    }
+
+    async fn watch_signals(&self, signal: watch::Sender<LedgerSignals>, poke: &Notify) {
+        let mut outage = Outage::new("looking for requested replays and erasures");
+        loop {
+            let pause = match self.backend.signals(&self.name).await {
+                Ok(signals) => {
+                    outage.is_over();
+                    signal.send_if_modified(|known| std::mem::replace(known, signals) != signals);
+                    self.timing.renew
+                }
+                Err(error) => outage.goes_on(&error),
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = poke.notified() => {}
+            }
+        }
+    }
+}
+
+impl Slots {
+    /// Stops the workers of all other slots at once, since other replicas hold them. Returns
+    /// whether any remaining slot has no ledger.
+    async fn keep(&mut self, numbers: &[u16]) -> bool {
+        let mut is_missing = false;
+        for (number, task) in std::mem::take(&mut self.0) {
+            if task.is_finished() {
+                is_missing |= matches!(task.await, Ok(Ended::Missing));
+            } else if numbers.contains(&number) {
+                self.0.insert(number, task);
+            } else {
+                task.abort();
+            }
+        }
+        is_missing
+    }
+
+    /// Waits for all slots to finish after a stop.
+    async fn drain(&mut self) {
+        for (_, task) in self.0.drain() {
+            // a worker that has panicked has nothing to finish
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for task in self.0.values() {
+            task.abort();
+        }
+    }
+}

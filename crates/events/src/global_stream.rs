@@ -1,0 +1,369 @@
+//! The events of all threads, from now on or from a cursor.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::counters::EventCounters;
+use super::size::bytes_named;
+use super::tail::Follower;
+use super::thread_stream::{MOST_BYTES, Open};
+use super::watcher::{WATCH_AGAIN, WATCH_LASTS};
+use threadkeep_domain::{Event, EventTypes, Position};
+use threadkeep_store::{Backend, Heads, StoreError};
+
+/// Logs that are read at once, those that are furthest behind first.
+const LOGS: usize = 16;
+/// Events of each that are read at once.
+const MOST: usize = 64;
+/// A reader that was at the end of all logs within this many milliseconds cannot have missed events
+/// by trimming.
+const NEAR_MS: u64 = 2_000;
+/// The pause before a failed call is repeated.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
+
+/// The position of a reader of all events: a time of the log's clock. It knows all earlier events,
+/// and perhaps some later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Watermark(pub u64);
+
+/// An item of the stream of all events.
+#[derive(Debug, Clone)]
+pub enum GlobalItem {
+    /// Something happened.
+    Event {
+        /// The event.
+        event: Box<Event>,
+        /// How far the reader is with it.
+        cursor: Watermark,
+    },
+    /// An event was not logged, or has left the log.
+    Reset {
+        /// How far the reader is with it.
+        cursor: Watermark,
+    },
+}
+
+/// The events of all threads, those of each thread in order.
+///
+/// It reads only on demand, and holds few events.
+#[derive(Debug)]
+pub struct GlobalStream {
+    log: Arc<dyn Backend>,
+    types: EventTypes,
+    follower: Follower,
+    /// The position in each log, by its number.
+    positions: Vec<Position>,
+    /// The position of the reader once it has received all events that are ready.
+    reached: Watermark,
+    ready: VecDeque<GlobalItem>,
+    /// When all logs were last read to their end, by their clock.
+    arrived_ms: u64,
+    /// The time up to which the reader knows that events are missing, by that clock.
+    told_ms: u64,
+    changes: Option<Changes>,
+    counters: Arc<EventCounters>,
+    stop: CancellationToken,
+    _open: Open,
+}
+
+/// The mark that keeps the changes of all threads in the log.
+#[derive(Debug)]
+struct Changes {
+    /// Since when, without a break.
+    since: u64,
+    /// When to ask for it again.
+    again: Instant,
+}
+
+/// The parts of a stream.
+pub(super) struct Parts {
+    pub(super) log: Arc<dyn Backend>,
+    pub(super) follower: Follower,
+    pub(super) counters: Arc<EventCounters>,
+    pub(super) stop: CancellationToken,
+}
+
+impl GlobalStream {
+    /// A stream of events of these types, after a cursor, or from now on.
+    pub(super) async fn open(
+        types: EventTypes,
+        after: Option<Watermark>,
+        parts: Parts,
+    ) -> Result<Self, StoreError> {
+        let changes = if types.has_changes() {
+            let again = Instant::now() + WATCH_AGAIN;
+            let since = parts.log.watch_all(WATCH_LASTS).await?;
+            Some(Changes { since, again })
+        } else {
+            None
+        };
+        let heads = parts.log.log_heads().await?;
+        let now = Watermark(heads.now_ms);
+        let mut stream = Self {
+            log: parts.log,
+            types,
+            follower: parts.follower,
+            positions: heads.positions,
+            reached: now,
+            ready: VecDeque::new(),
+            arrived_ms: heads.now_ms,
+            told_ms: 0,
+            changes,
+            _open: Open::new(&parts.counters, |counters| &counters.global_streams),
+            counters: parts.counters,
+            stop: parts.stop,
+        };
+        if let Some(cursor) = after {
+            stream.resume(cursor);
+        }
+        Ok(stream)
+    }
+
+    fn resume(&mut self, cursor: Watermark) {
+        let since = self.changes.as_ref().map_or(0, |changes| changes.since);
+        let now = self.reached;
+        if cursor > now {
+            // its log is gone, or the clock of the log went back
+            self.ready.push_back(GlobalItem::Reset { cursor: now });
+            return;
+        }
+        self.reached = cursor;
+        if cursor.0 < since {
+            self.told_ms = now.0;
+            self.ready.push_back(GlobalItem::Reset { cursor });
+        }
+        let before = Position {
+            ms: cursor.0.saturating_sub(1),
+            seq: u64::MAX,
+        };
+        self.positions.fill(before);
+        self.arrived_ms = 0;
+    }
+
+    /// The next item; `None` when this replica stops. It is safe to drop the future and call this
+    /// again.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the log cannot be read.
+    pub async fn next(&mut self) -> Result<Option<GlobalItem>, StoreError> {
+        let stop = self.stop.clone();
+        tokio::select! {
+            next = self.take() => next.map(Some),
+            () = stop.cancelled() => Ok(None),
+        }
+    }
+
+    /// The reader's position once it has all events until now; none if there are more.
+    #[must_use]
+    pub fn cursor(&self) -> Option<Watermark> {
+        self.ready.is_empty().then_some(self.reached)
+    }
+
+    /// Where the stream begins, before anything was taken from it.
+    #[must_use]
+    pub fn start(&self) -> Watermark {
+        self.reached
+    }
+
+    async fn take(&mut self) -> Result<GlobalItem, StoreError> {
+        loop {
+            self.watch_again().await;
+            if let Some(item) = self.ready.pop_front() {
+                if let GlobalItem::Reset { .. } = item {
+                    self.counters.resets.inc();
+                }
+                return Ok(item);
+            }
+            if self.read().await? {
+                // a store that never waits would block the other tasks of this worker
+                yield_now().await;
+                continue;
+            }
+            let again = self.changes.as_ref().map(|changes| changes.again);
+            let again = async {
+                match again {
+                    Some(again) => sleep_until(again).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                moved = self.follower.moved() => if !moved {
+                    // all stops, and so will this
+                    pending::<()>().await;
+                },
+                () = again => {}
+            }
+        }
+    }
+
+    /// Keeps the changes of all threads in the log for a while longer, from time to time. Reports a gap since the last
+    /// time. If this fails, it is retried soon, before the time runs out.
+    async fn watch_again(&mut self) {
+        let Some(changes) = &mut self.changes else {
+            return;
+        };
+        let now = Instant::now();
+        if changes.again > now {
+            return;
+        }
+        let Ok(since) = self.log.watch_all(WATCH_LASTS).await else {
+            changes.again = now + AFTER_FAILURE;
+            return;
+        };
+        changes.again = now + WATCH_AGAIN;
+        if since > changes.since {
+            changes.since = since;
+            let cursor = self.reached;
+            self.ready.push_back(GlobalItem::Reset { cursor });
+        }
+    }
+
+    /// Reads the logs that are furthest behind; returns false if none is behind. Dropping it before
+    /// its end changes nothing.
+    async fn read(&mut self) -> Result<bool, StoreError> {
+        let heads = self.follower.heads();
+        let behind = self.behind(&heads);
+        if behind.is_empty() {
+            self.reach(&heads);
+            return Ok(false);
+        }
+        let read = self.log.read_log(&behind, MOST).await?;
+        let is_near = heads.now_ms.saturating_sub(self.arrived_ms) < NEAR_MS;
+        let may_be_trimmed = !is_near || self.log.memory_use().is_some();
+        if may_be_trimmed && self.is_trimmed(&behind).await? {
+            self.told_ms = heads.now_ms;
+            let cursor = self.reached;
+            self.ready.push_back(GlobalItem::Reset { cursor });
+        }
+        // of the reader that has not got all of this yet
+        let cursor = self.reached;
+        let mut bytes = 0;
+        for ((bucket, _), events) in behind.iter().zip(read) {
+            if bytes >= MOST_BYTES {
+                // the rest is read once more when these are taken
+                break;
+            }
+            self.counters.events_read.add(events.len() as u64);
+            let bucket = usize::from(*bucket);
+            // one that ends before its head was trimmed to nothing meanwhile
+            let last = events.last().map(|event| event.id.position);
+            let head = heads.positions[bucket];
+            self.positions[bucket] = match last {
+                Some(last) if events.len() >= MOST => last,
+                last => last.unwrap_or(head).max(head),
+            };
+            let wanted = events
+                .into_iter()
+                .filter(|event| self.types.contains(event.event_type()))
+                .inspect(|event| bytes += bytes_named(event));
+            let event = |event| GlobalItem::Event {
+                event: Box::new(event),
+                cursor,
+            };
+            let items = wanted.map(event);
+            self.ready.extend(items);
+        }
+        self.reach(&heads);
+        Ok(true)
+    }
+
+    /// Computes the position of the reader after all events that were read.
+    fn reach(&mut self, heads: &Heads) {
+        let reached = match self.behind(heads).first() {
+            // events logged after those heads have no smaller time
+            None => {
+                self.arrived_ms = heads.now_ms;
+                heads.now_ms
+            }
+            // the other logs are known up to these heads, and not beyond
+            Some((_, furthest_behind)) => furthest_behind.ms.min(heads.now_ms),
+        };
+        self.reached = self.reached.max(Watermark(reached));
+    }
+
+    /// The logs that are not read to these heads, with their positions, the furthest behind first.
+    fn behind(&self, heads: &Heads) -> Vec<(u16, Position)> {
+        let logs = (0_u16..).zip(self.positions.iter().copied());
+        let mut behind: Vec<_> = logs
+            .zip(&heads.positions)
+            .filter(|((_, position), head)| position < head)
+            .map(|(log, _)| log)
+            .collect();
+        behind.sort_unstable_by_key(|(_, position)| *position);
+        behind.truncate(LOGS);
+        behind
+    }
+
+    /// Whether a log was trimmed further than the reader knows.
+    async fn is_trimmed(&self, logs: &[(u16, Position)]) -> Result<bool, StoreError> {
+        let buckets: Vec<_> = logs.iter().map(|(bucket, _)| *bucket).collect();
+        let horizons = self.log.log_horizons(&buckets).await?;
+        let mut both = logs.iter().zip(horizons);
+        Ok(both.any(|((_, position), horizon)| horizon > *position && horizon.ms >= self.told_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EventSettings, Events};
+    use threadkeep_domain::{EventType, Key, Operation, Policy, ThreadId, Value, Write};
+    use threadkeep_store::{Clock, EventLog as _, Store as _};
+    use threadkeep_store_memory::MemoryStore;
+
+    #[tokio::test]
+    async fn nobody_is_further_than_all_logs_are_known() {
+        let store = MemoryStore::new(Clock::system());
+        let logs = usize::from(store.buckets());
+        let events = Events::start(Arc::new(store), EventSettings::default());
+        let mut stream = events.global_stream(EventTypes::ALL, None).await.unwrap();
+        let now_ms = stream.reached.0;
+        let at = |ms| Position { ms, seq: 0 };
+
+        // one log has grown since the last look at all of them, and was read half way; another may
+        // have grown too
+        let mut positions = vec![Position::default(); logs];
+        positions[0] = at(now_ms + 500);
+        stream.positions[0] = at(now_ms + 400);
+        stream.reach(&Heads { now_ms, positions });
+
+        assert_eq!(stream.cursor(), Some(Watermark(now_ms)));
+    }
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
+        let store = MemoryStore::new(Clock::system());
+        let events = Events::start(Arc::new(store.clone()), EventSettings::default());
+        let types = [EventType::ThreadCreated].into_iter().collect();
+        let start = events.global_stream(types, None).await.unwrap().start();
+        let set = |number| Operation::Set {
+            key: Key::new(format!("{number:0100}")).unwrap(),
+            value: Value::parse("1").unwrap(),
+        };
+        let operations: Vec<_> = (0..500).map(set).collect();
+        let write = Write {
+            operations: &operations,
+            ..Write::new(&Policy::THREAD)
+        };
+        for _ in 0..100 {
+            let id = ThreadId::random();
+            store.write(&id, &write).await.unwrap();
+        }
+
+        let mut stream = events.global_stream(types, Some(start)).await.unwrap();
+        let mut most = 0;
+        for _ in 0..100 {
+            let item = stream.next().await.unwrap().unwrap();
+            assert!(matches!(item, GlobalItem::Event { .. }));
+            most = stream.ready.len().max(most);
+        }
+
+        assert!(most < 10, "{most}");
+        assert_eq!(events.counters().resets.get(), 0);
+    }
+}

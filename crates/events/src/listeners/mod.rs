@@ -1,0 +1,288 @@
+//! The listeners of this replica by thread, and the place up to which each log was read for them.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use super::size::bytes_named;
+use threadkeep_domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
+use threadkeep_store::Watched;
+
+/// Most events that wait for a listener; a slower listener is disconnected.
+const ROOM: usize = 128;
+/// The same limit in bytes of names of keys, approximately. All listeners to a thread share its events,
+/// but a client may listen to many threads and read nothing, and 128 events can name 8 MiB of keys.
+const ROOM_BYTES: usize = 4 * MOST_KEY_BYTES_NAMED;
+
+/// A message to a listener.
+#[derive(Debug, Clone)]
+pub(super) enum Heard {
+    /// Something happened to its thread.
+    Event(Arc<Event>),
+    /// Its thread may have changed without an event for a while, and is watched again from now on.
+    Lapsed(Watched),
+}
+
+/// All listeners.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    logs: Mutex<HashMap<u16, Log>>,
+    /// A log that was not wanted before is wanted now.
+    wanted: Notify,
+    /// The number of the listener that comes next.
+    next: AtomicU64,
+}
+
+/// A log with listeners.
+#[derive(Debug, Default)]
+struct Log {
+    /// The position up to which events were handed out; none before the first wanted position is known.
+    position: Option<Position>,
+    threads: HashMap<ThreadId, Listened>,
+}
+
+/// A thread with listeners.
+#[derive(Debug)]
+struct Listened {
+    /// By number, so that each of many listeners leaves at the same cost.
+    ears: HashMap<u64, Ear>,
+    /// The time of the last request to log its changes.
+    watched: Instant,
+}
+
+/// The channel of a listener.
+#[derive(Debug)]
+struct Ear {
+    sender: mpsc::Sender<Heard>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+/// Listens to one thread. A listener that does not keep up is disconnected.
+#[derive(Debug)]
+pub(super) struct Listener {
+    listeners: Arc<Listeners>,
+    bucket: u16,
+    thread: ThreadId,
+    number: u64,
+    /// Whether the log learned from this where to start.
+    is_first: bool,
+    heard: mpsc::Receiver<Heard>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+impl Heard {
+    /// About what it holds.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Event(event) => bytes_named(event),
+            Self::Lapsed(_) => 0,
+        }
+    }
+}
+
+impl Listeners {
+    /// Begins to listen: the listener receives all events from now on, once [`Listener::start`] has
+    /// named the position of "now".
+    pub(super) fn listen(self: &Arc<Self>, bucket: u16, thread: ThreadId) -> Listener {
+        let (sender, heard) = mpsc::channel(ROOM);
+        let waiting_bytes = Arc::<AtomicUsize>::default();
+        let ear = Ear {
+            sender,
+            waiting_bytes: Arc::clone(&waiting_bytes),
+        };
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut logs = self.lock();
+        let log = logs.entry(bucket).or_default();
+        let is_first = log.position.is_none();
+        let listened = log.threads.entry(thread).or_insert_with(|| Listened {
+            ears: HashMap::new(),
+            watched: Instant::now(),
+        });
+        listened.ears.insert(number, ear);
+        Listener {
+            listeners: Arc::clone(self),
+            bucket,
+            thread,
+            number,
+            is_first,
+            heard,
+            waiting_bytes,
+        }
+    }
+
+    /// The logs that are listened to, and after which positions.
+    pub(super) fn wanted(&self) -> Vec<(u16, Position)> {
+        let logs = self.lock();
+        let wanted = |(bucket, log): (&u16, &Log)| Some((*bucket, log.position?));
+        logs.iter().filter_map(wanted).collect()
+    }
+
+    /// Waits until a log is wanted that was not before.
+    pub(super) async fn is_wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// Wakes a waiting reader, so that it looks again.
+    pub(super) fn look_again(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Hands out events of a log, which were read after `from`; returns the number of listeners
+    /// that were disconnected. It hands out nothing if the log is wanted from another position by
+    /// now: then it is read again.
+    pub(super) fn hand_out(&self, bucket: u16, from: Position, events: Vec<Event>) -> usize {
+        let mut logs = self.lock();
+        let Some(log) = logs.get_mut(&bucket) else {
+            return 0;
+        };
+        let (Some(last), true) = (events.last(), log.position == Some(from)) else {
+            return 0;
+        };
+        // before its events become visible
+        log.position = Some(last.id.position);
+        let mut cut = 0;
+        for event in events {
+            let thread = event.thread().filter(|_| !event.is_of_scope());
+            if let Some(listened) = thread.and_then(|id| log.threads.get_mut(id)) {
+                cut += listened.tell(&Heard::Event(Arc::new(event)));
+            }
+        }
+        cut
+    }
+
+    /// Cuts off all listeners to a log whose events after `from` were dropped unread, up to a horizon: they reconnect
+    /// with their cursors, and get a reset. Returns their number.
+    pub(super) fn cut_off(&self, bucket: u16, from: Position, horizon: Position) -> usize {
+        let mut logs = self.lock();
+        let log = logs.get_mut(&bucket);
+        let Some(log) = log.filter(|log| log.position == Some(from)) else {
+            return 0;
+        };
+        log.position = Some(horizon);
+        let listened = log.threads.values_mut();
+        listened
+            .map(|listened| mem::take(&mut listened.ears).len())
+            .sum()
+    }
+
+    /// All threads that are listened to.
+    pub(super) fn threads(&self) -> Vec<(u16, ThreadId)> {
+        let logs = self.lock();
+        let threads = |(bucket, log): (&u16, &Log)| {
+            let bucket = *bucket;
+            let ids: Vec<_> = log.threads.keys().map(|id| (bucket, *id)).collect();
+            ids
+        };
+        logs.iter().flat_map(threads).collect()
+    }
+
+    /// Notes that the changes of a thread are logged, for this long since before the call. It tells
+    /// the listeners if the previous time may have been over already. Returns the number of
+    /// listeners that were disconnected.
+    pub(super) fn note_watched(
+        &self,
+        bucket: u16,
+        thread: &ThreadId,
+        asked: Instant,
+        lasts: Duration,
+        watched: Watched,
+    ) -> usize {
+        let mut logs = self.lock();
+        let log = logs.get_mut(&bucket);
+        let Some(listened) = log.and_then(|log| log.threads.get_mut(thread)) else {
+            return 0;
+        };
+        let lapsed = listened.watched.elapsed() >= lasts;
+        listened.watched = asked;
+        if lapsed {
+            listened.tell(&Heard::Lapsed(watched))
+        } else {
+            0
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u16, Log>> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listened {
+    /// The number of listeners that were disconnected because their channel was full.
+    fn tell(&mut self, heard: &Heard) -> usize {
+        let (before, bytes) = (self.ears.len(), heard.bytes());
+        self.ears.retain(|_, ear| ear.tell(heard, bytes));
+        before - self.ears.len()
+    }
+}
+
+impl Ear {
+    /// Whether there was room.
+    fn tell(&self, heard: &Heard, bytes: usize) -> bool {
+        // counted before the listener can take it
+        let waiting_bytes = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        waiting_bytes + bytes <= ROOM_BYTES && self.sender.try_send(heard.clone()).is_ok()
+    }
+}
+
+impl Listener {
+    /// Sets the end of the log at a moment after this began to listen.
+    pub(super) fn start(&mut self, head: Position) {
+        if !self.is_first {
+            return;
+        }
+        let mut logs = self.listeners.lock();
+        if let Some(log) = logs.get_mut(&self.bucket) {
+            // another one that began at the same time may have come first, from further on
+            let position = log.position.unwrap_or(head);
+            log.position = Some(position.min(head));
+        }
+        drop(logs);
+        self.listeners.wanted.notify_one();
+    }
+
+    /// The next message; `None` if the listener was too slow and is disconnected. It is safe to drop the
+    /// future and call this again.
+    pub(super) async fn hear(&mut self) -> Option<Heard> {
+        let heard = self.heard.recv().await?;
+        self.waiting_bytes
+            .fetch_sub(heard.bytes(), Ordering::Relaxed);
+        Some(heard)
+    }
+
+    /// The position up to which it has received all events, if no event waits.
+    pub(super) fn heard_up_to(&self) -> Option<Position> {
+        // in this order: events handed out up to there are in the channel by now
+        let position = self.listeners.lock().get(&self.bucket)?.position;
+        if self.heard.is_empty() {
+            position
+        } else {
+            None
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut logs = self.listeners.lock();
+        let Some(log) = logs.get_mut(&self.bucket) else {
+            return;
+        };
+        if let Some(listened) = log.threads.get_mut(&self.thread) {
+            listened.ears.remove(&self.number);
+            if listened.ears.is_empty() {
+                log.threads.remove(&self.thread);
+            }
+        }
+        if log.threads.is_empty() {
+            logs.remove(&self.bucket);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! Handles failures of background work: one line in the log, and retries with growing pauses.
+
+use std::error::Error;
+use std::time::Duration;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The failures of one kind of work.
+#[derive(Debug)]
+pub struct Outage {
+    what: &'static str,
+    failures: u32,
+}
+
+impl Outage {
+    /// Work that does not fail yet. `what` names it in the log, such as "reading the log of events".
+    pub fn new(what: &'static str) -> Self {
+        Self { what, failures: 0 }
+    }
+
+    /// Notes a failure. Returns the pause before the next attempt.
+    pub fn goes_on(&mut self, error: &(dyn Error + 'static)) -> Duration {
+        if self.failures == 0 {
+            let source = error.source().map(tracing::field::display);
+            tracing::warn!(%error, source, "{} failed; retrying", self.what);
+        }
+        let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(16));
+        self.failures = self.failures.saturating_add(1);
+        pause.min(LONGEST_PAUSE)
+    }
+
+    /// Notes a success.
+    pub fn is_over(&mut self) {
+        if self.failures > 0 {
+            tracing::info!("recovered: {}", self.what);
+        }
+        self.failures = 0;
+    }
+}

@@ -1,0 +1,269 @@
+//! Ends expired threads, so that each end has its event.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use super::counters::EventCounters;
+use super::outage::Outage;
+use super::shares::Pool;
+use threadkeep_domain::ThreadId;
+use threadkeep_store::{StoreError, Upkeep};
+
+/// Threads of one bucket that are ended in one step, which blocks the store.
+const MOST: usize = 50;
+/// The number of buckets in one query for expired threads.
+const AT_ONCE: usize = 16;
+/// Pauses while nothing is due.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How far the store's clock and this process' may differ. Beyond that, one of them is wrong, and
+/// threads in use might be ended.
+const MOST_SKEW: Duration = Duration::from_secs(60);
+
+/// The shares that the replicas have in this.
+pub(super) fn pool() -> Pool {
+    Pool {
+        name: "reaper".into(),
+        slots: 16,
+        lasts: Duration::from_secs(10),
+        renew_every: Duration::from_secs(3),
+    }
+}
+
+/// Ends due threads in the buckets of this replica's slots.
+#[derive(Debug)]
+pub(super) struct Reaper {
+    pub(super) upkeep: Arc<dyn Upkeep>,
+    pub(super) counters: Arc<EventCounters>,
+    pub(super) pool: Pool,
+    /// The number of all buckets.
+    pub(super) buckets: u16,
+    /// The slots that this replica holds.
+    pub(super) held: watch::Receiver<Vec<u16>>,
+    /// The time since which a due thread has waited for its end.
+    pub(super) behind_since: Option<Instant>,
+}
+
+/// The outcome of a round.
+enum Round {
+    /// Nothing was due.
+    Idle,
+    /// All due threads were ended.
+    Done,
+    /// More is due.
+    More,
+    /// The clocks differ by this many milliseconds.
+    Skewed(i64),
+}
+
+impl Reaper {
+    /// Runs until it is dropped.
+    pub(super) async fn run(mut self) {
+        let mut outage = Outage::new("ending expired threads");
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            pause = match self.round().await {
+                Ok(Round::More) => {
+                    self.note_lag(true);
+                    outage.is_over();
+                    continue;
+                }
+                Ok(Round::Done) => {
+                    self.go_on(&mut outage);
+                    SHORTEST_PAUSE
+                }
+                Ok(Round::Idle) => {
+                    self.go_on(&mut outage);
+                    (pause * 2).min(LONGEST_PAUSE)
+                }
+                Ok(Round::Skewed(skew_ms)) => {
+                    self.stand_still(skew_ms);
+                    LONGEST_PAUSE
+                }
+                Err(error) => {
+                    self.note_lag(true);
+                    outage.goes_on(&error)
+                }
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// Ends due threads in all buckets of the share, as far as one round gets.
+    async fn round(&mut self) -> Result<Round, StoreError> {
+        let buckets = {
+            let slots = self.held.borrow_and_update();
+            self.pool.buckets_of(&slots, self.buckets)
+        };
+        let mut round = Round::Idle;
+        for some in buckets.chunks(AT_ONCE) {
+            let due = self.upkeep.due(some, MOST).await?;
+            if due.skew_ms.unsigned_abs() > MOST_SKEW.as_millis() as u64 {
+                return Ok(Round::Skewed(due.skew_ms));
+            }
+            for (bucket, ids) in some.iter().zip(due.ids) {
+                if ids.is_empty() {
+                    continue;
+                }
+                round = match round {
+                    Round::Idle | Round::Done if ids.len() < MOST => Round::Done,
+                    _ => Round::More,
+                };
+                self.end(*bucket, &ids).await?;
+                if self.held.has_changed().unwrap_or(true) {
+                    // another replica ends threads that it holds by now
+                    return Ok(Round::More);
+                }
+            }
+        }
+        Ok(round)
+    }
+
+    async fn end(&self, bucket: u16, ids: &[ThreadId]) -> Result<(), StoreError> {
+        let reaped = self.upkeep.end_due(bucket, ids).await?;
+        self.counters.threads_ended.add(reaped.ended);
+        self.counters.threads_lost.add(reaped.lost);
+        self.counters.threads_moved.add(reaped.moved);
+        Ok(())
+    }
+
+    fn go_on(&mut self, outage: &mut Outage) {
+        outage.is_over();
+        self.note_lag(false);
+        if self.counters.reaper_stopped.get() > 0 {
+            tracing::info!("clocks agree again: expired threads are ended");
+            self.counters.reaper_stopped.set(0);
+        }
+    }
+
+    fn stand_still(&mut self, skew_ms: i64) {
+        self.note_lag(true);
+        if self.counters.reaper_stopped.get() == 0 {
+            tracing::warn!(
+                skew_ms,
+                "the store's clock and this machine's differ by more than a minute; no thread is \
+                 ended until they agree"
+            );
+            self.counters.reaper_stopped.set(1);
+        }
+    }
+
+    fn note_lag(&mut self, is_behind: bool) {
+        let since = self.behind_since.filter(|_| is_behind);
+        let lag = since.map_or(Duration::ZERO, |since| since.elapsed());
+        self.counters.reaper_lag_ms.set(lag.as_millis() as u64);
+        self.behind_since = is_behind.then(|| since.unwrap_or_else(Instant::now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use threadkeep_domain::Position;
+    use threadkeep_store::{Due, Reaped};
+
+    /// Threads that are due, all of one bucket, by a clock that may be wrong.
+    #[derive(Debug, Default)]
+    struct Waiting {
+        ids: Mutex<Vec<ThreadId>>,
+        skew_ms: Mutex<i64>,
+    }
+
+    #[async_trait]
+    impl Upkeep for Waiting {
+        async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError> {
+            let skew_ms = *self.skew_ms.lock().unwrap();
+            let mut ids = vec![Vec::new(); buckets.len()];
+            let due = self.ids.lock().unwrap();
+            ids[0] = due.iter().take(limit).copied().collect();
+            Ok(Due { skew_ms, ids })
+        }
+
+        async fn end_due(&self, _: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError> {
+            let mut due = self.ids.lock().unwrap();
+            due.retain(|id| !ids.contains(id));
+            Ok(Reaped {
+                ended: ids.len() as u64,
+                ..Reaped::default()
+            })
+        }
+
+        async fn tidy(&self, _: &[u16], _: &[Option<Position>]) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    fn reaper(waiting: &Arc<Waiting>) -> Reaper {
+        Reaper {
+            upkeep: Arc::clone(waiting) as _,
+            counters: Arc::default(),
+            pool: pool(),
+            buckets: 16,
+            held: watch::channel(vec![0]).1,
+            behind_since: None,
+        }
+    }
+
+    /// Lets it work until a condition holds.
+    async fn run_until(reaper: Reaper, holds: impl Fn() -> bool) {
+        let holds = async {
+            while !holds() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            () = reaper.run() => {}
+            () = holds => {}
+            () = sleep(Duration::from_secs(30)) => panic!("it should come to hold"),
+        }
+    }
+
+    #[tokio::test]
+    async fn all_that_is_due_is_ended_in_small_steps() {
+        let waiting = Arc::new(Waiting::default());
+        let ids = std::iter::repeat_with(ThreadId::random).take(3 * MOST + 1);
+        waiting.ids.lock().unwrap().extend(ids);
+        // its sender is gone, as at the end: so each step is a round of its own
+        let reaper = reaper(&waiting);
+        let counters = Arc::clone(&reaper.counters);
+
+        run_until(reaper, || counters.threads_ended.get() == 151).await;
+
+        assert!(waiting.ids.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn nobody_is_ended_while_the_clocks_differ() {
+        let waiting = Arc::new(Waiting::default());
+        waiting.ids.lock().unwrap().push(ThreadId::random());
+        *waiting.skew_ms.lock().unwrap() = -60_001;
+        let (sender, held) = watch::channel(vec![0]);
+        let stopped = Reaper {
+            held: held.clone(),
+            ..reaper(&waiting)
+        };
+        let counters = Arc::clone(&stopped.counters);
+
+        run_until(stopped, || counters.reaper_lag_ms.get() > 0).await;
+        assert_eq!(counters.reaper_stopped.get(), 1);
+        assert_eq!(waiting.ids.lock().unwrap().len(), 1);
+
+        *waiting.skew_ms.lock().unwrap() = 60_000;
+        let goes_on = Reaper {
+            held,
+            counters: Arc::clone(&counters),
+            ..reaper(&waiting)
+        };
+        run_until(goes_on, || counters.reaper_stopped.get() == 0).await;
+        assert_eq!(counters.threads_ended.get(), 1);
+        assert_eq!(counters.reaper_lag_ms.get(), 0);
+        drop(sender);
+    }
+}

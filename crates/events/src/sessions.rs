@@ -1,0 +1,144 @@
+//! The ends of requests, queued for the log off the path of requests.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::counters::EventCounters;
+use super::outage::Outage;
+use threadkeep_domain::{Completed, ThreadId, TraceParent};
+use threadkeep_store::{EventLog, StoreError};
+use threadkeep_trace as trace;
+
+/// The writers. Events of one thread are written in order, those of different threads concurrently.
+const WRITERS: usize = 8;
+/// Ends of requests that wait for one writer at most.
+const ROOM: usize = 512;
+/// How long the last writes may take at shutdown.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The end of a request.
+#[derive(Debug)]
+struct Ended {
+    id: ThreadId,
+    completed: Completed,
+    trace: Option<TraceParent>,
+}
+
+/// Takes the ends of requests.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    writers: Vec<Sender<Ended>>,
+    counters: Arc<EventCounters>,
+}
+
+impl Sessions {
+    /// Starts the writers.
+    pub(super) fn start(
+        log: &Arc<dyn EventLog>,
+        counters: &Arc<EventCounters>,
+        tasks: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Self {
+        let writers = (0..WRITERS).map(|_| {
+            let (sender, queue) = mpsc::channel(ROOM);
+            let writer = Writer {
+                log: Arc::clone(log),
+                counters: Arc::clone(counters),
+                queue,
+                outage: Outage::new("logging the ends of requests"),
+            };
+            tasks.spawn(writer.run(stop.clone()));
+            sender
+        });
+        Self {
+            writers: writers.collect(),
+            counters: Arc::clone(counters),
+        }
+    }
+
+    /// Queues it for the log, unless too many wait. Never waits itself.
+    pub(super) fn log(&self, id: ThreadId, completed: Completed) {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let writer = &self.writers[hasher.finish() as usize % self.writers.len()];
+        let ended = Ended {
+            id,
+            completed,
+            trace: trace::parent(),
+        };
+        if writer.try_send(ended).is_err() {
+            self.counters.sessions_dropped.inc();
+        }
+    }
+}
+
+impl Ended {
+    /// Logs it as an effect of its request.
+    async fn log(&self, log: &dyn EventLog) -> Result<(), StoreError> {
+        let logging = log.log_completed(&self.id, &self.completed);
+        trace::continuing(self.trace, logging).await
+    }
+}
+
+struct Writer {
+    log: Arc<dyn EventLog>,
+    counters: Arc<EventCounters>,
+    queue: Receiver<Ended>,
+    outage: Outage,
+}
+
+impl Writer {
+    async fn run(mut self, stop: CancellationToken) {
+        loop {
+            let next = tokio::select! {
+                next = self.queue.recv() => next,
+                () = stop.cancelled() => break,
+            };
+            let Some(ended) = next else {
+                return;
+            };
+            self.write(&ended, &stop).await;
+        }
+        self.queue.close();
+        let last = async {
+            while let Some(ended) = self.queue.recv().await {
+                if ended.log(&*self.log).await.is_err() {
+                    self.counters.sessions_dropped.inc();
+                }
+            }
+        };
+        // the rest is lost with the process
+        let _ = timeout(FAREWELL, last).await;
+    }
+
+    /// Waits while the store is unavailable; the queue fills meanwhile. An event that may have been written is not
+    /// written again: it would count twice.
+    async fn write(&mut self, ended: &Ended, stop: &CancellationToken) {
+        loop {
+            match ended.log(&*self.log).await {
+                Ok(()) => {
+                    self.outage.is_over();
+                    return;
+                }
+                Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
+                    let pause = self.outage.goes_on(&error);
+                    if timeout(pause, stop.cancelled()).await.is_ok() {
+                        self.counters.sessions_dropped.inc();
+                        return;
+                    }
+                }
+                Err(error) => {
+                    self.outage.goes_on(&error);
+                    self.counters.sessions_dropped.inc();
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Which key signs: the replicas tell each other which keys they have, so that none signs with one
+//! that another cannot verify.
+
+mod agreement;
+mod card;
+mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::outage::Outage;
+use super::{Events, reaper};
+use agreement::{Agreement, Situation, Verdict};
+use card::{Card, digest_of};
+pub use status::SigningStatus;
+use threadkeep_domain::{KeyPrint, KeyRing};
+use threadkeep_store::{Backend, Heard, StoreError};
+
+/// The interval at which a replica announces its keys. A withheld key signs at most this much
+/// later.
+const EVERY: Duration = Duration::from_secs(2);
+/// How long an announcement counts: longer than a lease of the pool, so that a crashed replica does
+/// not look like one without a card.
+const LASTS: Duration = Duration::from_secs(15);
+
+impl Events {
+    /// Announces the signing keys of this replica at intervals, and lets the chosen key of the ring
+    /// sign only while all replicas have it.
+    ///
+    /// A key that is not in use yet begins to sign when no replica has lacked it for `wait`. So a
+    /// replica that is away for less still counts. Until then, the previous key signs.
+    ///
+    /// Every program that issues or verifies ids over this store should call this once: one that
+    /// does not announce its keys keeps the others from changing theirs.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the ring has several keys and the other replicas cannot be asked.
+    #[doc(hidden)]
+    pub async fn share_signing_keys(
+        &self,
+        ring: &KeyRing,
+        wait: Duration,
+    ) -> Result<Arc<SigningStatus>, StoreError> {
+        let status = Arc::<SigningStatus>::default();
+        let mut sharing = Sharing {
+            backend: Arc::clone(self.backend()),
+            holder: Arc::clone(self.holder()),
+            ring: ring.clone(),
+            agreement: Agreement::new(ring.clone(), wait),
+            status: Arc::clone(&status),
+        };
+        match sharing.begin().await {
+            Ok(()) => {}
+            // a store that takes no writes yet is no reason not to serve reads
+            Err(error) if ring.keys().len() == 1 => {
+                tracing::warn!(%error, "cannot announce the signing key to other replicas yet");
+            }
+            Err(error) => return Err(error),
+        }
+        self.spawn_until_stopped(sharing.run());
+        Ok(status)
+    }
+}
+
+/// The part of one replica.
+struct Sharing {
+    backend: Arc<dyn Backend>,
+    holder: Arc<str>,
+    ring: KeyRing,
+    agreement: Agreement,
+    status: Arc<SigningStatus>,
+}
+
+impl Sharing {
+    async fn run(mut self) {
+        let mut outage = Outage::new("announcing the signing keys to other replicas");
+        loop {
+            sleep(EVERY).await;
+            match self.look().await {
+                Ok(()) => outage.is_over(),
+                Err(error) => {
+                    // others may have come and gone meanwhile
+                    self.agreement.forget();
+                    sleep(outage.goes_on(&error)).await;
+                }
+            }
+        }
+    }
+
+    async fn begin(&mut self) -> Result<(), StoreError> {
+        self.resume().await?;
+        self.look().await
+    }
+
+    /// Continues with the key that signed last, if the ring still has it. So a fleet that was stopped as a
+    /// whole, or whose first replica finds no others, does not begin with a new key.
+    async fn resume(&mut self) -> Result<(), StoreError> {
+        let asked = Instant::now();
+        let heard = self.introduce(&Card::undecided(&self.ring), None).await?;
+        let note = heard
+            .note
+            .as_deref()
+            .and_then(|note| str::from_utf8(note).ok());
+        if let Some(note) = note {
+            self.agreement.resume(digest_of(note));
+        }
+        self.agreement.judge(&cards(&heard), asked);
+        Ok(())
+    }
+
+    /// Announces the keys, reads the cards of the others, and decides which key signs. The note
+    /// names a key that all have: one that a misconfigured replica left would say nothing to the
+    /// next start, which would sign with the chosen key at once.
+    async fn look(&mut self) -> Result<(), StoreError> {
+        let asked = Instant::now();
+        let card = Card::of(&self.ring);
+        let is_shared = self.agreement.is_shared(asked);
+        let note = card.signs.as_deref().filter(|_| is_shared);
+        let heard = self.introduce(&card, note).await?;
+        let before = self.status.verdict();
+        let verdict = self.agreement.judge(&cards(&heard), asked);
+        if verdict != before {
+            self.tell(&verdict);
+        }
+        self.status.set(verdict);
+        Ok(())
+    }
+
+    async fn introduce(&self, card: &Card, in_use: Option<&str>) -> Result<Heard, StoreError> {
+        let pool = reaper::pool().name;
+        let (words, note) = (card.to_bytes(), in_use.map(str::as_bytes));
+        let heard = self
+            .backend
+            .introduce(&pool, &self.holder, &words, note, LASTS);
+        heard.await
+    }
+
+    fn print(&self, index: usize) -> KeyPrint {
+        self.ring.keys()[index].print()
+    }
+
+    fn tell(&self, verdict: &Verdict) {
+        let (chosen, signing) = (self.ring.chosen(), self.ring.signing());
+        let name = |index| self.print(index).name;
+        let (chosen, signs) = (name(chosen), name(signing));
+        let (chosen, signs) = (&*chosen, &*signs);
+        let Verdict {
+            without, silent, ..
+        } = *verdict;
+        match verdict.situation {
+            Situation::Agreed => {
+                tracing::info!(signs, "all replicas have the signing key");
+            }
+            Situation::Settling => tracing::info!(
+                chosen,
+                signs,
+                "all replicas have the chosen signing key; it signs when that has been so for \
+                 `signing_key_wait_seconds`"
+            ),
+            Situation::Withheld => tracing::warn!(
+                chosen,
+                signs,
+                replicas.without = without,
+                replicas.silent = silent,
+                "signing key withheld: some replicas do not have it yet"
+            ),
+            Situation::Unknown => tracing::warn!(
+                chosen,
+                signs,
+                replicas.silent = silent,
+                "signing key unchanged: some replicas do not report their keys"
+            ),
+            Situation::Apart => tracing::warn!(
+                chosen,
+                signs,
+                replicas.without = without,
+                replicas.silent = silent,
+                "no signing key is known to be on all replicas: some may lose the conversations that \
+                 this one begins"
+            ),
+        }
+        if !verdict.foreign.is_empty() {
+            tracing::warn!(
+                missing = verdict.foreign.join(","),
+                "other replicas sign with a signing key that this one lacks: it loses their \
+                 conversations until `signing_keys` has it"
+            );
+        }
+    }
+}
+
+fn cards(heard: &Heard) -> Vec<Option<Card>> {
+    let said = heard.said.iter();
+    said.map(|words| words.as_deref().and_then(Card::read))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_domain::SigningKey;
+    use threadkeep_store::{Clock, Leases as _};
+    use threadkeep_store_memory::MemoryStore;
+
+    fn ring(names: &[&str]) -> KeyRing {
+        let key = |name: &&str| SigningKey::new(*name, name.as_bytes());
+        KeyRing::new(names.iter().map(key).collect()).unwrap()
+    }
+
+    /// A replica with keys of these names.
+    fn replica(store: &MemoryStore, holder: &str, names: &[&str]) -> Sharing {
+        let ring = ring(names);
+        Sharing {
+            backend: Arc::new(store.clone()),
+            holder: holder.into(),
+            agreement: Agreement::new(ring.clone(), Duration::from_secs(600)),
+            ring,
+            status: Arc::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_misconfigured_replica_leaves_no_note() {
+        let store = MemoryStore::new(Clock::system());
+        let mut former = replica(&store, "former", &["old"]);
+        former.begin().await.unwrap();
+        let mut stranger = replica(&store, "stranger", &["wrong"]);
+        stranger.begin().await.unwrap();
+        stranger.look().await.unwrap();
+        let pool = reaper::pool().name;
+        for holder in ["former", "stranger"] {
+            store.release(&pool, holder).await.unwrap();
+        }
+
+        let mut next = replica(&store, "next", &["new", "old"]);
+        next.begin().await.unwrap();
+
+        assert_eq!(&*next.print(next.ring.signing()).name, "old");
+    }
+}

@@ -1,0 +1,221 @@
+//! The end of the log: one poller of each replica wakes all readers that wait for more.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::counters::EventCounters;
+use super::listeners::{Listener, Listeners};
+use super::outage::Outage;
+use threadkeep_domain::{Position, ThreadId};
+use threadkeep_store::{Backend, Heads, StoreError};
+
+/// Events of one log that are read at once.
+const MOST: usize = 128;
+/// The interval at which the ends of all logs are read, which costs more than reading new events.
+const HEADS_EVERY: Duration = Duration::from_secs(1);
+
+/// The end of the log, as this replica knows it. Clones share it.
+///
+/// There are two ways to wait. A reader of the log follows it from its own position, and is woken when the log grows.
+/// A listener wants the events of a single thread, and receives them.
+#[derive(Debug, Clone)]
+pub struct Tail(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    backend: Arc<dyn Backend>,
+    counters: Arc<EventCounters>,
+    listeners: Arc<Listeners>,
+    heads: watch::Sender<Arc<Heads>>,
+    stop: CancellationToken,
+}
+
+/// Follows the end of the log.
+#[derive(Debug, Clone)]
+pub struct Follower {
+    heads: watch::Receiver<Arc<Heads>>,
+    stop: CancellationToken,
+}
+
+impl Tail {
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        counters: Arc<EventCounters>,
+        stop: CancellationToken,
+    ) -> Self {
+        let heads = Heads {
+            now_ms: 0,
+            positions: vec![Position::default(); usize::from(backend.buckets())],
+        };
+        Self(Arc::new(Shared {
+            backend,
+            counters,
+            listeners: Arc::default(),
+            heads: watch::Sender::new(Arc::new(heads)),
+            stop,
+        }))
+    }
+
+    /// Follows all logs.
+    #[must_use]
+    pub fn follow(&self) -> Follower {
+        let follower = Follower {
+            heads: self.0.heads.subscribe(),
+            stop: self.0.stop.clone(),
+        };
+        self.0.listeners.look_again();
+        follower
+    }
+
+    /// Listens to a thread.
+    pub(super) fn listen(&self, thread: ThreadId) -> Listener {
+        let bucket = self.0.backend.bucket_of(&thread);
+        self.0.listeners.listen(bucket, thread)
+    }
+
+    pub(super) fn listeners(&self) -> &Listeners {
+        &self.0.listeners
+    }
+
+    /// Checks every `pause` for new events, while a reader waits for them, until it is dropped.
+    pub(super) async fn run(self, pause: Duration) {
+        let mut outage = Outage::new("reading the log of events");
+        let mut poller = Poller {
+            shared: &self.0,
+            looked: None,
+        };
+        loop {
+            match poller.look().await {
+                Ok(Seen::Nobody) => self.0.listeners.is_wanted().await,
+                Ok(Seen::All) => {
+                    outage.is_over();
+                    sleep(pause).await;
+                }
+                Ok(Seen::More) => {}
+                Err(error) => sleep(outage.goes_on(&error)).await,
+            }
+        }
+    }
+}
+
+/// The outcome of reading the log.
+enum Seen {
+    /// Nobody wants to know.
+    Nobody,
+    /// All there is.
+    All,
+    /// There is more to be read at once.
+    More,
+}
+
+struct Poller<'a> {
+    shared: &'a Shared,
+    /// The time of the last look at the ends of all logs; none before a reader follows them.
+    looked: Option<Instant>,
+}
+
+impl Poller<'_> {
+    async fn look(&mut self) -> Result<Seen, StoreError> {
+        let is_followed = self.shared.heads.receiver_count() > 0;
+        if !is_followed {
+            self.looked = None;
+        } else if self.looked.is_none_or(|at| at.elapsed() >= HEADS_EVERY) {
+            let heads = self.shared.backend.log_heads().await?;
+            self.looked = Some(Instant::now());
+            self.shared.publish(heads);
+        }
+        let mut wanted = self.shared.listeners.wanted();
+        if is_followed {
+            self.shared.add_others(&mut wanted);
+        }
+        if wanted.is_empty() {
+            return Ok(Seen::Nobody);
+        }
+        self.shared.read(&wanted, is_followed).await
+    }
+}
+
+impl Shared {
+    /// Adds the logs without listeners, from their ends.
+    fn add_others(&self, wanted: &mut Vec<(u16, Position)>) {
+        let heads = Arc::clone(&self.heads.borrow());
+        let listened: HashSet<_> = wanted.iter().map(|(bucket, _)| *bucket).collect();
+        let all = (0..).zip(heads.positions.iter().copied());
+        wanted.extend(all.filter(|(bucket, _)| !listened.contains(bucket)));
+    }
+
+    /// Reads new events of these logs, for listeners and followers.
+    async fn read(
+        &self,
+        wanted: &[(u16, Position)],
+        is_followed: bool,
+    ) -> Result<Seen, StoreError> {
+        let read = self.backend.read_log(wanted, MOST).await?;
+        let buckets: Vec<_> = wanted.iter().map(|(bucket, _)| *bucket).collect();
+        let horizons = horizons(&*self.backend, &buckets).await?;
+        let mut heads = Heads::clone(&self.heads.borrow());
+        let mut seen = Seen::All;
+        for (((bucket, from), events), horizon) in wanted.iter().zip(read).zip(horizons) {
+            self.counters.events_read.add(events.len() as u64);
+            if events.len() >= MOST {
+                seen = Seen::More;
+            }
+            if let (Some(last), Some(head)) =
+                (events.last(), heads.positions.get_mut(usize::from(*bucket)))
+            {
+                *head = last.id.position.max(*head);
+            }
+            let cut = match horizon > *from {
+                true => self.listeners.cut_off(*bucket, *from, horizon),
+                false => self.listeners.hand_out(*bucket, *from, events),
+            };
+            self.counters.streams_cut_off.add(cut as u64);
+        }
+        if is_followed {
+            self.publish(heads);
+        }
+        Ok(seen)
+    }
+
+    /// Wakes the followers if there is anything new, and updates the time in any case.
+    fn publish(&self, heads: Heads) {
+        self.heads.send_if_modified(|known| {
+            let is_new = known.positions != heads.positions;
+            *known = Arc::new(heads);
+            is_new
+        });
+    }
+}
+
+/// For each of these logs, the position up to which events may be gone that no reader has read: a store that
+/// is full drops even new ones, while others keep them for longer than any reader that is up to date needs.
+pub(super) async fn horizons(
+    backend: &dyn Backend,
+    buckets: &[u16],
+) -> Result<Vec<Position>, StoreError> {
+    match backend.memory_use() {
+        Some(_) => backend.log_horizons(buckets).await,
+        None => Ok(vec![Position::default(); buckets.len()]),
+    }
+}
+
+impl Follower {
+    /// The ends of the logs at the last look: all events up to there can be read. Later ones end [`Self::moved`].
+    pub fn heads(&mut self) -> Arc<Heads> {
+        Arc::clone(&self.heads.borrow_and_update())
+    }
+
+    /// Waits until a log has gone on since [`Self::heads`] was last called. False: this replica
+    /// stops, and nothing more will come. May be dropped and called again.
+    pub async fn moved(&mut self) -> bool {
+        tokio::select! {
+            moved = self.heads.changed() => moved.is_ok(),
+            () = self.stop.cancelled() => false,
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The events of one thread, from now on or from a cursor.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::task::yield_now;
+use tokio_util::sync::CancellationToken;
+
+use super::counters::{Count, EventCounters};
+use super::listeners::{Heard, Listener};
+use super::size::bytes_named;
+use threadkeep_domain::{
+    EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId,
+};
+use threadkeep_store::{Backend, StoreError, Watched};
+
+/// Events of the log that are read at once to catch up.
+const MOST: usize = 256;
+/// The number of events in the first read: with the most names of keys, they take 2 MiB.
+const FIRST: usize = 32;
+/// Most bytes, approximately, of names of keys in waiting events: without this limit, a reader that
+/// takes nothing would hold many events of a thousand keys.
+pub(super) const MOST_BYTES: usize = MOST_KEY_BYTES_NAMED;
+
+/// The position of a reader of a thread's events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadCursor {
+    /// Up to there it knows all events.
+    pub position: Position,
+    /// The thread as it was then.
+    pub stamp: Stamp,
+    /// The place that the next item of its history got then; 0 if that is not known.
+    pub next_seq: u64,
+}
+
+/// An item of the stream of a thread.
+#[derive(Debug, Clone)]
+pub enum ThreadItem {
+    /// Something happened.
+    Event {
+        /// The event.
+        event: Arc<Event>,
+        /// How far the reader is with it.
+        cursor: ThreadCursor,
+    },
+    /// An event was not logged, or has left the log: the reader has to read the thread itself.
+    Reset {
+        /// The version that the thread has come to meanwhile.
+        version: u64,
+        /// How far the reader is with it.
+        cursor: ThreadCursor,
+    },
+}
+
+/// The events of a thread.
+///
+/// Each accepted write is one version, so versions reveal gaps: a reader that knows version 5 and
+/// receives 7 has missed an event.
+#[derive(Debug)]
+pub struct ThreadStream {
+    log: Arc<dyn Backend>,
+    id: ThreadId,
+    listener: Listener,
+    /// The position up to which events were taken, from the log or from the listener.
+    read: ThreadCursor,
+    /// The position of the last thing that `read.stamp` was checked against.
+    proven: Position,
+    /// The part of the log to read first.
+    behind: Option<CatchUp>,
+    /// Events of the log that are read at once now. After a read of more than could be kept it is as many
+    /// as were, and it doubles while all are, so that events with many names are read about twice and not
+    /// once more for each that is taken.
+    at_once: usize,
+    ready: VecDeque<ThreadItem>,
+    /// Whether the thread has another id now: the stream ends with that event.
+    is_moved: bool,
+    counters: Arc<EventCounters>,
+    stop: CancellationToken,
+    _open: Open,
+}
+
+/// A part of the log that has to be read.
+#[derive(Debug, Clone, Copy)]
+struct CatchUp {
+    /// Its end, and the thread there.
+    until: Watched,
+    /// Whether the reader knows already that events are missing.
+    told: bool,
+}
+
+/// Counts a stream while it is open.
+#[derive(Debug)]
+pub(super) struct Open {
+    counters: Arc<EventCounters>,
+    which: fn(&EventCounters) -> &Count,
+}
+
+impl Open {
+    pub(super) fn new(counters: &Arc<EventCounters>, which: fn(&EventCounters) -> &Count) -> Self {
+        which(counters).inc();
+        Self {
+            counters: Arc::clone(counters),
+            which,
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        (self.which)(&self.counters).dec();
+    }
+}
+
+/// The parts of a stream.
+pub(super) struct Parts {
+    pub(super) log: Arc<dyn Backend>,
+    pub(super) counters: Arc<EventCounters>,
+    pub(super) stop: CancellationToken,
+    pub(super) listener: Listener,
+    /// The thread after the listener began to listen.
+    pub(super) watched: Watched,
+}
+
+impl ThreadStream {
+    /// A stream of a thread, after a cursor, or from now on.
+    pub(super) fn new(id: ThreadId, after: Option<ThreadCursor>, parts: Parts) -> Self {
+        let watched = parts.watched;
+        let now = ThreadCursor {
+            position: watched.head,
+            stamp: watched.stamp,
+            next_seq: watched.next_seq,
+        };
+        let mut stream = Self {
+            log: parts.log,
+            id,
+            listener: parts.listener,
+            read: now,
+            proven: now.position,
+            behind: None,
+            at_once: FIRST,
+            ready: VecDeque::new(),
+            is_moved: false,
+            _open: Open::new(&parts.counters, |counters| &counters.thread_streams),
+            counters: parts.counters,
+            stop: parts.stop,
+        };
+        match after {
+            // also at the same version: other events may have come, such as those of sessions
+            Some(cursor) if cursor != now => stream.resume(cursor, watched),
+            _ => {}
+        }
+        stream
+    }
+
+    /// The next item; `None` after the move of the thread to another id, when this replica stops, or when the reader is too
+    /// slow and is disconnected. It is safe to drop the future and call this again.
+    ///
+    /// # Errors
+    /// [`StoreError`] when what was missed cannot be read.
+    pub async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
+        let stop = self.stop.clone();
+        tokio::select! {
+            next = self.take() => next,
+            () = stop.cancelled() => Ok(None),
+        }
+    }
+
+    /// The reader's position once it has all events until now; none if there are more.
+    #[must_use]
+    pub fn cursor(&self) -> Option<ThreadCursor> {
+        if self.behind.is_some() || !self.ready.is_empty() {
+            return None;
+        }
+        let position = self.listener.heard_up_to()?;
+        Some(ThreadCursor {
+            position: position.max(self.read.position),
+            ..self.read
+        })
+    }
+
+    /// Where the stream begins, before anything was taken from it.
+    #[must_use]
+    pub fn start(&self) -> ThreadCursor {
+        self.read
+    }
+
+    async fn take(&mut self) -> Result<Option<ThreadItem>, StoreError> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                if let ThreadItem::Reset { .. } = item {
+                    self.counters.resets.inc();
+                }
+                return Ok(Some(item));
+            }
+            if self.is_moved {
+                return Ok(None);
+            }
+            if let Some(behind) = self.behind {
+                self.catch_up(behind).await?;
+                // a store that never waits would block the other tasks of this worker
+                yield_now().await;
+                continue;
+            }
+            match self.listener.hear().await {
+                None => return Ok(None),
+                Some(Heard::Lapsed(watched)) => self.fall_behind(watched),
+                Some(Heard::Event(event)) => {
+                    if event.id.position > self.read.position {
+                        let version = event.version;
+                        self.push(event, Some(version));
+                    }
+                }
+            }
+        }
+    }
+
+    fn resume(&mut self, cursor: ThreadCursor, now: Watched) {
+        if cursor.position > now.head {
+            // its log is gone
+            self.reset(now.stamp.version);
+            return;
+        }
+        self.read = cursor;
+        self.proven = cursor.position;
+        self.fall_behind(now);
+    }
+
+    /// Plans to read the log up to a moment at which the thread is known.
+    fn fall_behind(&mut self, until: Watched) {
+        let told = false;
+        self.behind = Some(CatchUp { until, told });
+    }
+
+    /// Reads more of the log. Dropping it before its end changes nothing.
+    async fn catch_up(&mut self, behind: CatchUp) -> Result<(), StoreError> {
+        let CatchUp { until, mut told } = behind;
+        let from = self.read.position;
+        let bucket = self.log.bucket_of(&self.id);
+        let mut events = Vec::new();
+        if from < until.head {
+            let mut read = self.log.read_log(&[(bucket, from)], self.at_once).await?;
+            // only now it is known whether that read has skipped any
+            let horizons = self.log.log_horizons(&[bucket]).await?;
+            events = read.pop().unwrap_or_default();
+            self.counters.events_read.add(events.len() as u64);
+            if horizons.first().is_some_and(|horizon| *horizon > from) && !told {
+                told = true;
+                self.reset(until.stamp.version);
+            }
+        }
+        let mut is_all = events.len() < self.at_once;
+        let mut at_once = MOST.min(2 * self.at_once);
+        let mut bytes = 0;
+        for (index, event) in events.into_iter().enumerate() {
+            if event.id.position > until.head {
+                // the listener hears that
+                is_all = true;
+                break;
+            }
+            if event.thread() != Some(&self.id) || event.is_of_scope() {
+                self.read.position = event.id.position;
+                continue;
+            }
+            // a reader that got a reset reads the thread as it is now, or later
+            let reset = (!told).then_some(until.stamp.version);
+            bytes += bytes_named(&event);
+            told |= self.push(Arc::new(event), reset);
+            if self.is_moved {
+                return Ok(());
+            }
+            if bytes >= MOST_BYTES {
+                // the rest is read once more when these are taken
+                is_all = false;
+                at_once = index + 1;
+                break;
+            }
+        }
+        self.at_once = at_once;
+        if is_all || self.read.position >= until.head {
+            self.arrive(until, told);
+            self.behind = None;
+        } else {
+            self.behind = Some(CatchUp { until, told });
+        }
+        Ok(())
+    }
+
+    /// All events up to that moment were read, so the reader should know the thread as it was then.
+    fn arrive(&mut self, until: Watched, told: bool) {
+        self.read.position = self.read.position.max(until.head);
+        if self.proven > until.head {
+            return;
+        }
+        self.proven = until.head;
+        // the event of a thread that is over at this moment is still to come
+        let is_ending = until.stamp.version == 0 && !told;
+        let knows_history = [0, until.next_seq].contains(&self.read.next_seq);
+        self.read.next_seq = until.next_seq;
+        if self.read.stamp == until.stamp && knows_history || is_ending {
+            return;
+        }
+        self.read.stamp = until.stamp;
+        if !told {
+            self.reset(until.stamp.version);
+        }
+    }
+
+    /// Takes an event. Before an event that does not follow the reader's state, sends a reset with this version, if
+    /// one is due. Returns whether the event does not follow.
+    fn push(&mut self, event: Arc<Event>, reset: Option<u64>) -> bool {
+        let is_gap = !follows(&event, &self.read);
+        if let (true, Some(version)) = (is_gap, reset) {
+            self.reset(version);
+        }
+        let position = event.id.position;
+        let after = after(&event, self.read);
+        if !matches!(event.kind, EventKind::Completed(_)) {
+            self.proven = position;
+        }
+        self.is_moved = matches!(event.kind, EventKind::Rotated { .. });
+        self.read = after;
+        let cursor = self.read;
+        self.ready.push_back(ThreadItem::Event { event, cursor });
+        is_gap
+    }
+
+    fn reset(&mut self, version: u64) {
+        let cursor = self.read;
+        self.ready.push_back(ThreadItem::Reset { version, cursor });
+    }
+}
+
+/// Whether nothing can have happened between what is known and an event.
+fn follows(event: &Event, known: &ThreadCursor) -> bool {
+    let known_version = known.stamp.version;
+    let is_living = known_version > 0;
+    let is_of_life = is_living && event.life == known.stamp.life;
+    match event.kind {
+        EventKind::Created { .. } => !is_living,
+        EventKind::Updated { .. } => is_of_life && event.version == known_version + 1,
+        // an expired thread is absent before its event arrives; the version of a lost one is
+        // unknown; the changes of an erased one have left the log
+        EventKind::Destroyed { reason, state_lost } => {
+            !is_living
+                || state_lost
+                || is_of_life && (event.version == known_version || reason == EndReason::Erased)
+        }
+        EventKind::HistoryAppended { first_seq, .. } => {
+            is_of_life && event.version == known_version && [0, first_seq].contains(&known.next_seq)
+        }
+        EventKind::Rotated { .. } => is_of_life && event.version == known_version,
+        EventKind::Completed(_)
+        | EventKind::KvUpdated { .. }
+        | EventKind::TaskListUpdated
+        | EventKind::Forked { .. } => true,
+    }
+}
+
+/// The reader's position after an event.
+fn after(event: &Event, known: ThreadCursor) -> ThreadCursor {
+    let stamp = Stamp {
+        version: event.version,
+        life: event.life,
+    };
+    let position = event.id.position;
+    let known = ThreadCursor { position, ..known };
+    match event.kind {
+        // a history comes back with its thread, or along with an imported one
+        EventKind::Created { restored, .. } => ThreadCursor {
+            stamp,
+            next_seq: u64::from(!restored && event.version == 1),
+            ..known
+        },
+        EventKind::Forked { .. } => ThreadCursor {
+            next_seq: 0,
+            ..known
+        },
+        EventKind::Updated { .. } => ThreadCursor { stamp, ..known },
+        EventKind::HistoryAppended { last_seq, .. } => ThreadCursor {
+            stamp,
+            next_seq: last_seq + 1,
+            ..known
+        },
+        EventKind::Destroyed { .. } | EventKind::Rotated { .. } => ThreadCursor {
+            stamp: Stamp::default(),
+            next_seq: 1,
+            ..known
+        },
+        EventKind::Completed(_) | EventKind::KvUpdated { .. } | EventKind::TaskListUpdated => known,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::*;
+use crate::{EventSettings, Events};
+use threadkeep_domain::{Key, Operation, Policy, Value, Write};
+use threadkeep_store::{Clock, EventLog, Store};
+use threadkeep_store_memory::MemoryStore;
+
+/// A thread with a listener, in a store whose clock a test can advance.
+struct Scene {
+    store: MemoryStore,
+    clock: Clock,
+    events: Events,
+    id: ThreadId,
+    stream: ThreadStream,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let clock = Clock::system();
+        let store = MemoryStore::new(clock.clone());
+        let settings = EventSettings {
+            poll_every: Duration::from_millis(2),
+            ..EventSettings::default()
+        };
+        let events = Events::start(Arc::new(store.clone()), settings);
+        let id = ThreadId::random();
+        write(&store, &id).await;
+        let stream = events.thread_stream(&id, None).await.unwrap();
+        Self {
+            store,
+            clock,
+            events,
+            id,
+            stream,
+        }
+    }
+
+    /// Watches the thread again, after a time without a watch.
+    async fn watch_again(&self) {
+        let lasts = Duration::from_secs(90);
+        let watched = self.store.watch(&[self.id], lasts).await.unwrap()[0];
+        let bucket = self.store.bucket_of(&self.id);
+        let listeners = self.events.tail().listeners();
+        let over = Duration::ZERO;
+        listeners.note_watched(bucket, &self.id, Instant::now(), over, watched);
+    }
+
+    /// The versions of the next `count` items; a reset is negative.
+    async fn hear(&mut self, count: usize) -> Vec<i64> {
+        let mut heard = Vec::new();
+        for _ in 0..count {
+            let next = timeout(Duration::from_secs(30), self.stream.next());
+            heard.push(match next.await.unwrap().unwrap().unwrap() {
+                ThreadItem::Event { event, .. } => event.version as i64,
+                ThreadItem::Reset { version, .. } => -(version as i64),
+            });
+        }
+        heard
+    }
+}
+
+async fn write(store: &MemoryStore, id: &ThreadId) {
+    store.write(id, &Write::new(&Policy::THREAD)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_change_while_nobody_watched_is_told_though_no_event_follows() {
+    let mut scene = Scene::new().await;
+    scene.clock.advance(Duration::from_secs(100));
+    write(&scene.store, &scene.id).await;
+    write(&scene.store, &scene.id).await;
+
+    scene.watch_again().await;
+
+    assert_eq!(scene.hear(1).await, [-3]);
+    write(&scene.store, &scene.id).await;
+    assert_eq!(scene.hear(1).await, [4]);
+}
+
+#[tokio::test]
+async fn nothing_is_told_when_nothing_has_changed_meanwhile() {
+    let mut scene = Scene::new().await;
+    write(&scene.store, &scene.id).await;
+    scene.clock.advance(Duration::from_secs(100));
+
+    scene.watch_again().await;
+    write(&scene.store, &scene.id).await;
+
+    assert_eq!(scene.hear(2).await, [2, 3]);
+    assert_eq!(scene.events.counters().resets.get(), 0);
+}
+
+#[tokio::test]
+async fn a_gap_is_told_before_the_event_that_shows_it() {
+    let mut scene = Scene::new().await;
+    scene.clock.advance(Duration::from_secs(100));
+    write(&scene.store, &scene.id).await;
+    let lasts = Duration::from_secs(90);
+    scene.store.watch(&[scene.id], lasts).await.unwrap();
+    write(&scene.store, &scene.id).await;
+
+    assert_eq!(scene.hear(2).await, [-3, 3]);
+    // and not again when the other way notices it too
+    scene.watch_again().await;
+    write(&scene.store, &scene.id).await;
+    assert_eq!(scene.hear(1).await, [4]);
+}
+#[tokio::test]
+async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
+    let mut scene = Scene::new().await;
+    let start = scene.stream.start();
+    let key = |number| Key::new(format!("{number:0100}")).unwrap();
+    let set = |number| Operation::Set {
+        key: key(number),
+        value: Value::parse("1").unwrap(),
+    };
+    let operations: Vec<_> = (0..500).map(set).collect();
+    let write = Write {
+        operations: &operations,
+        ..Write::new(&Policy::THREAD)
+    };
+    for _ in 0..40 {
+        scene.store.write(&scene.id, &write).await.unwrap();
+    }
+    scene.stream = scene
+        .events
+        .thread_stream(&scene.id, Some(start))
+        .await
+        .unwrap();
+
+    assert_eq!(scene.hear(1).await, [2]);
+
+    assert!(scene.stream.ready.len() < 4, "{}", scene.stream.ready.len());
+    assert_eq!(scene.stream.cursor(), None, "there is more");
+    assert_eq!(scene.hear(39).await, (3..=41).collect::<Vec<_>>());
+    assert_eq!(scene.events.counters().resets.get(), 0);
+    // once by the tail, and hardly more than once for the reader
+    let read = scene.events.counters().events_read.get();
+    assert!(read <= 4 * 41, "{read}");
+}

@@ -1,0 +1,92 @@
+//! Deletes data past its retention, at intervals.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::outage::Outage;
+use super::shares::Pool;
+use threadkeep_domain::Position;
+use threadkeep_store::{Backend, StoreError};
+
+/// Between two rounds.
+const PAUSE: Duration = Duration::from_secs(60);
+/// Buckets that are tidied at once.
+const AT_ONCE: usize = 16;
+
+/// Tidies the buckets of a share until it is dropped.
+pub(super) async fn run(
+    backend: Arc<dyn Backend>,
+    pool: Pool,
+    mut held: watch::Receiver<Vec<u16>>,
+) {
+    let mut outage = Outage::new("deleting data past its retention");
+    loop {
+        let buckets = {
+            let slots = held.borrow_and_update();
+            pool.buckets_of(&slots, backend.buckets())
+        };
+        let pause = match tidy(&*backend, &buckets).await {
+            Ok(()) => {
+                outage.is_over();
+                PAUSE
+            }
+            Err(error) => outage.goes_on(&error),
+        };
+        if buckets.is_empty() {
+            // there is no share yet; once there is, it is tidied
+            if held.changed().await.is_err() {
+                return;
+            }
+        } else {
+            sleep(pause).await;
+        }
+    }
+}
+
+async fn tidy(backend: &dyn Backend, buckets: &[u16]) -> Result<(), StoreError> {
+    if buckets.is_empty() {
+        return Ok(());
+    }
+    let slowest = slowest(backend).await?;
+    for some in buckets.chunks(AT_ONCE) {
+        let slowest: Vec<_> = some.iter().map(|bucket| slowest.of(*bucket)).collect();
+        backend.tidy(some, &slowest).await?;
+    }
+    Ok(())
+}
+
+/// The position of the slowest durable consumer in each log; none without consumers.
+struct Slowest(Option<Vec<Position>>);
+
+impl Slowest {
+    fn of(&self, bucket: u16) -> Option<Position> {
+        let positions = self.0.as_ref()?;
+        Some(
+            positions
+                .get(usize::from(bucket))
+                .copied()
+                .unwrap_or_default(),
+        )
+    }
+}
+
+async fn slowest(backend: &dyn Backend) -> Result<Slowest, StoreError> {
+    let mut slowest: Option<Vec<Position>> = None;
+    for consumer in backend.consumers().await? {
+        // one that was dropped meanwhile holds nothing back
+        let Some(cursors) = backend.load_cursors(&consumer).await? else {
+            continue;
+        };
+        slowest = Some(match slowest {
+            None => cursors,
+            Some(others) => {
+                let both = others.into_iter().zip(cursors);
+                both.map(|(one, other)| one.min(other)).collect()
+            }
+        });
+    }
+    Ok(Slowest(slowest))
+}

@@ -1,0 +1,53 @@
+//! Keeps the changes of threads in the log while this replica has listeners to them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::counters::EventCounters;
+use super::outage::Outage;
+use super::tail::Tail;
+use threadkeep_store::{EventLog, StoreError};
+
+/// How long a thread is watched without a renewal. Together with the interval, it is watched for at
+/// least 60 s after its last listener has gone.
+pub(super) const WATCH_LASTS: Duration = Duration::from_secs(90);
+/// The interval of renewals.
+pub(super) const WATCH_AGAIN: Duration = Duration::from_secs(20);
+/// Threads that are renewed in one call.
+const AT_ONCE: usize = 100;
+
+/// Renews the watch of all threads that have listeners, until it is dropped.
+pub(super) async fn run(log: Arc<dyn EventLog>, tail: Tail, counters: Arc<EventCounters>) {
+    let mut outage = Outage::new("watching threads with listeners");
+    loop {
+        let pause = match watch_all(&*log, &tail, &counters).await {
+            Ok(()) => {
+                outage.is_over();
+                WATCH_AGAIN
+            }
+            Err(error) => outage.goes_on(&error),
+        };
+        sleep(pause).await;
+    }
+}
+
+async fn watch_all(
+    log: &dyn EventLog,
+    tail: &Tail,
+    counters: &EventCounters,
+) -> Result<(), StoreError> {
+    for some in tail.listeners().threads().chunks(AT_ONCE) {
+        // the time before the call: the mark lasts from a moment within it
+        let asked = Instant::now();
+        let ids: Vec<_> = some.iter().map(|(_, id)| *id).collect();
+        let watched = log.watch(&ids, WATCH_LASTS).await?;
+        for ((bucket, id), watched) in some.iter().zip(watched) {
+            let listeners = tail.listeners();
+            let cut = listeners.note_watched(*bucket, id, asked, WATCH_LASTS, watched);
+            counters.streams_cut_off.add(cut as u64);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Handler of the caller's own API key.
+
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::openapi::problems::BackEndProblems;
+use crate::request::back_end::BackEnd;
+use crate::request::query::{Nothing, Query};
+use threadkeep_web::ApiError;
+
+/// An API key.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ApiKeyObject<'a> {
+    /// Its name in the settings.
+    name: &'a str,
+    /// Its rights: `all`, `threads`, `threads.read`, `scopes`, `kv`, `kv/<namespace>`, `events`, `webhooks`, `owners`,
+    /// `admin`.
+    rights: Vec<String>,
+}
+
+/// Show the API key of the request
+#[utoipa::path(
+    get,
+    path = "/v1/api-keys/current",
+    tag = "operations",
+    security(("api_key" = [])),
+    responses(
+        (status = 200, description = "Its name and rights.", body = ApiKeyObject<'_>),
+        BackEndProblems,
+    ),
+)]
+pub(crate) async fn get_api_key(
+    request: HttpRequest,
+    BackEnd { key, .. }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let object = ApiKeyObject {
+        name: &key.name,
+        rights: key.rights.names().collect(),
+    };
+    Ok(json(HttpResponse::Ok(), &object))
+}

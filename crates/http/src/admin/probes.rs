@@ -1,0 +1,43 @@
+//! Handlers of probes.
+
+use actix_web::{HttpResponse, web};
+
+use crate::Api;
+use crate::answer::json::json;
+use crate::openapi::problems::Unavailable;
+use crate::schemas::Health;
+use threadkeep_web::ApiError;
+
+/// Check that the process is up
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    tag = "operations",
+    responses((status = 200, description = "It is up.", body = Health)),
+)]
+pub(crate) async fn healthz() -> HttpResponse {
+    json(HttpResponse::Ok(), &Health { status: "ok" })
+}
+
+/// Check that the server takes requests
+///
+/// The store accepts writes, and the server is not about to stop.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "operations",
+    responses(
+        (status = 200, description = "It takes requests.", body = Health),
+        Unavailable,
+    ),
+)]
+pub(crate) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+    if api.readiness.is_leaving() {
+        return Err(ApiError::ShuttingDown);
+    }
+    if !api.readiness.is_fresh() {
+        api.service.ping().await?;
+        api.readiness.confirm();
+    }
+    Ok(healthz().await)
+}

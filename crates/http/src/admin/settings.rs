@@ -1,0 +1,60 @@
+//! The handler of settings.
+
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::openapi::problems::BackEndProblems;
+use crate::request::back_end::BackEnd;
+use crate::request::query::{Nothing, Query};
+use threadkeep_web::ApiError;
+
+/// A setting of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SettingObject {
+    /// The heading that it is under.
+    pub group: &'static str,
+    /// Its name, as in a settings file.
+    pub name: &'static str,
+    /// Its value as text, with `***` for each secret.
+    pub value: String,
+    /// Its default, as in a settings file.
+    pub default: &'static str,
+    /// Where the value comes from: `default`, a file, a variable or a flag.
+    pub source: String,
+    /// Its description.
+    pub help: String,
+}
+
+/// All settings.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SettingsObject<'a> {
+    /// In the order of `docs/settings.md`.
+    #[schema(value_type = Vec<SettingObject>)]
+    settings: &'a [SettingObject],
+}
+
+/// List the settings of the server
+///
+/// The settings that this replica started with, as `threadkeep config` prints them: secrets are masked.
+#[utoipa::path(
+    get,
+    path = "/v1/settings",
+    tag = "operations",
+    security(("api_key" = [])),
+    responses(
+        (status = 200, description = "All settings.", body = SettingsObject<'_>),
+        BackEndProblems,
+    ),
+)]
+pub(crate) async fn get_settings(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let settings = &*api.settings;
+    Ok(json(HttpResponse::Ok(), &SettingsObject { settings }))
+}

@@ -1,0 +1,52 @@
+//! Handler of the figures of this replica.
+
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::future::join;
+use tokio::time::timeout;
+
+use super::stats_object::StatsObject;
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::openapi::problems::BackEndProblems;
+use crate::request::back_end::BackEnd;
+use crate::request::query::{Nothing, Query};
+use threadkeep_web::ApiError;
+
+/// How long the store may take to count its threads.
+const COUNTING: Duration = Duration::from_millis(500);
+
+/// Show the busiest threads, the routes and the store
+///
+/// The figures are about this replica. Those called `window` are about the last minute, and the totals about the time since
+/// `replica.started_at`. If several replicas share an address, `replica.id` says which one has answered. The memory for these
+/// figures is bounded, whatever the number of threads: a count of a thread is never too high, and lacks a thousandth of
+/// all traffic at most. `counts.threads` is about the whole store.
+#[utoipa::path(
+    get,
+    path = "/v1/stats",
+    tag = "operations",
+    security(("api_key" = [])),
+    responses(
+        (status = 200, description = "The figures.", body = StatsObject),
+        BackEndProblems,
+    ),
+)]
+pub(crate) async fn get_stats(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    // not on the thread of the worker, whose other requests would wait
+    let stats = api.stats.clone();
+    let report = web::block(move || stats.report());
+    // the other figures are wanted above all while the store does not answer
+    let counting = timeout(COUNTING, api.owners.count_threads());
+    let (report, threads) = join(report, counting).await;
+    // it fails only while the server stops
+    let report = report.map_err(|_| ApiError::ShuttingDown)?;
+    let threads = threads.ok().and_then(Result::ok);
+    Ok(json(HttpResponse::Ok(), &StatsObject::of(report, threads)))
+}

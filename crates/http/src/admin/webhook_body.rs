@@ -1,0 +1,144 @@
+//! Bodies of requests about webhook endpoints.
+
+use serde::Deserialize;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::webhook_error::url_error;
+use crate::request::json::{List, RawJson, body_object, optional_body_object, read, read_value};
+use threadkeep_domain::{EventId, EventType, EventTypes};
+use threadkeep_web::ApiError;
+use threadkeep_webhooks::{EndpointChange, EndpointUrl, Secret};
+
+/// Levels around a value: the body.
+const AROUND: usize = 1;
+/// The list may name each type of event once.
+type TypeNames = List<String, 1, { EventType::ALL.len() }>;
+
+/// An endpoint to create.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewWebhookBody<'a> {
+    /// http or https, without user and password. Private addresses need `webhook_allow_private`.
+    #[schema(max_length = 2048)]
+    url: String,
+    #[schema(value_type = Vec<EventTypeName>, min_items = 1, max_items = 9)]
+    events: TypeNames,
+    /// `whsec_` and base64 of 24 to 64 bytes. By default the server creates one.
+    #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
+    #[serde(borrow)]
+    secret: Option<RawJson<'a>>,
+}
+
+/// A change of an endpoint.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WebhookPatchBody<'a> {
+    #[schema(nullable = false, max_length = 2048)]
+    url: Option<String>,
+    #[schema(nullable = false, value_type = Option<Vec<EventTypeName>>, min_items = 1, max_items = 9)]
+    events: Option<TypeNames>,
+    /// The new secret; null has the server create one. The old one also signs for another 24 hours.
+    #[schema(value_type = Option<String>, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$")]
+    #[serde(borrow)]
+    secret: Option<RawJson<'a>>,
+}
+
+/// The events to deliver again.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReplayBody {
+    /// Their ids; by default all.
+    #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 100)]
+    events: Option<List<String, 1, 100>>,
+}
+
+/// An endpoint to create.
+pub(super) struct NewEndpoint {
+    pub(crate) url: EndpointUrl,
+    pub(crate) types: EventTypes,
+    pub(crate) secret: Option<Secret>,
+}
+
+/// Reads the body of `POST /v1/webhooks`.
+///
+/// # Errors
+/// [`ApiError`] of the body.
+pub(super) fn read_new_endpoint(body: &str) -> Result<NewEndpoint, ApiError> {
+    let body = body_object(body, AROUND)?;
+    let body: NewWebhookBody<'_> = read(&body)?;
+    Ok(NewEndpoint {
+        url: body.url.parse().map_err(url_error)?,
+        types: read_types(body.events)?,
+        secret: body.secret.map(read_secret).transpose()?,
+    })
+}
+
+/// Reads the body of `PATCH /v1/webhooks/{id}`.
+///
+/// # Errors
+/// [`ApiError`] of the body.
+pub(super) fn read_endpoint_change(body: &str) -> Result<EndpointChange, ApiError> {
+    let body = body_object(body, AROUND)?;
+    let body: WebhookPatchBody<'_> = read(&body)?;
+    Ok(EndpointChange {
+        url: body
+            .url
+            .map(|url| url.parse().map_err(url_error))
+            .transpose()?,
+        types: body.events.map(read_types).transpose()?,
+        secret: body.secret.map(read_secret).transpose()?,
+    })
+}
+
+/// Reads the body of a replay: the events, or none for all.
+///
+/// # Errors
+/// [`ApiError`] of the body.
+pub(super) fn read_replay(body: &str) -> Result<Option<Vec<EventId>>, ApiError> {
+    let body = optional_body_object(body, AROUND)?;
+    let ReplayBody { events } = read(&body)?;
+    let parse = |text: String| {
+        let id = text.parse();
+        id.map_err(|error| ApiError::InvalidParameter(format!("`events`: {error}")))
+    };
+    let parse_all = |List(events): List<_, 1, 100>| events.into_iter().map(parse).collect();
+    events.map(parse_all).transpose()
+}
+
+/// With null, the server creates a new one.
+fn read_secret(RawJson(json): RawJson<'_>) -> Result<Secret, ApiError> {
+    if json == "null" {
+        return Ok(Secret::random());
+    }
+    let text = read_value::<String>(json).map_err(|fault| fault.in_member("secret"))?;
+    let secret = text.parse();
+    secret.map_err(|error| ApiError::InvalidParameter(format!("`secret`: {error}")))
+}
+
+fn read_types(List(names): TypeNames) -> Result<EventTypes, ApiError> {
+    let types = names.iter().map(|name| name.parse());
+    let types: Vec<EventType> = types.collect::<Result<_, _>>()?;
+    let set: EventTypes = types.iter().copied().collect();
+    if set.iter().count() < types.len() {
+        let detail = "`events` must name each event type once";
+        return Err(ApiError::InvalidParameter(detail.into()));
+    }
+    Ok(set)
+}
+
+/// The type of an event.
+pub(crate) struct EventTypeName;
+
+impl ToSchema for EventTypeName {}
+
+impl PartialSchema for EventTypeName {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("The type of an event."))
+            .enum_values(Some(EventType::ALL.map(EventType::as_str)))
+            .into()
+    }
+}

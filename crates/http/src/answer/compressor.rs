@@ -1,0 +1,93 @@
+//! Compresses states for later reads.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix_web::web::Bytes;
+use flate2::Compression;
+use tokio::task::spawn_blocking;
+
+use super::gzip::gzip;
+use threadkeep_domain::ThreadId;
+use threadkeep_service::ThreadService;
+
+/// After a state was compressed, none is for that many times as long.
+const REST: u32 = 9;
+
+/// Compresses states in the background: one at a time, and for a tenth of the time of one core at most, however many
+/// clients ask. Clones share that time.
+#[derive(Debug, Clone, Default)]
+pub struct Compressor(Arc<Mutex<Pace>>);
+
+#[derive(Debug, Default)]
+struct Pace {
+    is_busy: bool,
+    rests_until: Option<Instant>,
+}
+
+/// The one state that is being compressed.
+struct Job {
+    pace: Arc<Mutex<Pace>>,
+    start: Instant,
+}
+
+impl Compressor {
+    /// Compresses a text that a read has returned, and hands it to the store, unless it is not the time for it.
+    pub(crate) fn compress(&self, threads: &ThreadService, id: ThreadId, text: Bytes) {
+        if let Some(job) = self.begin(Instant::now()) {
+            let threads = threads.clone();
+            spawn_blocking(move || {
+                threads.keep_compressed(&id, &text, gzip(&text, Compression::fast()));
+                drop(job);
+            });
+        }
+    }
+
+    fn begin(&self, now: Instant) -> Option<Job> {
+        let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if pace.is_busy || pace.rests_until.is_some_and(|until| now < until) {
+            return None;
+        }
+        pace.is_busy = true;
+        Some(Job {
+            pace: Arc::clone(&self.0),
+            start: now,
+        })
+    }
+}
+
+impl Job {
+    fn end(&self, now: Instant) {
+        let took: Duration = now - self.start;
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = Pace {
+            is_busy: false,
+            rests_until: Some(now + REST * took),
+        };
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.end(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_the_time_is_for_compression() {
+        let compressor = Compressor::default();
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+
+        let job = compressor.begin(start).unwrap();
+        assert!(compressor.begin(at(5)).is_none());
+        job.end(at(10));
+        std::mem::forget(job);
+
+        assert!(compressor.begin(at(99)).is_none());
+        assert!(compressor.begin(at(100)).is_some());
+    }
+}

@@ -1,0 +1,138 @@
+//! Answers that are compressed by gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)).
+
+use std::fmt;
+use std::future::{Ready, ready};
+use std::io::Write;
+
+use actix_web::http::header::{
+    ACCEPT_ENCODING, AcceptEncoding, CONTENT_ENCODING, Encoding, Header, HeaderName, VARY,
+};
+use actix_web::web::Bytes;
+use actix_web::{Error, FromRequest, HttpRequest, HttpResponse, HttpResponseBuilder, dev};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// Whether a client takes gzip, and likes it no less than the text as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AcceptsGzip(pub(crate) bool);
+
+impl FromRequest for AcceptsGzip {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Ok(Self(accepts_gzip(request))))
+    }
+}
+
+/// The same for a request.
+fn accepts_gzip(request: &HttpRequest) -> bool {
+    if !request.headers().contains_key(ACCEPT_ENCODING) {
+        return false;
+    }
+    let offered = [Encoding::gzip(), Encoding::identity()];
+    let accepted = AcceptEncoding::parse(request).ok();
+    let best = accepted.and_then(|accepted| accepted.negotiate(offered.iter()));
+    best == Some(Encoding::gzip())
+}
+
+/// The header of answers that other clients get in another encoding.
+pub const VARY_BY_ENCODING: (HeaderName, &str) = (VARY, "accept-encoding");
+
+/// A body in the encoding that its client prefers. `Debug` does not show it.
+pub struct Encoded {
+    bytes: Bytes,
+    /// Whether it is compressed.
+    pub is_gzip: bool,
+}
+
+impl fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Encoded")
+            .field("is_gzip", &self.is_gzip)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Encoded {
+    /// Chooses between a body and its compressed form.
+    pub fn choose(request: &HttpRequest, plain: Bytes, compressed: impl FnOnce() -> Bytes) -> Self {
+        let is_gzip = accepts_gzip(request);
+        let bytes = if is_gzip { compressed() } else { plain };
+        Self { bytes, is_gzip }
+    }
+
+    /// The answer with that body.
+    pub fn answer(self, mut response: HttpResponseBuilder) -> HttpResponse {
+        response.insert_header(VARY_BY_ENCODING);
+        if self.is_gzip {
+            response.insert_header((CONTENT_ENCODING, "gzip"));
+        }
+        response.body(self.bytes)
+    }
+}
+
+/// Bytes of a header without optional fields.
+const HEADER_BYTES: usize = 10;
+/// Where a header has its flags, and the flag of an extra field.
+const FLAGS_AT: usize = 3;
+const EXTRA: u8 = 4;
+/// The name of the extra field, and the most bytes of padding in it.
+const PADDING: &[u8; 2] = b"PA";
+const MOST_PADDING: u8 = 255;
+
+/// The same compressed bytes with 0 to 255 bytes of padding in their header. Another site can make a browser send its cookie
+/// and measure the length of the answer, which would reveal whether a text that the site got into the state occurs there twice ([BREACH](https://www.breachattack.com/)).
+pub(crate) fn padded(gzip: &[u8]) -> Bytes {
+    let (header, content) = gzip.split_at(HEADER_BYTES);
+    let padding: u8 = rand::random_range(0..=MOST_PADDING);
+    let mut padded = Vec::with_capacity(gzip.len() + 6 + usize::from(padding));
+    padded.extend_from_slice(header);
+    padded[FLAGS_AT] |= EXTRA;
+    padded.extend_from_slice(&(u16::from(padding) + 4).to_le_bytes());
+    padded.extend_from_slice(PADDING);
+    padded.extend_from_slice(&u16::from(padding).to_le_bytes());
+    padded.resize(padded.len() + usize::from(padding), 0);
+    padded.extend_from_slice(content);
+    padded.into()
+}
+
+/// Compresses bytes.
+pub fn gzip(bytes: &[u8], level: Compression) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), level);
+    let written = encoder.write_all(bytes);
+    let finished = written.and_then(|()| encoder.finish());
+    let compressed = finished.expect("memory takes all that is written");
+    // without the room that was left
+    compressed.into_boxed_slice().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    #[test]
+    fn padding_changes_the_length_and_not_the_content() {
+        let plain = gzip(b"some text, some text", Compression::fast());
+        // that 64 random lengths are the same has a probability of 256^-63
+        let lengths: HashSet<_> = (0..64)
+            .map(|_| {
+                let padded = padded(&plain);
+                let mut text = String::new();
+                GzDecoder::new(&padded[..])
+                    .read_to_string(&mut text)
+                    .unwrap();
+                assert_eq!(text, "some text, some text");
+                assert!((6..=6 + 255).contains(&(padded.len() - plain.len())));
+                padded.len()
+            })
+            .collect();
+
+        assert!(lengths.len() > 1, "{lengths:?}");
+    }
+}

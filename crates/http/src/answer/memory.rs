@@ -1,0 +1,397 @@
+//! Limits the memory for large answers of a worker until their clients have taken them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::web::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+
+use threadkeep_trace as trace;
+use threadkeep_trace::Phase;
+
+/// Answers are passed on in parts of this size. actix copies about two of them into its write buffer at a
+/// time, so a smaller answer does not count: it is part of what a connection costs.
+const PART_BYTES: usize = 16_384;
+/// While others wait for memory, a client has to take its answer at this rate, measured over [`CREDIT`].
+/// The system reports progress in steps of up to a third of its buffer, so the credit spans several.
+const BYTES_PER_SECOND: u64 = 262_144;
+const CREDIT: Duration = Duration::from_secs(3);
+/// How long an answer waits for memory at most, and the interval of checks for slow clients
+/// meanwhile.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(250);
+/// Waiting answers are in memory already. Together they may take this part of the limit in addition.
+const WAITING_PART: usize = 4;
+
+/// Holds the large answers of one worker, up to a limit.
+///
+/// The memory owns the bytes, and the connection has only a claim to them. So dropping an answer frees it
+/// at once, even while its connection waits for a client that reads nothing.
+#[derive(Debug, Clone)]
+pub struct AnswerMemory(Rc<Pool>);
+
+#[derive(Debug)]
+struct Pool {
+    limit_bytes: usize,
+    /// A permit for each byte.
+    room: Arc<Semaphore>,
+    waiting_bytes: Cell<usize>,
+    next_look: Cell<Instant>,
+    next_number: Cell<u64>,
+    timeout: Duration,
+    leaving: RefCell<BTreeMap<u64, Leaving>>,
+}
+
+/// An answer that its client has not taken yet.
+#[derive(Debug)]
+struct Leaving {
+    rest: Bytes,
+    /// It is dropped after this time if others wait.
+    due: Instant,
+    room: Option<OwnedSemaphorePermit>,
+}
+
+/// There is no memory for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no memory is left for the answer")]
+pub(crate) struct NoRoom;
+
+impl AnswerMemory {
+    /// Creates a memory that holds this many bytes.
+    #[must_use]
+    pub fn new(limit_bytes: u64) -> Self {
+        Self::with_timeout(limit_bytes, WAIT_TIMEOUT)
+    }
+
+    fn with_timeout(limit_bytes: u64, timeout: Duration) -> Self {
+        let limit_bytes = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
+        let limit_bytes = limit_bytes.min(Semaphore::MAX_PERMITS);
+        Self(Rc::new(Pool {
+            limit_bytes,
+            room: Arc::new(Semaphore::new(limit_bytes)),
+            waiting_bytes: Cell::default(),
+            next_look: Cell::new(Instant::now()),
+            next_number: Cell::default(),
+            timeout,
+            leaving: RefCell::default(),
+        }))
+    }
+
+    /// Whether an answer of this size counts.
+    pub(crate) fn counts(bytes: u64) -> bool {
+        bytes > PART_BYTES as u64
+    }
+
+    /// Holds an answer to a read. If there is no room, it waits in line.
+    ///
+    /// # Errors
+    /// [`NoRoom`] after [`WAIT_TIMEOUT`], or at once when the line is full.
+    pub(crate) async fn hold(&self, answer: Bytes) -> Result<HeldAnswer, NoRoom> {
+        let wanted = self.wanted(&answer);
+        let room = match self.try_acquire(wanted) {
+            Some(room) => room,
+            None => self.wait(wanted).await?,
+        };
+        Ok(self.insert(answer, Some(room)))
+    }
+
+    /// Holds an answer that must not be rejected, since it reports a finished write. If there is no room,
+    /// it takes the memory of the slowest answers.
+    pub(crate) fn hold_now(&self, answer: Bytes) -> HeldAnswer {
+        let wanted = self.wanted(&answer);
+        let room = self.try_acquire(wanted);
+        let room = room.or_else(|| self.take_over(wanted));
+        self.insert(answer, room)
+    }
+
+    /// An answer that is larger than the limit uses all of it.
+    fn wanted(&self, answer: &Bytes) -> u32 {
+        let wanted = answer.len().min(self.0.limit_bytes);
+        u32::try_from(wanted).unwrap_or(u32::MAX)
+    }
+
+    fn try_acquire(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
+        let room = Arc::clone(&self.0.room);
+        room.try_acquire_many_owned(wanted).ok()
+    }
+
+    async fn wait(&self, wanted: u32) -> Result<OwnedSemaphorePermit, NoRoom> {
+        let _place = Place::take(&self.0, wanted as usize)?;
+        let _spending = trace::spend(Phase::Waiting);
+        let mut acquiring = pin!(Arc::clone(&self.0.room).acquire_many_owned(wanted));
+        let end = Instant::now() + self.0.timeout;
+        loop {
+            let now = Instant::now();
+            if now >= end {
+                return Err(NoRoom);
+            }
+            self.give_up_slow(now);
+            if let Ok(room) = timeout(LOOK.min(end - now), &mut acquiring).await {
+                return room.map_err(|_| NoRoom);
+            }
+        }
+    }
+
+    /// Drops answers that their clients take too slowly. One check serves all waiting answers.
+    fn give_up_slow(&self, now: Instant) {
+        if now < self.0.next_look.get() {
+            return;
+        }
+        self.0.next_look.set(now + LOOK);
+        let mut leaving = self.0.leaving.borrow_mut();
+        leaving.retain(|_, answer| answer.due >= now);
+    }
+
+    /// Frees room by dropping answers. It may free less than `bytes`, if waiting answers hold the rest.
+    fn take_over(&self, wanted: u32) -> Option<OwnedSemaphorePermit> {
+        let mut leaving = self.0.leaving.borrow_mut();
+        let mut room: Option<OwnedSemaphorePermit> = None;
+        loop {
+            let furthest_behind = leaving.iter().min_by_key(|(_, answer)| answer.due);
+            let Some(number) = furthest_behind.map(|(number, _)| *number) else {
+                return room;
+            };
+            let freed = leaving.remove(&number).and_then(|answer| answer.room);
+            match (&mut room, freed) {
+                (Some(room), Some(freed)) => room.merge(freed),
+                (Some(_), None) => {}
+                (none, freed) => *none = freed,
+            }
+            // waiting answers get the rest
+            if let Some(enough) = room.as_mut().and_then(|room| room.split(wanted as usize)) {
+                return Some(enough);
+            }
+        }
+    }
+
+    fn insert(&self, answer: Bytes, room: Option<OwnedSemaphorePermit>) -> HeldAnswer {
+        let number = self.0.next_number.get();
+        self.0.next_number.set(number + 1);
+        let held = HeldAnswer {
+            memory: self.clone(),
+            number,
+            bytes: answer.len() as u64,
+        };
+        let leaving = Leaving {
+            rest: answer,
+            due: Instant::now() + CREDIT,
+            room,
+        };
+        self.0.leaving.borrow_mut().insert(number, leaving);
+        held
+    }
+}
+
+impl Leaving {
+    /// Passes on the next part. The call shows that the client has taken the earlier ones.
+    fn next(&mut self, now: Instant) -> Bytes {
+        let part = self.rest.split_to(self.rest.len().min(PART_BYTES));
+        let earned = Duration::from_micros(part.len() as u64 * 1_000_000 / BYTES_PER_SECOND);
+        self.due = (self.due + earned).min(now + CREDIT);
+        part
+    }
+}
+
+/// A place in the line of answers that wait.
+struct Place<'a> {
+    pool: &'a Pool,
+    bytes: usize,
+}
+
+impl<'a> Place<'a> {
+    fn take(pool: &'a Pool, bytes: usize) -> Result<Self, NoRoom> {
+        let waiting_bytes = pool.waiting_bytes.get() + bytes;
+        if waiting_bytes > pool.limit_bytes / WAITING_PART {
+            return Err(NoRoom);
+        }
+        pool.waiting_bytes.set(waiting_bytes);
+        Ok(Self { pool, bytes })
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let waiting_bytes = &self.pool.waiting_bytes;
+        waiting_bytes.set(waiting_bytes.get() - self.bytes);
+    }
+}
+
+/// A connection's claim to an answer, as its body. If the answer is dropped, the body ends early, and actix
+/// closes the connection.
+#[derive(Debug)]
+pub(crate) struct HeldAnswer {
+    memory: AnswerMemory,
+    number: u64,
+    bytes: u64,
+}
+
+impl MessageBody for HeldAnswer {
+    type Error = Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Sized(self.bytes)
+    }
+
+    fn poll_next(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Infallible>>> {
+        let mut leaving = self.memory.0.leaving.borrow_mut();
+        let Some(answer) = leaving.get_mut(&self.number) else {
+            return Poll::Ready(None);
+        };
+        let part = answer.next(Instant::now());
+        if answer.rest.is_empty() {
+            leaving.remove(&self.number);
+        }
+        Poll::Ready(Some(Ok(part)))
+    }
+}
+
+impl Drop for HeldAnswer {
+    fn drop(&mut self) {
+        self.memory.0.leaving.borrow_mut().remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    const KIB: usize = 1_024;
+
+    /// Memory for four answers of 64 KiB, of which one may wait in addition.
+    fn memory() -> AnswerMemory {
+        AnswerMemory::new(256 * KIB as u64)
+    }
+
+    fn answer() -> Bytes {
+        vec![b'x'; 64 * KIB].into()
+    }
+
+    async fn fill(memory: &AnswerMemory) -> Vec<HeldAnswer> {
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            held.push(memory.hold(answer()).await.unwrap());
+        }
+        held
+    }
+
+    fn next(held: &mut HeldAnswer) -> Option<Bytes> {
+        let mut cx = Context::from_waker(Waker::noop());
+        match Pin::new(held).poll_next(&mut cx) {
+            Poll::Ready(part) => part.map(|Ok(part)| part),
+            Poll::Pending => panic!("an answer is there or given up"),
+        }
+    }
+
+    fn rest(held: &mut HeldAnswer) -> usize {
+        std::iter::from_fn(|| next(held).map(|part| part.len())).sum()
+    }
+
+    #[actix_web::test]
+    async fn an_answer_comes_whole_and_its_room_is_given_back() {
+        let memory = memory();
+        let mut held = memory.hold(answer()).await.unwrap();
+        assert_eq!(memory.0.room.available_permits(), 192 * KIB);
+
+        assert_eq!(next(&mut held).unwrap().len(), PART_BYTES);
+        assert_eq!(rest(&mut held), 64 * KIB - PART_BYTES);
+
+        assert_eq!(memory.0.room.available_permits(), 256 * KIB);
+        let unread = memory.hold(answer()).await.unwrap();
+        drop(unread);
+        assert_eq!(memory.0.room.available_permits(), 256 * KIB);
+    }
+
+    #[actix_web::test]
+    async fn those_that_find_the_line_full_are_refused_at_once() {
+        let memory = memory();
+        let held = fill(&memory).await;
+
+        let mut waiting = pin!(memory.hold(answer()));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        let refused = memory.hold(answer()).now_or_never();
+
+        assert_eq!(refused.unwrap().unwrap_err(), NoRoom);
+        drop(held);
+        assert!(waiting.await.is_ok());
+        assert_eq!(memory.0.waiting_bytes.get(), 0);
+    }
+
+    /// Lets time pass for the clients.
+    fn pass(memory: &AnswerMemory, time: Duration) {
+        for answer in memory.0.leaving.borrow_mut().values_mut() {
+            answer.due -= time;
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_client_that_takes_nothing_makes_room_and_one_that_gets_on_does_not() {
+        let part_time = Duration::from_secs(PART_BYTES as u64) / BYTES_PER_SECOND as u32;
+        // retry: on a slow machine, the reading client may fall behind too
+        for _ in 0..1_000 {
+            let (memory, start) = (memory(), Instant::now());
+            let mut held = fill(&memory).await;
+            pass(&memory, CREDIT + part_time / 2);
+            assert!(next(&mut held[3]).is_some());
+
+            assert!(memory.hold(answer()).await.is_ok());
+
+            assert_eq!(rest(&mut held[0]), 0);
+            let left = rest(&mut held[3]);
+            if start.elapsed() < part_time / 2 {
+                assert_eq!(left, 64 * KIB - PART_BYTES);
+                return;
+            }
+        }
+        panic!("the machine is too slow");
+    }
+
+    #[actix_web::test]
+    async fn an_answer_that_finds_no_room_in_time_is_refused() {
+        // retry: on a slow machine, other clients may fall behind too and make room
+        for _ in 0..100 {
+            let start = Instant::now();
+            let memory = AnswerMemory::with_timeout(256 * KIB as u64, Duration::from_millis(20));
+            let mut held = fill(&memory).await;
+
+            let refused = memory.hold(answer()).await;
+            if start.elapsed() >= CREDIT {
+                continue;
+            }
+
+            assert_eq!(refused.unwrap_err(), NoRoom);
+            assert_eq!(rest(&mut held[0]), 64 * KIB);
+            assert!(memory.hold(answer()).await.is_ok());
+            return;
+        }
+        panic!("the machine is too slow");
+    }
+
+    #[actix_web::test]
+    async fn an_answer_that_must_not_be_refused_takes_the_place_of_the_one_furthest_behind() {
+        let memory = memory();
+        let mut held = fill(&memory).await;
+        pass(&memory, CREDIT / 2);
+        assert!(next(&mut held[0]).is_some());
+
+        let mut done = memory.hold_now(answer());
+
+        assert_eq!(rest(&mut held[1]), 0);
+        assert_eq!(rest(&mut held[0]), 64 * KIB - PART_BYTES);
+        assert_eq!(rest(&mut done), 64 * KIB);
+    }
+}

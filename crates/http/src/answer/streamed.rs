@@ -1,0 +1,46 @@
+//! Answers that are sent while they are made.
+
+use std::error::Error;
+
+use actix_web::http::header::{CONTENT_TYPE, HeaderName};
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use bytes::Bytes;
+use futures_util::stream;
+
+/// Keeps a proxy from buffering parts of the answer (nginx, `proxy_buffering`).
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// A comment of server-sent events, without the empty line that ends an event: after an `id:`, many clients take that line for
+/// an event without data (`OpenAI`'s for Python up to 3.57, httpx-sse).
+pub const COMMENT: &str = ":\n";
+
+/// The headers of a streamed answer of that type.
+pub fn streamed(media_type: &'static str) -> HttpResponseBuilder {
+    let mut builder = HttpResponse::Ok();
+    builder
+        .insert_header((CONTENT_TYPE, media_type))
+        .insert_header((ACCEL_BUFFERING, "no"));
+    builder
+}
+
+/// A streamed answer of the chunks that `next` takes from a feed; none is the end. An error cuts the connection, since a proper
+/// end would say that the answer is whole.
+pub fn cut_at_error<F, N, E>(mut builder: HttpResponseBuilder, feed: F, next: N) -> HttpResponse
+where
+    F: 'static,
+    N: AsyncFn(&mut F) -> Result<Option<Bytes>, E> + 'static,
+    E: Error + 'static,
+{
+    let chunks = stream::unfold(Some((feed, next)), async |feed| {
+        let (mut feed, next) = feed?;
+        match next(&mut feed).await {
+            Ok(Some(chunk)) => Some((Ok(chunk), Some((feed, next)))),
+            Ok(None) => None,
+            Err(error) => {
+                tracing::debug!(error = &error as &dyn Error, "a stream was cut");
+                Some((Err(error), None))
+            }
+        }
+    });
+    builder.streaming(chunks)
+}

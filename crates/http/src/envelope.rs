@@ -1,0 +1,214 @@
+//! Shared by all requests and responses: session, body, problem object, and the headers that name the thread.
+
+use std::time::Instant;
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::http::{ConnectionType, StatusCode, Version};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, HttpRequest, web};
+
+use super::Api;
+use super::answer::memory::{AnswerMemory, NoRoom};
+use super::connection_state::ConnectionState;
+use super::openai_paths::is_of_openai;
+use super::request::body::{Body, is_endless};
+use super::request::context::{About, RequestContext, Streaming, Successor};
+use super::request::query::{Query, Reading};
+use super::request::{early, head};
+use threadkeep_domain::Completed;
+use threadkeep_identity::{Caller, Source};
+use threadkeep_trace as trace;
+use threadkeep_trace::Phase;
+use threadkeep_web::{ApiError, SESSION_ID, SessionId, with_problem};
+
+/// The policy of the pages at `/` and `/docs` allows: its own files, calls of this server, and the styles and
+/// images that Swagger UI writes into its elements. No other page may show it in a frame, where a visitor
+/// could be led to click on something else.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'",
+);
+
+/// The middleware around all routes.
+///
+/// # Errors
+/// Those of the services inside.
+pub async fn envelope<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse, Error> {
+    let start = Instant::now();
+    let taken = ConnectionState::take(&request);
+    let session = SessionId::random();
+    let refusal = head::refusal(&request);
+    let api = request.app_data::<web::Data<Api>>();
+    let prepared = api.filter(|_| refusal.is_none());
+    let prepared = prepared.and_then(|api| api.identity.prepare(request.request()));
+    if let Some(prepared) = prepared {
+        prepared.await;
+    }
+    request
+        .extensions_mut()
+        .insert(RequestContext::new(session));
+    let limit_bytes = if refusal.is_some() {
+        Some(0)
+    } else if is_ours(request.match_info().as_str()) {
+        Some(early::limit_bytes(&request))
+    } else {
+        None
+    };
+    if let Some(limit_bytes) = limit_bytes {
+        let spending = trace::spend(Phase::Body);
+        let body = Body::read(&mut request, limit_bytes).await;
+        drop(spending);
+        if let Some(context) = request.extensions_mut().get_mut::<RequestContext>() {
+            context.body = body;
+        }
+    }
+    if let Some(refusal) = refusal {
+        request.extensions_mut().insert(head::Refused(refusal));
+    }
+    let response = fit(next.call(request).await?.map_into_boxed_body()).await;
+    taken.answer();
+    let mut response = with_problem(response, &session).map_into_boxed_body();
+    mark(&mut response, session);
+    end(&response, session, start);
+    let is_stream = response.response().body().size() == BodySize::Stream;
+    let is_old = response.request().version() < Version::HTTP_11;
+    if (is_endless(response.request().head()) || is_stream && is_old)
+        && response.status() != StatusCode::SWITCHING_PROTOCOLS
+    {
+        // actix would announce chunks, of which it sends none where an upgrade was refused, and which HTTP/1.0 does
+        // not know (RFC 9112, section 6.1): the answer ends with the connection instead
+        let head = response.response_mut().head_mut();
+        head.no_chunking(true);
+        head.set_connection_type(ConnectionType::Close);
+    }
+    Ok(if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        response.map_body(|_, body| taken.switched(body))
+    } else if is_stream {
+        response.map_body(|_, body| taken.with(body))
+    } else {
+        response
+    })
+}
+
+/// Holds a large answer in the memory for answers. If that has no room for an answer to a read, the client
+/// is to ask again; the receipt of a write is never rejected, because the write is done.
+async fn fit(response: ServiceResponse) -> ServiceResponse {
+    let is_large = matches!(
+        response.response().body().size(),
+        BodySize::Sized(bytes) if AnswerMemory::counts(bytes)
+    );
+    let memory = response.request().conn_data::<AnswerMemory>().cloned();
+    let Some(memory) = memory.filter(|_| is_large) else {
+        return response;
+    };
+    let is_read = response.request().method().is_safe();
+    let (request, response) = response.into_parts();
+    let (response, body) = response.into_parts();
+    let held = match body.try_into_bytes() {
+        Ok(answer) if is_read => memory.hold(answer).await.map(BoxBody::new),
+        Ok(answer) => Ok(BoxBody::new(memory.hold_now(answer))),
+        Err(body) => Ok(body),
+    };
+    match held {
+        Ok(body) => ServiceResponse::new(request, response.set_body(body)),
+        Err(NoRoom) => {
+            let mut refused = ServiceResponse::from_err(ApiError::Overloaded, request);
+            keep_cors(response.headers(), refused.headers_mut());
+            refused
+        }
+    }
+}
+
+/// A browser passes an answer to a page only if the answer allows the page's origin.
+fn keep_cors(from: &HeaderMap, to: &mut HeaderMap) {
+    for (name, value) in from {
+        if name.as_str().starts_with("access-control-") {
+            to.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
+    let request = response.request().clone();
+    let status = response.status();
+    let headers = response.headers_mut();
+    headers.insert(SESSION_ID, session.to_header());
+    // answers repeat text of clients, so a browser must not take one for a page
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let path = request.match_info().as_str();
+    if !is_ours(path) {
+        if is_page(path) {
+            headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        }
+        // the same for all clients, except for the headers of CORS and the encoding
+        headers.append(VARY, HeaderValue::from_static("origin"));
+        return;
+    }
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    headers.insert(
+        VARY,
+        HeaderValue::from_static("cookie, x-thread-id, authorization, origin, accept-encoding"),
+    );
+    let extensions = request.extensions();
+    let successor = extensions.get::<Successor>().map(|successor| &successor.0);
+    if request.match_info().get("id").is_none()
+        && let Some(caller) = successor.or_else(|| extensions.get::<Caller>())
+        && !is_kept_back(caller, status)
+        && let Some(api) = request.app_data::<web::Data<Api>>()
+    {
+        let renews =
+            request.method().is_safe() && path == "/v1/threads/current" && !is_peek(&request);
+        api.identity.hand_back(caller, &request, renews, headers);
+    }
+}
+
+/// Whether a request does not count as a use of its thread.
+fn is_peek(request: &HttpRequest) -> bool {
+    Query::<Reading>::of(request).is_ok_and(|Query(reading)| reading.is_peek())
+}
+
+/// Logs the end of a request about a thread, if session events are on.
+fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
+    let request = response.request();
+    let extensions = request.extensions();
+    let caller = extensions.get::<Caller>().map(|caller| &caller.id);
+    let thread = caller.or_else(|| extensions.get::<About>().map(|About(id)| id));
+    let (Some(thread), None) = (thread, extensions.get::<Streaming>()) else {
+        return;
+    };
+    let Some(api) = request.app_data::<web::Data<Api>>() else {
+        return;
+    };
+    api.events.session_completed(thread, || Completed {
+        session: session.as_str().into(),
+        status: response.status().as_u16(),
+        duration_ms: start.elapsed().as_millis() as u64,
+    });
+}
+
+/// Whether it is a path of the API, as the router decoded it: `/%761/` is `/v1/` too.
+fn is_ours(path: &str) -> bool {
+    (path == "/v1" || path.starts_with("/v1/")) && !is_of_openai(path)
+}
+
+/// Whether it is the front page, the page that shows the API, or a file of it.
+fn is_page(path: &str) -> bool {
+    matches!(path, "/" | "/docs") || path.starts_with("/docs/")
+}
+
+/// A 401 carries no id. A refusal makes no new id known. That a key is not there is an answer. The id of a thread that
+/// was destroyed is not handed back: a late answer would put it in the place of the new one.
+fn is_kept_back(caller: &Caller, status: StatusCode) -> bool {
+    let is_refusal = status.is_client_error() || status.is_server_error();
+    let is_new = caller.source == Source::Minted;
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::GONE)
+        || is_new && is_refusal && status != StatusCode::NOT_FOUND
+}

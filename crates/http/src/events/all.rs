@@ -1,0 +1,115 @@
+//! The handler of the stream of all events.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::feed;
+use super::feed::{Frame, Source};
+use super::query::{Filter, LastEvent};
+use crate::Api;
+use crate::admin::webhook_body::EventTypeName;
+use crate::answer::negotiation::accepts_events;
+use crate::openapi::problems::BackEndProblems;
+use crate::request::back_end::BackEnd;
+use crate::request::cursor;
+use crate::request::query::Query;
+use threadkeep_events::{GlobalItem, GlobalStream, Watermark};
+use threadkeep_service::ServiceError;
+use threadkeep_store::StoreError;
+use threadkeep_web::ApiError;
+
+/// The subject of the cursors.
+const ALL: &[u8] = b"all";
+
+/// The events of all threads as they are sent.
+struct GlobalFeed {
+    api: web::Data<Api>,
+    stream: GlobalStream,
+}
+
+/// Stream the events of all threads
+///
+/// Server-sent events like those of one thread, in order for each thread. A client that reconnects with its last cursor
+/// misses no event that the log still holds, and may get some twice.
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    tag = "events",
+    params(
+        ("type" = Option<Vec<EventTypeName>>, Query, description = "Send only events of these types."),
+        ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers. The header takes precedence."),
+    ),
+    responses(
+        (status = 200, description = "A stream without an end. `event` is the type, `data` an `Event`, and `id` the cursor.", body = String, content_type = "text/event-stream"),
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_events(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(filter): Query<Filter>,
+    last: LastEvent,
+) -> Result<HttpResponse, ApiError> {
+    accepts_events(&request)?;
+    let after = cursor_of(&api, &last, &filter)?;
+    let stream = api.events.global_stream(filter.types(), after).await;
+    let stream = stream.map_err(ServiceError::Store)?;
+    let events = api.events.clone();
+    Ok(feed::respond(GlobalFeed { api, stream }, &events, None))
+}
+
+/// The headers of the stream alone.
+pub(crate) async fn head_events(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(filter): Query<Filter>,
+    last: LastEvent,
+) -> Result<HttpResponse, ApiError> {
+    accepts_events(&request)?;
+    cursor_of(&api, &last, &filter)?;
+    Ok(feed::head())
+}
+
+fn cursor_of(api: &Api, last: &LastEvent, filter: &Filter) -> Result<Option<Watermark>, ApiError> {
+    last.or(&filter.resume)
+        .map(|text| cursor::open(api.identity.ring(), ALL, text))
+        .transpose()
+}
+
+impl GlobalFeed {
+    fn seal(&self, cursor: &Watermark) -> String {
+        cursor::seal(self.api.identity.ring(), ALL, cursor)
+    }
+}
+
+impl Source for GlobalFeed {
+    type Item = GlobalItem;
+
+    fn start(&self) -> String {
+        self.seal(&self.stream.start())
+    }
+
+    fn cursor(&self) -> Option<String> {
+        self.stream.cursor().map(|cursor| self.seal(&cursor))
+    }
+
+    async fn next(&mut self) -> Result<Option<GlobalItem>, StoreError> {
+        self.stream.next().await
+    }
+
+    async fn frame(&self, item: GlobalItem) -> Result<Frame, StoreError> {
+        Ok(match item {
+            GlobalItem::Event { event, cursor } => Frame {
+                event: event.event_type().as_str(),
+                id: self.seal(&cursor),
+                data: self.api.events.render(&event).await?,
+            },
+            GlobalItem::Reset { cursor } => Frame {
+                event: "reset",
+                id: self.seal(&cursor),
+                data: "{}".into(),
+            },
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! Server-sent events
+//! ([the HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::future::{Future, pending};
+use std::time::SystemTime;
+
+use actix_web::HttpResponse;
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::time::{Instant, sleep_until};
+
+use crate::answer::negotiation::EVENT_STREAM;
+use crate::answer::streamed::{COMMENT, streamed};
+use threadkeep_events::Events;
+use threadkeep_store::StoreError;
+
+/// Milliseconds after which a client reconnects.
+const RETRY_MS: u32 = 2_000;
+
+/// An event as bytes, sent at once.
+pub(super) struct Frame {
+    pub(crate) event: &'static str,
+    /// The cursor.
+    pub(crate) id: String,
+    /// One line of JSON.
+    pub(crate) data: String,
+}
+
+/// Where frames come from.
+pub(crate) trait Source: 'static {
+    type Item;
+
+    /// The cursor before the first frame.
+    fn start(&self) -> String;
+
+    /// The cursor of a client that has received all events; none if there are more.
+    fn cursor(&self) -> Option<String>;
+
+    /// The next item to send; none at the end. It is safe to drop the future and call this again.
+    fn next(&mut self) -> impl Future<Output = Result<Option<Self::Item>, StoreError>>;
+
+    /// How it is sent.
+    fn frame(&self, item: Self::Item) -> impl Future<Output = Result<Frame, StoreError>>;
+}
+
+/// The answer to HEAD: the headers alone.
+pub(crate) fn head() -> HttpResponse {
+    streamed(EVENT_STREAM).streaming(stream::empty::<Result<Bytes, Infallible>>())
+}
+
+/// A stream that lasts until its source ends or fails, or until that time. Then the client reconnects and resumes from
+/// its last cursor.
+pub(crate) fn respond(
+    source: impl Source,
+    events: &Events,
+    until: Option<SystemTime>,
+) -> HttpResponse {
+    let heartbeat = events.heartbeat();
+    let ends = until.and_then(instant_of);
+    let first = format!("retry: {RETRY_MS}\nid: {}\n\n", source.start());
+    let frames = stream::unfold(
+        (source, Some(first)),
+        move |(mut source, first)| async move {
+            let text = match first {
+                Some(first) => first,
+                None => tokio::select! {
+                    biased;
+                    () = reached(ends) => return None,
+                    text = next(&mut source, Instant::now() + heartbeat) => text?,
+                },
+            };
+            Some((Ok::<_, Infallible>(Bytes::from(text)), (source, None)))
+        },
+    );
+    streamed(EVENT_STREAM).streaming(frames)
+}
+
+/// Converts a wall-clock time to the monotonic clock; `None` if it is out of range.
+fn instant_of(time: SystemTime) -> Option<Instant> {
+    let left = time.duration_since(SystemTime::now()).unwrap_or_default();
+    Instant::now().checked_add(left)
+}
+
+async fn reached(end: Option<Instant>) {
+    match end {
+        Some(end) => sleep_until(end).await,
+        None => pending().await,
+    }
+}
+
+/// The next frame, or a comment if no frame comes within the interval.
+async fn next(source: &mut impl Source, silent_until: Instant) -> Option<String> {
+    let item = tokio::select! {
+        item = source.next() => item,
+        () = sleep_until(silent_until) => return Some(comment(source.cursor())),
+    };
+    let frame = match item {
+        Ok(Some(item)) => source.frame(item).await,
+        Ok(None) => return None,
+        Err(error) => Err(error),
+    };
+    match frame {
+        Ok(frame) => Some(frame.to_text()),
+        Err(error) => {
+            tracing::debug!(%error, "event stream ended");
+            None
+        }
+    }
+}
+
+fn comment(cursor: Option<String>) -> String {
+    match cursor {
+        Some(cursor) => format!(":\nid: {cursor}\n\n"),
+        None => COMMENT.into(),
+    }
+}
+
+impl Frame {
+    fn to_text(&self) -> String {
+        let Self { event, id, data } = self;
+        let mut text = String::with_capacity(event.len() + id.len() + data.len() + 32);
+        write!(text, "event: {event}\nid: {id}\ndata: {data}\n\n")
+            .expect("a string takes any text");
+        text
+    }
+}

@@ -1,0 +1,238 @@
+//! The handler of the stream of one thread.
+
+use std::time::Instant;
+
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+
+use super::feed;
+use super::feed::{Frame, Source};
+use super::query::{LastEvent, OfThread, Resume};
+use super::visible::{Verdict, Viewer};
+use crate::Api;
+use crate::openapi::problems::StreamProblems;
+use crate::request::context::{Streaming, session_of};
+use crate::request::cursor;
+use crate::request::query::Query;
+use crate::request::target::{Listened, Listener};
+use threadkeep_domain::{Completed, Event, EventKind, Stamp, ThreadId};
+use threadkeep_events::{ThreadCursor, ThreadItem, ThreadStream};
+use threadkeep_service::ServiceError;
+use threadkeep_store::StoreError;
+use threadkeep_web::{ApiError, SessionId};
+
+/// The events of a thread as they are sent.
+struct ThreadFeed {
+    api: web::Data<Api>,
+    id: ThreadId,
+    viewer: Viewer,
+    stream: ThreadStream,
+    /// The item that was taken from the stream and is not sent yet.
+    taken: Option<ThreadItem>,
+    /// Whether a `reset` has covered the hidden events before this item.
+    is_told: bool,
+    with_values: bool,
+    _session: Option<Session>,
+}
+
+/// Logs the end of the session when the stream ends.
+struct Session {
+    api: web::Data<Api>,
+    thread: ThreadId,
+    session: SessionId,
+    start: Instant,
+}
+
+/// Stream the events of a thread
+///
+/// Server-sent events. A client that reconnects with its last cursor misses no event that the log still holds; otherwise
+/// a `reset` event says that it has to read the thread again. `thread.rotated` is the last event of an id; its cursor
+/// is one of the stream of the new id. With `values`, an event has the new values of its keys, unless the thread has changed
+/// again since or they have over 64 KiB; a key without a value was deleted. The server sends a comment every 15 seconds. A stream does not extend the life
+/// of the thread. It ends when the token that opened it expires.
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/events",
+    tag = "events",
+    params(
+        ("values" = Option<bool>, Query, description = "Whether events have new values. False by default."),
+        ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot set headers. The header takes precedence."),
+    ),
+    responses(
+        (status = 200, description = "A stream without an end. `event` is the type, `data` an `Event`, and `id` the cursor.", body = String, content_type = "text/event-stream"),
+        StreamProblems,
+    ),
+)]
+pub(crate) async fn get_thread_events(
+    request: HttpRequest,
+    Listened(target): Listened,
+    Query(query): Query<OfThread>,
+    last: LastEvent,
+) -> Result<HttpResponse, ApiError> {
+    // before the store is asked, which may take longer than the token is valid
+    let ends = target.valid_until(&request);
+    let Listener { api, id, access } = target.listener().await?;
+    let after = cursor_of(&api, &id, &last, &query.resume)?;
+    let stream = api.events.thread_stream(&id, after).await;
+    let stream = stream.map_err(ServiceError::Store)?;
+    let viewer = Viewer::of(api.clone(), id, access).await?;
+    let session = Session::of(&request, &api, id);
+    request.extensions_mut().insert(Streaming);
+    let events = api.events.clone();
+    let feed = ThreadFeed {
+        api,
+        id,
+        viewer,
+        stream,
+        taken: None,
+        is_told: false,
+        with_values: query.wants_values(),
+        _session: session,
+    };
+    Ok(feed::respond(feed, &events, ends))
+}
+
+/// The headers of the stream alone.
+pub(crate) async fn head_thread_events(
+    Listened(target): Listened,
+    Query(query): Query<OfThread>,
+    last: LastEvent,
+) -> Result<HttpResponse, ApiError> {
+    let Listener { api, id, .. } = target.listener().await?;
+    cursor_of(&api, &id, &last, &query.resume)?;
+    Ok(feed::head())
+}
+
+fn cursor_of(
+    api: &Api,
+    id: &ThreadId,
+    last: &LastEvent,
+    resume: &Resume,
+) -> Result<Option<ThreadCursor>, ApiError> {
+    last.or(resume)
+        .map(|text| cursor::open(api.identity.ring(), id.as_bytes(), text))
+        .transpose()
+}
+
+impl ThreadFeed {
+    fn seal(&self, cursor: &ThreadCursor) -> String {
+        seal(&self.api, &self.id, cursor)
+    }
+
+    /// Returns the `reset` that replaces a hidden event, unless an earlier one covers it. A move always gets its own,
+    /// because it ends the stream and the client must resume after it.
+    async fn reset_after(&self, item: &ThreadItem) -> Result<Option<ThreadItem>, StoreError> {
+        let ThreadItem::Event { event, cursor } = item else {
+            return Ok(None);
+        };
+        if self.is_told && new_id(event).is_none() {
+            return Ok(None);
+        }
+        let (version, cursor) = (self.viewer.version().await?, *cursor);
+        Ok(Some(ThreadItem::Reset { version, cursor }))
+    }
+}
+
+fn seal(api: &Api, id: &ThreadId, cursor: &ThreadCursor) -> String {
+    cursor::seal(api.identity.ring(), id.as_bytes(), cursor)
+}
+
+/// The id of the thread from this event on, if it is another one.
+fn new_id(event: &Event) -> Option<&ThreadId> {
+    match &event.kind {
+        EventKind::Rotated { to } => Some(to),
+        _ => None,
+    }
+}
+
+/// The place of that event among those of the new id.
+fn moved(event: &Event) -> ThreadCursor {
+    ThreadCursor {
+        position: event.id.position,
+        stamp: Stamp {
+            version: event.version,
+            life: event.life,
+        },
+        // the history moves with the thread
+        next_seq: 0,
+    }
+}
+
+impl Source for ThreadFeed {
+    type Item = ThreadItem;
+
+    fn start(&self) -> String {
+        self.seal(&self.stream.start())
+    }
+
+    fn cursor(&self) -> Option<String> {
+        if self.taken.is_some() {
+            return None;
+        }
+        self.stream.cursor().map(|cursor| self.seal(&cursor))
+    }
+
+    async fn next(&mut self) -> Result<Option<ThreadItem>, StoreError> {
+        loop {
+            if self.taken.is_none() {
+                self.taken = self.stream.next().await?;
+            }
+            let Some(item) = &self.taken else {
+                return Ok(None);
+            };
+            let next = match self.viewer.judge(item).await? {
+                Verdict::Over => return Ok(None),
+                Verdict::Shown => self.taken.clone(),
+                Verdict::Hidden => self.reset_after(item).await?,
+            };
+            self.is_told = matches!(next, None | Some(ThreadItem::Reset { .. }));
+            self.taken = None;
+            if next.is_some() {
+                return Ok(next);
+            }
+        }
+    }
+
+    async fn frame(&self, item: ThreadItem) -> Result<Frame, StoreError> {
+        Ok(match item {
+            ThreadItem::Event { event, cursor } => Frame {
+                event: event.event_type().as_str(),
+                id: match new_id(&event) {
+                    Some(id) => seal(&self.api, id, &moved(&event)),
+                    None => self.seal(&cursor),
+                },
+                data: match self.with_values {
+                    true => self.api.events.render_with_values(&event).await?,
+                    false => self.api.events.render(&event).await?,
+                },
+            },
+            ThreadItem::Reset { version, cursor } => Frame {
+                event: "reset",
+                id: self.seal(&cursor),
+                data: format!(r#"{{"thread_id":"{}","version":{version}}}"#, self.id),
+            },
+        })
+    }
+}
+
+impl Session {
+    fn of(request: &HttpRequest, api: &web::Data<Api>, thread: ThreadId) -> Option<Self> {
+        Some(Self {
+            api: api.clone(),
+            thread,
+            session: session_of(request)?,
+            start: Instant::now(),
+        })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let completed = || Completed {
+            session: self.session.as_str().into(),
+            status: 200,
+            duration_ms: self.start.elapsed().as_millis() as u64,
+        };
+        self.api.events.session_completed(&self.thread, completed);
+    }
+}

@@ -1,0 +1,114 @@
+//! Query parameters and headers of streams.
+
+use std::future::{Ready, ready};
+
+use actix_web::http::header::HeaderName;
+use actix_web::{FromRequest, HttpRequest, dev};
+
+use crate::request::query::{Parameters, set_once};
+use threadkeep_domain::{EventType, EventTypes};
+use threadkeep_web::ApiError;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// `?last_event_id=`, for clients that cannot set a header.
+#[derive(Debug, Default)]
+pub(crate) struct Resume {
+    last_event_id: Option<String>,
+}
+
+/// `?values=true`, and `?last_event_id=`.
+#[derive(Debug, Default)]
+pub(crate) struct OfThread {
+    values: Option<bool>,
+    pub(super) resume: Resume,
+}
+
+/// `?type=a&type=b`, and `?last_event_id=`.
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    types: Vec<EventType>,
+    pub(super) resume: Resume,
+}
+
+/// The header `Last-Event-ID`, unless it is empty.
+#[derive(Debug)]
+pub(crate) struct LastEvent(Option<String>);
+
+impl Filter {
+    /// The types to send; all if the request names none.
+    pub(crate) fn types(&self) -> EventTypes {
+        if self.types.is_empty() {
+            return EventTypes::ALL;
+        }
+        self.types.iter().copied().collect()
+    }
+}
+
+impl Parameters for Resume {
+    const NAMES: &'static [&'static str] = &["last_event_id"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let text = Some(value.to_owned());
+        set_once(&mut self.last_event_id, text, name, "must be given once")
+    }
+}
+
+impl OfThread {
+    /// Whether events are to have new values.
+    pub(crate) fn wants_values(&self) -> bool {
+        self.values == Some(true)
+    }
+}
+
+impl Parameters for OfThread {
+    const NAMES: &'static [&'static str] = &["values", "last_event_id"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "values" {
+            return self.resume.take(name, value);
+        }
+        let value = value.parse().ok();
+        set_once(&mut self.values, value, name, "must be true or false, once")
+    }
+}
+
+impl Parameters for Filter {
+    const NAMES: &'static [&'static str] = &["type", "last_event_id"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "type" {
+            return self.resume.take(name, value);
+        }
+        self.types.push(value.parse()?);
+        Ok(())
+    }
+}
+
+impl LastEvent {
+    /// The cursor of the header, or else of the query. A client that reconnects to the same URL sends its newest cursor in
+    /// the header.
+    pub(crate) fn or<'a>(&'a self, query: &'a Resume) -> Option<&'a str> {
+        let query = query.last_event_id.as_deref();
+        self.0.as_deref().or(query).filter(|text| !text.is_empty())
+    }
+
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let mut values = request.headers().get_all(LAST_EVENT_ID);
+        let (value, None) = (values.next(), values.next()) else {
+            return Err(ApiError::InvalidCursor);
+        };
+        let text = value.map(|value| value.to_str().map_err(|_| ApiError::InvalidCursor));
+        let text = text.transpose()?.filter(|text| !text.is_empty());
+        Ok(Self(text.map(str::to_owned)))
+    }
+}
+
+impl FromRequest for LastEvent {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

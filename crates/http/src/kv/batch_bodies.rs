@@ -1,0 +1,235 @@
+//! Bodies and answers of requests about several entries.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::object::EntryObject;
+use crate::request::json::{List, Whole};
+use threadkeep_domain::{ContentType, EntryKey, Lifetime, rfc3339};
+use threadkeep_service::{BatchPut, EntryBodies, EntryDraft};
+use threadkeep_store::Put;
+use threadkeep_web::ApiError;
+
+/// Entries in one request at most.
+const ENTRIES_MAX: usize = 100;
+
+/// Which entries to read.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GetEntries {
+    /// Their keys.
+    #[schema(value_type = Vec<String>, min_items = 1, max_items = 100)]
+    keys: List<String, 1, ENTRIES_MAX>,
+}
+
+/// Entries to put.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PutEntries {
+    /// Each with another key.
+    #[schema(value_type = Vec<PutEntry>, min_items = 1, max_items = 100)]
+    entries: List<PutEntry, 1, ENTRIES_MAX>,
+}
+
+/// An entry to put, with either `body` or `base64`.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PutEntry {
+    /// 1 to 1,024 bytes of UTF-8 without control characters.
+    #[schema(min_length = 1)]
+    key: String,
+    /// The body as text, which is kept in UTF-8.
+    #[schema(nullable = false)]
+    body: Option<String>,
+    /// The body in base64, with padding.
+    #[schema(nullable = false)]
+    base64: Option<String>,
+    /// By default `text/plain; charset=utf-8` for `body` and `application/octet-stream` for `base64`.
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
+    content_type: Option<String>,
+    /// Lifetime; 0 keeps the entry for ever. By default that of the namespace, or else of the server's settings.
+    #[schema(nullable = false, value_type = Option<u64>, maximum = 31_536_000)]
+    ttl_seconds: Option<Whole<0, { Lifetime::LONGEST.as_secs() }>>,
+    /// Put it only if there is no such entry.
+    #[schema(nullable = false)]
+    if_absent: Option<bool>,
+}
+
+/// Several entries.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct EntriesObject {
+    /// Those that exist, with their bodies, in the order of the request.
+    entries: Vec<EntryObject>,
+    /// Keys that have no entry.
+    missing: Vec<String>,
+    /// Keys that were not read, because the answer is full at 2 MiB: ask for them again.
+    unread: Vec<String>,
+}
+
+/// The outcomes of several puts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PutOutcomes {
+    /// One for each entry, in the order of the request.
+    entries: Vec<PutOutcome>,
+}
+
+/// The outcome of one of several puts.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+enum PutOutcome {
+    /// The entry was put.
+    Put {
+        key: String,
+        /// True.
+        ok: bool,
+        /// Whether the entry did not exist before.
+        created: bool,
+        /// 1 for a new entry, and 1 more with each put.
+        version: u64,
+        /// Bytes of the body.
+        size_bytes: u64,
+        /// When the entry expires; null if never.
+        #[schema(format = DateTime)]
+        expires_at: Option<String>,
+    },
+    /// The entry was not put.
+    Refused {
+        key: String,
+        /// False.
+        ok: bool,
+        /// As in the error that a single put gets.
+        status: u16,
+        code: &'static str,
+        detail: String,
+        /// The version of the entry that exists, with `version_mismatch`.
+        #[schema(nullable = false)]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        current_version: Option<u64>,
+    },
+}
+
+impl GetEntries {
+    /// The keys, each once.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidEntryKey`].
+    pub(super) fn read(self) -> Result<Vec<EntryKey>, ApiError> {
+        let mut seen = BTreeSet::new();
+        let mut keys = Vec::with_capacity(self.keys.0.len());
+        for text in self.keys.0 {
+            let key = EntryKey::new(&text)?;
+            if seen.insert(key.clone()) {
+                keys.push(key);
+            }
+        }
+        Ok(keys)
+    }
+}
+
+impl PutEntries {
+    /// The puts.
+    ///
+    /// # Errors
+    /// [`ApiError`] of an entry.
+    pub(super) fn read(self) -> Result<Vec<BatchPut>, ApiError> {
+        let mut keys = BTreeSet::new();
+        let entries = self.entries.0.into_iter().enumerate();
+        let puts = entries.map(|(index, entry)| {
+            let put = entry.read(index)?;
+            match keys.insert(put.key.clone()) {
+                true => Ok(put),
+                false => Err(invalid(index, "key", "is given twice")),
+            }
+        });
+        puts.collect()
+    }
+}
+
+impl PutEntry {
+    fn read(self, index: usize) -> Result<BatchPut, ApiError> {
+        let (body, default_type) = match (self.body, self.base64) {
+            (Some(text), None) => (text.into_bytes(), "text/plain; charset=utf-8"),
+            (None, Some(text)) => {
+                let bytes = STANDARD.decode(text);
+                let bytes = bytes.map_err(|_| invalid(index, "base64", "must be base64"))?;
+                (bytes, "application/octet-stream")
+            }
+            _ => {
+                let detail = format!("`entries[{index}]` must have either `body` or `base64`");
+                return Err(ApiError::InvalidParameter(detail));
+            }
+        };
+        let content_type = self.content_type.as_deref().unwrap_or(default_type);
+        Ok(BatchPut {
+            key: EntryKey::new(&self.key)?,
+            draft: EntryDraft {
+                lifetime: self.ttl_seconds.map(|Whole(it)| Lifetime::from_seconds(it)),
+                ..EntryDraft::new(ContentType::new(content_type)?, body)
+            },
+            if_absent: self.if_absent.unwrap_or_default(),
+        })
+    }
+}
+
+fn invalid(index: usize, member: &str, why: &str) -> ApiError {
+    ApiError::InvalidParameter(format!("`entries[{index}].{member}` {why}"))
+}
+
+impl EntriesObject {
+    pub(super) fn of(read: &EntryBodies) -> Self {
+        let entries = read.entries.iter();
+        let texts = |keys: &[EntryKey]| keys.iter().map(|key| key.as_str().into()).collect();
+        Self {
+            entries: entries
+                .map(|(key, entry)| EntryObject::whole(key, entry))
+                .collect(),
+            missing: texts(&read.missing),
+            unread: texts(&read.unread),
+        }
+    }
+}
+
+impl PutOutcomes {
+    /// The outcome of each put of an entry of that key and size.
+    pub(super) fn of(
+        entries: impl Iterator<Item = (EntryKey, usize)>,
+        puts: Vec<Result<Put, ApiError>>,
+    ) -> Self {
+        let outcomes = entries.zip(puts);
+        Self {
+            entries: outcomes
+                .map(|((key, bytes), put)| PutOutcome::of(key.as_str().into(), bytes, put))
+                .collect(),
+        }
+    }
+}
+
+impl PutOutcome {
+    fn of(key: String, size_bytes: usize, put: Result<Put, ApiError>) -> Self {
+        match put {
+            Ok(put) => Self::Put {
+                key,
+                ok: true,
+                created: put.stamp.version == 1,
+                version: put.stamp.version,
+                size_bytes: size_bytes as u64,
+                expires_at: put.expires_ms.and_then(rfc3339),
+            },
+            Err(error) => {
+                let problem = error.problem();
+                Self::Refused {
+                    key,
+                    ok: false,
+                    status: problem.status.as_u16(),
+                    code: problem.code,
+                    current_version: problem.stamp.map(|stamp| stamp.version),
+                    detail: problem.detail,
+                }
+            }
+        }
+    }
+}

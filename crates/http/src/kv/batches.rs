@@ -1,0 +1,101 @@
+//! Handlers of several entries at once, for back ends.
+
+use actix_web::{HttpRequest, HttpResponse};
+
+use super::batch_bodies::{EntriesObject, GetEntries, PutEntries, PutOutcomes};
+use super::object::EntryObject;
+use super::path::NamespacePath;
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::answer::receipt::ok_or_replay;
+use crate::openapi::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems};
+use crate::request::back_end::BackEnd;
+use crate::request::conditions::OnlyRepeat;
+use crate::request::json::{body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, a list and an entry.
+const AROUND: usize = 3;
+
+/// Read several entries
+///
+/// With their bodies. The answer ends at 2 MiB, but has at least one entry if one exists, and names the keys that it did
+/// not read. Each entry is as it was at a moment of its own.
+#[utoipa::path(
+    post,
+    path = "/v1/kv/{namespace}/get",
+    tag = "kv",
+    params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
+    request_body(content = GetEntries),
+    responses(
+        (status = 200, description = "The entries.", body = EntriesObject),
+        NotAcceptable,
+        BodyProblems,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_entries(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    NamespacePath(namespace): NamespacePath,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let keys = read::<GetEntries>(&body)?.read()?;
+    let entries = api
+        .namespaces
+        .get_many(&namespace, &keys, EntryObject::weigh);
+    let entries = EntriesObject::of(&entries.await?);
+    Ok(json(HttpResponse::Ok(), &entries))
+}
+
+/// Put several entries
+///
+/// Each is put whole or not at all, and has an outcome of its own; the request is not one step. If it ends halfway, a
+/// repeat with the same `Idempotency-Key` puts the rest, and nothing twice. An error of the whole request says that
+/// nothing was put, or, with 503, that no outcome is known.
+#[utoipa::path(
+    post,
+    path = "/v1/kv/{namespace}/put",
+    tag = "kv",
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first outcome of each entry and changes nothing."),
+    ),
+    request_body(content = PutEntries),
+    responses(
+        (status = 200, description = "The outcomes.", body = PutOutcomes),
+        NotAcceptable,
+        BodyProblems,
+        RepeatProblems,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn put_entries(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    NamespacePath(namespace): NamespacePath,
+    OnlyRepeat(idempotency): OnlyRepeat,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let puts = read::<PutEntries>(&body)?.read()?;
+    let entries = puts
+        .iter()
+        .map(|put| (put.key.clone(), put.draft.body.len()));
+    let entries: Vec<_> = entries.collect();
+    let outcomes = api.namespaces.put_many(&namespace, puts, idempotency);
+    let outcomes = outcomes.await?;
+    let puts = outcomes.answer.into_iter();
+    let puts = puts.map(|put| put.map_err(ApiError::from)).collect();
+    let body = PutOutcomes::of(entries.into_iter(), puts);
+    Ok(ok_or_replay(&body, outcomes.replayed))
+}

@@ -1,0 +1,167 @@
+//! Handlers of entries, for back ends.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse};
+
+use super::content::{entry_body, entry_head};
+use super::object::{EntryDeletion, EntryReceipt};
+use super::path::EntryPath;
+use super::query::OfLifetime;
+use super::write::{AnyBody, EntryConditions};
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::answer::receipt::{mark_replay, ok_or_replay};
+use crate::openapi::problems::{
+    EntryProblems, NotAcceptable, NotFound, PreconditionFailed, RepeatProblems, TooLarge,
+};
+use crate::request::back_end::BackEnd;
+use crate::request::conditions::ReadConditions;
+use crate::request::query::{Nothing, Query};
+use threadkeep_service::EntryDraft;
+use threadkeep_store::{Answered, Reading};
+use threadkeep_web::{ApiError, tag};
+
+/// Read an entry
+///
+/// Returns the bytes with the type and the encoding of the last put, whatever the request accepts. Reading an entry does
+/// not extend its lifetime.
+#[utoipa::path(
+    get,
+    path = "/v1/kv/{namespace}/{key}",
+    tag = "kv",
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the entry has one of these tags."),
+    ),
+    responses(
+        (status = 200, description = "The body, as it was put.", body = Vec<u8>, content_type = "*/*", headers(
+            ("etag" = String), ("x-thread-version" = u64),
+            ("x-expires-at" = String, description = "When the entry expires (RFC 3339); absent if never."),
+        )),
+        (status = 304, description = "The entry has one of the tags."),
+        NotFound,
+        PreconditionFailed,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_entry(
+    BackEnd { api, .. }: BackEnd,
+    path: EntryPath,
+    conditions: ReadConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let read = api
+        .namespaces
+        .get(&path.namespace, &path.key, Reading::Plain);
+    let entry = read.await?;
+    let is_known = conditions.check(entry.head.stamp)?;
+    let status = if is_known {
+        StatusCode::NOT_MODIFIED
+    } else {
+        StatusCode::OK
+    };
+    let mut response = entry_head(status, &entry.head);
+    tag(&mut response, entry.head.stamp);
+    if is_known {
+        return Ok(response.finish());
+    }
+    Ok(entry_body(response, entry))
+}
+
+/// Put an entry
+///
+/// Creates or replaces the entry, and creates the namespace if needed. The server keeps the body unchanged, with its
+/// `Content-Type` and `Content-Encoding`. A repeated put changes only the version and the expiry. With `If-Match`, a
+/// repeat gets 412, since the first put changed the version, unless both have the same `Idempotency-Key`.
+#[utoipa::path(
+    put,
+    path = "/v1/kv/{namespace}/{key}",
+    tag = "kv",
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
+        ("ttl_seconds" = Option<u64>, Query, minimum = 0, maximum = 31_536_000, description = "Lifetime; 0 keeps the entry for ever. By default that of the namespace, or else of the server's settings."),
+        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Put only if the entry has this tag or version (`\"3\"`); `\"0\"`: only if it does not exist, `*`: only if it does."),
+        ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*`: put only if the entry does not exist. Not with `If-Match`."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+    ),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any bytes of any type."),
+    responses(
+        (status = 200, description = "The entry was replaced.", body = EntryReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 201, description = "The entry was created.", body = EntryReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
+        NotAcceptable,
+        PreconditionFailed,
+        TooLarge,
+        RepeatProblems,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn put_entry(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    path: EntryPath,
+    EntryConditions(terms): EntryConditions,
+    Query(OfLifetime(lifetime)): Query<OfLifetime>,
+    body: AnyBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let size_bytes = body.bytes.len();
+    let draft = EntryDraft {
+        body: body.bytes,
+        content_type: body.content.content_type,
+        content_encoding: body.content.content_encoding,
+        lifetime,
+    };
+    let put = api.namespaces.put(&path.namespace, &path.key, draft, terms);
+    let Answered {
+        answer: put,
+        replayed,
+    } = put.await?;
+    let mut response = match put.stamp.version {
+        1 => HttpResponse::Created(),
+        _ => HttpResponse::Ok(),
+    };
+    mark_replay(&mut response, replayed);
+    tag(&mut response, put.stamp);
+    Ok(json(response, &EntryReceipt::of(&put, size_bytes)))
+}
+
+/// Delete an entry
+#[utoipa::path(
+    delete,
+    path = "/v1/kv/{namespace}/{key}",
+    tag = "kv",
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
+        ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Delete only if the entry has this tag or version, or, with `*`, if it exists."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+    ),
+    responses(
+        (status = 200, description = "The entry no longer exists.", body = EntryDeletion),
+        NotAcceptable,
+        PreconditionFailed,
+        TooLarge,
+        RepeatProblems,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn delete_entry(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    path: EntryPath,
+    EntryConditions(terms): EntryConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let deleted = api.namespaces.delete(&path.namespace, &path.key, terms);
+    let Answered {
+        answer: deleted,
+        replayed,
+    } = deleted.await?;
+    Ok(ok_or_replay(&EntryDeletion { deleted }, replayed))
+}

@@ -1,0 +1,216 @@
+//! Handlers of namespaces, for back ends.
+
+use actix_web::{HttpRequest, HttpResponse};
+
+use super::object::{
+    EntryList, EntryObject, NamespaceBody, NamespaceDeletion, NamespaceList, NamespaceObject,
+    read_settings,
+};
+use super::path::NamespacePath;
+use super::query::{EntryListing, NamespaceListing};
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::answer::receipt::ok_or_replay;
+use crate::openapi::problems::{
+    BodyProblems, EntryProblems, NotAcceptable, RepeatProblems, TooLarge,
+};
+use crate::request::back_end::BackEnd;
+use crate::request::conditions::OnlyRepeat;
+use crate::request::cursor;
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
+use threadkeep_domain::EntryKey;
+use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
+use threadkeep_web::ApiError;
+
+/// List namespaces
+///
+/// Newest first, with the number and size of their entries; or those that `namespace` names, if they exist.
+#[utoipa::path(
+    get,
+    path = "/v1/kv",
+    tag = "kv",
+    params(
+        ("namespace" = Option<Vec<String>>, Query, min_length = 1, max_length = 64, max_items = 100, description = "Return only these. Not with `cursor` and `limit`."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+    ),
+    responses(
+        (status = 200, description = "A page of namespaces.", body = NamespaceList),
+        NotAcceptable,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn list_namespaces(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(listing): Query<NamespaceListing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let ring = api.identity.ring();
+    let cursor = listing.page.cursor.as_deref();
+    let after = cursor.map(|text| cursor::open::<NamespacePlace>(ring, b"", text));
+    let after = after.transpose()?;
+    let limit = listing.page.limit();
+    let (views, next) = if listing.names.is_empty() {
+        api.namespaces
+            .list_namespaces(after.as_ref(), limit)
+            .await?
+    } else {
+        (api.namespaces.describe(&listing.names).await?, None)
+    };
+    let list = NamespaceList {
+        namespaces: views.iter().map(NamespaceObject::of).collect(),
+        next_cursor: next.map(|place| cursor::seal(ring, b"", &place)),
+    };
+    Ok(json(HttpResponse::Ok(), &list))
+}
+
+/// List the keys of a namespace
+///
+/// In the order of their bytes, with size, type and times. Puts and deletions between two pages do not repeat or skip
+/// other keys. A namespace that does not exist has none. With `bodies`, a page ends at 2 MiB, but has at least one entry
+/// if there is one.
+#[utoipa::path(
+    get,
+    path = "/v1/kv/{namespace}",
+    tag = "kv",
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("prefix" = Option<String>, Query, max_length = 1024, description = "Return only keys with this prefix."),
+        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "By the bytes of the keys; `asc` by default."),
+        ("bodies" = Option<bool>, Query, description = "Return the entries with their bodies."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page, which had the same prefix and order."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+    ),
+    responses(
+        (status = 200, description = "A page of keys.", body = EntryList),
+        NotAcceptable,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn list_entries(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    NamespacePath(namespace): NamespacePath,
+    Query(listing): Query<EntryListing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let ring = api.identity.ring();
+    let prefix = listing.prefix();
+    // no name has a control character
+    let about = match listing.order() {
+        KeyOrder::Ascending => [namespace.as_str(), prefix].join("\0"),
+        KeyOrder::Descending => [namespace.as_str(), prefix, "desc"].join("\0"),
+    };
+    let about = about.as_bytes();
+    let cursor = listing.page.cursor.as_deref();
+    let after = cursor.map(|text| cursor::open::<EntryKey>(ring, about, text));
+    let after = after.transpose()?;
+    let range = EntryRange {
+        prefix,
+        after: after.as_ref(),
+        order: listing.order(),
+    };
+    let (namespaces, limit) = (&api.namespaces, listing.page.limit());
+    let (keys, next) = if listing.has_bodies() {
+        let page = namespaces.list_bodies(&namespace, range, limit, EntryObject::weigh);
+        let page = page.await?;
+        let entries = page.entries.iter();
+        let keys = entries.map(|(key, entry)| EntryObject::whole(key, entry));
+        (keys.collect(), page.next)
+    } else {
+        let page = namespaces.list(&namespace, range, limit).await?;
+        let entries = page.entries.iter();
+        let keys = entries.map(|(key, head)| EntryObject::of(key, head));
+        (keys.collect(), page.next)
+    };
+    let list = EntryList {
+        keys,
+        next_cursor: next.map(|key| cursor::seal(ring, about, &key)),
+    };
+    Ok(json(HttpResponse::Ok(), &list))
+}
+
+/// Create or change a namespace
+///
+/// Sets the default lifetime of its entries, and its idle time: a namespace that has one ends when none of its entries
+/// was read, listed, put or deleted for that long, or up to two seconds later, and from then on reads as if nothing had
+/// been put there. A setting that the body leaves out is unset. The first put into a namespace also creates it.
+#[utoipa::path(
+    put,
+    path = "/v1/kv/{namespace}",
+    tag = "kv",
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+    ),
+    request_body(content = Option<NamespaceBody<'_>>),
+    responses(
+        (status = 200, description = "The namespace after the change.", body = NamespaceObject),
+        NotAcceptable,
+        BodyProblems,
+        RepeatProblems,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn put_namespace(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    NamespacePath(namespace): NamespacePath,
+    OnlyRepeat(idempotency): OnlyRepeat,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let change = read_settings(body.as_str())?;
+    let set = api
+        .namespaces
+        .set_namespace(&namespace, change, idempotency);
+    let set = set.await?;
+    Ok(ok_or_replay(
+        &NamespaceObject::of(&set.answer),
+        set.replayed,
+    ))
+}
+
+/// Delete a namespace with all its entries
+///
+/// Deletes in batches, so that other requests do not wait. An entry that is put meanwhile is either deleted too, or
+/// stays and creates the namespace again. If the request fails, entries may be left: send it again. With an
+/// `Idempotency-Key`, a late repeat deletes nothing that was put since.
+#[utoipa::path(
+    delete,
+    path = "/v1/kv/{namespace}",
+    tag = "kv",
+    params(
+        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+    ),
+    responses(
+        (status = 200, description = "The namespace no longer exists.", body = NamespaceDeletion),
+        NotAcceptable,
+        TooLarge,
+        RepeatProblems,
+        EntryProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn delete_namespace(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    NamespacePath(namespace): NamespacePath,
+    OnlyRepeat(idempotency): OnlyRepeat,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let deleted = api.namespaces.delete_namespace(&namespace, idempotency);
+    let Answered {
+        answer: deleted,
+        replayed,
+    } = deleted.await?;
+    Ok(ok_or_replay(&NamespaceDeletion { deleted }, replayed))
+}

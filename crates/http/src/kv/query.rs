@@ -1,0 +1,127 @@
+//! Query parameters of entries and namespaces.
+
+use crate::request::query::{Page, Parameters, set_once, whole};
+use threadkeep_domain::{EntryKey, Lifetime, Namespace};
+use threadkeep_store::KeyOrder;
+use threadkeep_web::ApiError;
+
+/// `?ttl_seconds=`.
+#[derive(Debug, Default)]
+pub(crate) struct OfLifetime(pub(crate) Option<Lifetime>);
+
+/// `?prefix=&order=&bodies=&cursor=&limit=`.
+#[derive(Debug, Default)]
+pub(crate) struct EntryListing {
+    prefix: Option<String>,
+    order: Option<KeyOrder>,
+    bodies: Option<bool>,
+    pub(crate) page: Page,
+}
+
+/// `?namespace=a&namespace=b` or `?cursor=&limit=`.
+#[derive(Debug, Default)]
+pub(crate) struct NamespaceListing {
+    pub(crate) names: Vec<Namespace>,
+    pub(crate) page: Page,
+}
+
+/// Names in one request at most.
+const NAMES_MAX: usize = 100;
+
+/// A lifetime of that many seconds, where 0 means for ever; none if they are out of bounds.
+pub(super) fn lifetime(seconds: u64) -> Option<Lifetime> {
+    let is_legal = seconds <= Lifetime::LONGEST.as_secs();
+    is_legal.then(|| Lifetime::from_seconds(seconds))
+}
+
+impl EntryListing {
+    pub(crate) fn prefix(&self) -> &str {
+        self.prefix.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn order(&self) -> KeyOrder {
+        self.order.unwrap_or_default()
+    }
+
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.bodies.unwrap_or_default()
+    }
+}
+
+impl Parameters for OfLifetime {
+    const NAMES: &'static [&'static str] = &["ttl_seconds"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let malformed = "must be a whole number from 0 to 31,536,000, given once";
+        let lifetime = whole(value).and_then(lifetime);
+        set_once(&mut self.0, lifetime, name, malformed)
+    }
+}
+
+impl Parameters for EntryListing {
+    const NAMES: &'static [&'static str] = &["prefix", "order", "bodies", "cursor", "limit"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        match name {
+            "prefix" => {
+                let malformed = "must be empty or the beginning of a key, given once";
+                let is_legal = value.is_empty() || EntryKey::new(value).is_ok();
+                let prefix = is_legal.then(|| value.to_owned());
+                set_once(&mut self.prefix, prefix, name, malformed)
+            }
+            "order" => {
+                let order = match value {
+                    "asc" => Some(KeyOrder::Ascending),
+                    "desc" => Some(KeyOrder::Descending),
+                    _ => None,
+                };
+                set_once(
+                    &mut self.order,
+                    order,
+                    name,
+                    "must be `asc` or `desc`, given once",
+                )
+            }
+            "bodies" => {
+                let bodies = value.parse().ok();
+                set_once(
+                    &mut self.bodies,
+                    bodies,
+                    name,
+                    "must be `true` or `false`, given once",
+                )
+            }
+            _ => self.page.take(name, value),
+        }
+    }
+}
+
+impl Parameters for NamespaceListing {
+    const NAMES: &'static [&'static str] = &["namespace", "cursor", "limit"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name != "namespace" {
+            return self.page.take(name, value);
+        }
+        self.names.push(Namespace::new(value)?);
+        Ok(())
+    }
+
+    /// Drops repeated names.
+    fn settle(&mut self) {
+        self.names.sort_unstable();
+        self.names.dedup();
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        if self.names.len() > NAMES_MAX {
+            let detail = format!("`namespace` must be given at most {NAMES_MAX} times");
+            return Err(ApiError::InvalidParameter(detail));
+        }
+        if !self.names.is_empty() && self.page.is_given() {
+            let detail = "`namespace` excludes `cursor` and `limit`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! The input of a write to an entry: bytes, their type, and conditions.
+
+use std::future::{Ready, ready};
+
+use actix_web::http::header::IF_NONE_MATCH;
+use actix_web::web::Bytes;
+use actix_web::{FromRequest, HttpRequest, dev};
+
+use super::content::EntryContent;
+use crate::request::conditions::{idempotency, if_match};
+use crate::request::context::body_of;
+use threadkeep_domain::Precondition;
+use threadkeep_store::EntryTerms;
+use threadkeep_web::ApiError;
+
+/// `If-Match`, or `If-None-Match: *`, and `Idempotency-Key` of a write.
+#[derive(Debug)]
+pub(crate) struct EntryConditions(pub(crate) EntryTerms);
+
+/// A body of any type.
+#[derive(Debug)]
+pub(crate) struct AnyBody {
+    pub(crate) bytes: Bytes,
+    pub(crate) content: EntryContent,
+}
+
+impl EntryConditions {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let body = body_of(request)?;
+        let key = idempotency(request, &body)?;
+        let terms = |precondition| {
+            Ok(Self(EntryTerms {
+                precondition,
+                idempotency: key.map(|(_, key)| key),
+                remembers_mismatch: false,
+            }))
+        };
+        let wanted = if_match(request)?;
+        let mut unwanted = request.headers().get_all(IF_NONE_MATCH);
+        let refused = |detail: &str| Err(ApiError::InvalidParameter(detail.into()));
+        match (wanted, unwanted.next(), unwanted.next()) {
+            (wanted, None, _) => terms(wanted),
+            (None, Some(any), None) if any == "*" => terms(Some(Precondition::Version(0))),
+            (None, ..) => refused("If-None-Match of a write must be `*`"),
+            (Some(_), ..) => refused("If-Match does not go with If-None-Match"),
+        }
+    }
+}
+
+impl AnyBody {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        Ok(Self {
+            content: EntryContent::of(request.headers())?,
+            bytes: body_of(request)?,
+        })
+    }
+}
+
+impl FromRequest for EntryConditions {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl FromRequest for AnyBody {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

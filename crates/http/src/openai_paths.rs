@@ -1,0 +1,73 @@
+//! The paths below `/v1` that belong to `OpenAI`'s protocol, whose clients take `/v1` for their base URL.
+
+/// The first parts of the paths of `OpenAI`'s clients, also of those that the protocol does not serve: they are refused
+/// in the form that the clients read. `threads` is not one of them, because threads belong to the API.
+const ROOTS: [&str; 25] = [
+    "assistants",
+    "audio",
+    "batches",
+    "chat",
+    "chatkit",
+    "completions",
+    "containers",
+    "conversations",
+    "edits",
+    "embeddings",
+    "engines",
+    "evals",
+    "files",
+    "fine_tuning",
+    "images",
+    "models",
+    "moderations",
+    "organization",
+    "projects",
+    "realtime",
+    "responses",
+    "skills",
+    "uploads",
+    "vector_stores",
+    "videos",
+];
+
+/// Whether a decoded path belongs to `OpenAI`'s protocol.
+pub fn is_of_openai(path: &str) -> bool {
+    let below = path.strip_prefix("/v1/");
+    let root = below.and_then(|below| below.split('/').next());
+    root.is_some_and(|root| ROOTS.binary_search(&root).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::openapi_json;
+
+    #[test]
+    fn no_path_of_the_api_belongs_to_openai() {
+        let document: Value = serde_json::from_str(openapi_json()).unwrap();
+
+        for path in document["paths"].as_object().unwrap().keys() {
+            assert!(!is_of_openai(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn whole_parts_of_a_path_count() {
+        assert!(ROOTS.is_sorted());
+        for path in ["/v1/models", "/v1/chat/completions", "/v1/conversations/"] {
+            assert!(is_of_openai(path), "{path}");
+        }
+        for path in [
+            "/v1",
+            "/v1/",
+            "/v1/modelsx",
+            "/models",
+            "/v1//models",
+            "/v1/threads",
+        ] {
+            assert!(!is_of_openai(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The caller of a path for back ends.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::http::Method;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, Route, dev, web};
+
+use super::context::key_of;
+use super::rights::needed;
+use crate::Api;
+use threadkeep_domain::Owner;
+use threadkeep_identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
+use threadkeep_web::ApiError;
+
+/// A caller with an API key that may make the call. Others are rejected before anything else is checked.
+#[derive(Debug)]
+pub(crate) struct BackEnd {
+    pub(crate) api: web::Data<Api>,
+    pub(crate) key: ApiKey,
+}
+
+/// The name of the API key, put into the extensions of a request that the log records.
+#[derive(Debug)]
+pub struct Audited(pub Arc<str>);
+
+/// The API key of a request, if it may make the call.
+///
+/// # Errors
+/// [`ApiError::RightMissing`]; [`ApiError::InvalidApiKey`] for an unknown credential; [`ApiError::ApiKeyRequired`]
+/// without one.
+pub fn key_for(request: &HttpRequest, api: &Api) -> Result<ApiKey, ApiError> {
+    let Some(key) = key_of(request, api) else {
+        return Err(no_key(request, &api.identity));
+    };
+    let Some(right) = needed(request) else {
+        return Ok(key);
+    };
+    if right.is_audited() {
+        let audited = Audited(Arc::clone(&key.name));
+        request.extensions_mut().insert(audited);
+    }
+    match key.rights.cover(&right) {
+        true => Ok(key),
+        false => Err(ApiError::RightMissing {
+            right: right.to_string(),
+        }),
+    }
+}
+
+/// Whether a request has an API key that permits the call.
+pub(crate) fn has_key_for(request: &HttpRequest, api: &Api) -> bool {
+    let permits = |key: ApiKey| needed(request).is_none_or(|right| key.rights.cover(&right));
+    key_of(request, api).is_some_and(permits)
+}
+
+/// Why a request without a known API key is refused.
+pub fn no_key(request: &HttpRequest, identity: &Identity) -> ApiError {
+    let is_token = || {
+        let is_owner = matches!(identity.behalf(request), Ok(Behalf::Caller(Some(_))));
+        is_owner || identity.has_provider() && identity.identify(request).is_ok()
+    };
+    match bearer(request.headers()) {
+        Some(_) if !is_token() => ApiError::InvalidApiKey,
+        _ => ApiError::ApiKeyRequired,
+    }
+}
+
+/// The owner on whose behalf a caller without that API key acts, given why the key was refused.
+///
+/// # Errors
+/// [`ApiError`]: the refusal, or that an owner is needed.
+pub fn own(request: &HttpRequest, api: &Api, refusal: ApiError) -> Result<Owner, ApiError> {
+    match (api.identity.behalf(request)?, refusal) {
+        (Behalf::Caller(Some(owner)), _) => Ok(owner),
+        (Behalf::Caller(None), ApiError::ApiKeyRequired) => {
+            Err(IdentityError::OwnerRequired.into())
+        }
+        (_, refusal) => Err(refusal),
+    }
+}
+
+impl BackEnd {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let api = request
+            .app_data::<web::Data<Api>>()
+            .ok_or(ApiError::NotFound)?;
+        Ok(Self {
+            api: api.clone(),
+            key: key_for(request, api)?,
+        })
+    }
+}
+
+impl FromRequest for BackEnd {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+/// Rejects a method that a path for back ends does not support.
+pub(crate) fn not_allowed_for_back_end(allow: &'static str) -> Route {
+    web::to(move |_: BackEnd, method: Method| {
+        ready(Err::<&str, _>(ApiError::MethodNotAllowed { method, allow }))
+    })
+}

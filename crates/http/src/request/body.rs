@@ -1,0 +1,353 @@
+//! Request bodies, read completely before a handler runs.
+//!
+//! A refusal that is sent while the client is still sending is often lost with the connection, so the server first
+//! reads the body to its end, whatever the answer will be, and drops it beyond the limit. It keeps nothing of a body
+//! whose announced length is too large, answers at once if the client does not wait for the end, and stops reading a
+//! body if no memory is left for it.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::poll_fn;
+use std::mem;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use actix_web::HttpMessage;
+use actix_web::dev::{Payload, RequestHead, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
+use actix_web::web::Bytes;
+use futures_util::StreamExt;
+use tokio::time::Instant;
+
+use super::body_memory::{BodyMemory, GivenUp, LOOK, Share};
+use crate::connection_state::ConnectionState;
+use threadkeep_domain::BODY_MAX_BYTES;
+use threadkeep_store::Alarm;
+use threadkeep_web::ApiError;
+
+/// A body that takes longer than this to arrive is given up.
+const TIME: Duration = Duration::from_secs(30);
+/// A body of which nothing arrives for this long is given up.
+const SILENCE: Duration = Duration::from_secs(10);
+/// The server does not read a longer body to its end: it closes the connection instead.
+const DRAIN_BYTES: usize = 64 * 1_048_576;
+const DRAIN_TIME: Duration = Duration::from_secs(10);
+/// How long a body waits for memory at most.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The size of the blocks that hold a body which comes in several parts.
+const BLOCK_BYTES: usize = 32_768;
+
+/// A body, or the reason for its absence. `Debug` does not show its content.
+pub enum Body {
+    /// All of it.
+    Whole {
+        /// Its bytes.
+        bytes: Bytes,
+        /// Their share of the memory until the request is done.
+        _share: Option<Share>,
+    },
+    /// It is larger than it may be.
+    TooLarge {
+        /// The limit.
+        limit_bytes: u64,
+        /// How much of it was read.
+        read_bytes: u64,
+    },
+    /// It ended too early, or its framing is malformed.
+    Unreadable,
+    /// Other bodies use all the memory.
+    Overloaded,
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Whole { .. } => "Whole",
+            Self::TooLarge { .. } => "TooLarge",
+            Self::Unreadable => "Unreadable",
+            Self::Overloaded => "Overloaded",
+        })
+    }
+}
+
+impl Body {
+    /// The limit of a body, except for entries.
+    pub const LIMIT_BYTES: u64 = BODY_MAX_BYTES;
+
+    /// The limit of a request whose body no handler reads.
+    pub(crate) fn none() -> Self {
+        Self::Whole {
+            bytes: Bytes::new(),
+            _share: None,
+        }
+    }
+
+    /// A message of a socket, whose memory the socket bounds.
+    pub fn of_message(bytes: Bytes) -> Self {
+        Self::Whole {
+            bytes,
+            _share: None,
+        }
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    /// [`ApiError::BodyTooLarge`], [`ApiError::BodyUnreadable`] or [`ApiError::Overloaded`].
+    pub fn bytes(&self) -> Result<&Bytes, ApiError> {
+        match self {
+            Self::Whole { bytes, .. } => Ok(bytes),
+            Self::TooLarge {
+                limit_bytes,
+                read_bytes,
+            } => Err(ApiError::BodyTooLarge {
+                limit_bytes: *limit_bytes,
+                read_bytes: *read_bytes,
+            }),
+            Self::Unreadable => Err(ApiError::BodyUnreadable),
+            Self::Overloaded => Err(ApiError::Overloaded),
+        }
+    }
+
+    /// Reads the body of a request to its end, and leaves the request without one.
+    pub async fn read(request: &mut ServiceRequest, limit_bytes: u64) -> Self {
+        if is_endless(request.head()) {
+            return Self::Unreadable;
+        }
+        let headers = request.headers();
+        if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
+            return Self::none();
+        }
+        let announced_bytes = announced_bytes(request).unwrap_or_default();
+        let alarm = request.conn_data::<BodyAlarm>().cloned();
+        let connection = request.conn_data::<ConnectionState>().cloned();
+        let memory = request.conn_data::<BodyMemory>().cloned();
+        let payload = Arriving {
+            payload: request.take_payload(),
+            alarm: alarm.unwrap_or_default(),
+            connection: connection.unwrap_or_default(),
+            share: memory.unwrap_or_default().share(),
+        };
+        if announced_bytes > limit_bytes {
+            return Self::refuse(payload, limit_bytes, announced_bytes).await;
+        }
+        Self::collect(payload, limit_bytes).await
+    }
+
+    /// Keeps nothing of a body whose announced length is too large, and reads it only if it can be
+    /// read to its end.
+    async fn refuse(payload: Arriving, limit_bytes: u64, announced_bytes: u64) -> Self {
+        if announced_bytes > DRAIN_BYTES as u64 {
+            let read_bytes = 0;
+            return Self::TooLarge {
+                limit_bytes,
+                read_bytes,
+            };
+        }
+        Self::drain(payload, limit_bytes, 0).await
+    }
+
+    async fn collect(mut payload: Arriving, limit_bytes: u64) -> Self {
+        let mut end = None;
+        let mut parts = Parts::default();
+        loop {
+            let chunk = match payload.next(TIME, &mut end).await {
+                Ok(None) => break,
+                Ok(Some(Ok(chunk))) => chunk,
+                Ok(Some(Err(_))) | Err(Fault::Late) => return Self::Unreadable,
+                Err(Fault::GivenUp) => return Self::Overloaded,
+            };
+            let read_bytes = parts.len + chunk.len();
+            if read_bytes as u64 > limit_bytes {
+                drop(parts);
+                return Self::drain(payload, limit_bytes, read_bytes).await;
+            }
+            if payload.make_room(chunk.len()).await.is_err() {
+                return Self::Overloaded;
+            }
+            parts.push(chunk);
+        }
+        let mut share = payload.share;
+        share.complete();
+        Self::Whole {
+            bytes: parts.join(),
+            _share: Some(share),
+        }
+    }
+
+    async fn drain(mut payload: Arriving, limit_bytes: u64, mut read_bytes: usize) -> Self {
+        let mut end = None;
+        payload.share.clear();
+        // reaching the end only makes it more likely that the answer arrives
+        while let Ok(Some(Ok(chunk))) = payload.next(DRAIN_TIME, &mut end).await {
+            read_bytes += chunk.len();
+            if read_bytes > DRAIN_BYTES {
+                break;
+            }
+        }
+        Self::TooLarge {
+            limit_bytes,
+            read_bytes: read_bytes as u64,
+        }
+    }
+}
+
+/// Whether actix treats everything behind the head as the body of the request.
+pub fn is_endless(head: &RequestHead) -> bool {
+    let upgrades = head.headers().get_all(UPGRADE);
+    upgrades
+        .map(|value| value.as_bytes().trim_ascii())
+        .any(|value| value.eq_ignore_ascii_case(b"websocket"))
+}
+
+/// The timer of a connection, which has one body at a time: a timer for each body would cost more
+/// than reading it.
+#[derive(Debug, Clone, Default)]
+pub struct BodyAlarm(Rc<RefCell<Alarm>>);
+
+/// The announced length of a body; none if it is unknown, or if there is no body.
+pub(super) fn announced_bytes(request: &ServiceRequest) -> Option<u64> {
+    let length = request.headers().get(CONTENT_LENGTH)?;
+    length.to_str().ok()?.trim().parse().ok()
+}
+
+/// The parts of a body. A body in one part is not copied; others are kept in blocks of one size, which take only
+/// the received bytes, and are joined at the end.
+#[derive(Default)]
+struct Parts {
+    first: Bytes,
+    blocks: Vec<Vec<u8>>,
+    len: usize,
+}
+
+impl Parts {
+    fn push(&mut self, part: Bytes) {
+        if self.len == 0 {
+            self.len = part.len();
+            self.first = part;
+            return;
+        }
+        self.len += part.len();
+        let first = mem::take(&mut self.first);
+        self.copy(&first);
+        self.copy(&part);
+    }
+
+    fn copy(&mut self, mut part: &[u8]) {
+        while !part.is_empty() {
+            let room = self
+                .blocks
+                .last()
+                .map_or(0, |last| BLOCK_BYTES - last.len());
+            if room == 0 {
+                self.blocks.push(Vec::with_capacity(BLOCK_BYTES));
+            }
+            if let Some(last) = self.blocks.last_mut() {
+                let (now, later) = part.split_at(part.len().min(BLOCK_BYTES - last.len()));
+                last.extend_from_slice(now);
+                part = later;
+            }
+        }
+    }
+
+    fn join(self) -> Bytes {
+        if self.blocks.is_empty() {
+            return self.first;
+        }
+        let mut whole = Vec::with_capacity(self.len);
+        for block in self.blocks {
+            whole.extend_from_slice(&block);
+        }
+        whole.into()
+    }
+}
+
+/// A body that is being read.
+struct Arriving {
+    payload: Payload,
+    alarm: BodyAlarm,
+    connection: ConnectionState,
+    share: Share,
+}
+
+/// Reasons to stop reading a body.
+enum Fault {
+    /// It took too long.
+    Late,
+    /// It was slow while others waited for memory.
+    GivenUp,
+}
+
+impl Arriving {
+    /// The next chunk, unless the client is silent for too long or the body takes too long. Both times count from the
+    /// first wait.
+    async fn next(
+        &mut self,
+        limit: Duration,
+        end: &mut Option<Instant>,
+    ) -> Result<Option<Result<Bytes, PayloadError>>, Fault> {
+        let mut next_by = None;
+        let next = poll_fn(|cx| {
+            if let Poll::Ready(next) = self.payload.poll_next_unpin(cx) {
+                return Poll::Ready(Ok(next));
+            }
+            if let Err(GivenUp) = self.share.await_client(cx) {
+                return Poll::Ready(Err(Fault::GivenUp));
+            }
+            self.connection.want_body(true);
+            let next_by = *next_by.get_or_insert_with(|| {
+                let now = Instant::now();
+                (now + SILENCE).min(*end.get_or_insert(now + limit))
+            });
+            let mut alarm = self.alarm.0.borrow_mut();
+            alarm.poll(cx, next_by).map(|()| Err(Fault::Late))
+        });
+        let next = next.await;
+        self.connection.want_body(false);
+        next
+    }
+
+    /// Takes memory for a part that has arrived, or waits for it. Meanwhile nothing is read.
+    async fn make_room(&mut self, bytes: usize) -> Result<(), GivenUp> {
+        let mut end = None;
+        poll_fn(|cx| {
+            loop {
+                let now = Instant::now();
+                if let Poll::Ready(taken) = self.share.poll_take(cx, bytes as u64, now) {
+                    return Poll::Ready(taken);
+                }
+                let end = *end.get_or_insert(now + SILENCE_TIMEOUT);
+                if now >= end {
+                    return Poll::Ready(Err(GivenUp));
+                }
+                self.share.give_up_slow(now);
+                let mut alarm = self.alarm.0.borrow_mut();
+                ready!(alarm.poll(cx, end.min(now + LOOK)));
+            }
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_joined_as_they_came_and_take_no_more_than_a_block_beside() {
+        let body: Vec<u8> = (0..1_000_000_u32).map(|number| number as u8).collect();
+        for part_bytes in [1, 1_000, 8_192, 999_999, 1_000_000] {
+            let mut parts = Parts::default();
+            for part in body.chunks(part_bytes) {
+                parts.push(Bytes::copy_from_slice(part));
+            }
+
+            assert_eq!(parts.len, body.len());
+            let block_bytes: usize = parts.blocks.iter().map(Vec::capacity).sum();
+            assert!(block_bytes < body.len() + BLOCK_BYTES);
+            assert!(parts.join() == body);
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Limits the memory for the request bodies of a worker.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The beginning of each body does not count: it is part of the cost of a connection. So a client that fills the
+/// memory with large bodies does not keep small ones out.
+const FREE_BYTES: u64 = 16_384;
+/// While others wait for memory, a body has to arrive at this rate, measured over [`CREDIT`]; otherwise a
+/// client could make others wait at hardly any cost.
+const BYTES_PER_SECOND: u64 = 262_144;
+const CREDIT: Duration = Duration::from_secs(2);
+/// The interval of checks for slow bodies while others wait for memory. A check goes through all arriving bodies,
+/// so one serves all that wait.
+pub(crate) const LOOK: Duration = Duration::from_millis(250);
+
+/// Counts the bytes of bodies from when they arrive until their requests are done.
+///
+/// Bytes count when they arrive and not when they are announced, because announcing them costs a client
+/// nothing. The oldest body that is still arriving may use all of the memory, and the others leave it room
+/// for a whole body. So bodies that have arrived by half do not block each other: the oldest one
+/// continues, or is given up.
+#[derive(Debug, Clone)]
+pub struct BodyMemory(Rc<Pool>);
+
+#[derive(Debug)]
+struct Pool {
+    limit_bytes: u64,
+    /// Room for one whole body, for the oldest one.
+    reserved_bytes: u64,
+    used_bytes: Cell<u64>,
+    next_number: Cell<u64>,
+    /// The time of the next check for slow bodies.
+    next_look: Cell<Option<Instant>>,
+    /// Bodies that count and are still incomplete, the oldest first.
+    arriving: RefCell<BTreeMap<u64, Arrival>>,
+}
+
+#[derive(Debug)]
+struct Arrival {
+    waker: Waker,
+    state: Arrives,
+}
+
+/// The progress of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrives {
+    /// It is given up after this time if others wait.
+    By(Instant),
+    /// It waits for memory.
+    Waits,
+    GivenUp,
+}
+
+/// The share of one body in the memory. Dropping it returns the memory.
+#[derive(Debug)]
+pub struct Share {
+    memory: BodyMemory,
+    bytes: u64,
+    /// Its number among the arriving bodies.
+    number: Option<u64>,
+}
+
+/// The body was given up, and its memory went to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no memory is left for the body")]
+pub(crate) struct GivenUp;
+
+impl BodyMemory {
+    /// Memory of `limit_bytes` bytes, for bodies of at most `largest_bytes`.
+    #[must_use]
+    pub fn new(limit_bytes: u64, largest_bytes: u64) -> Self {
+        Self(Rc::new(Pool {
+            limit_bytes,
+            reserved_bytes: largest_bytes,
+            used_bytes: Cell::new(0),
+            next_number: Cell::new(0),
+            next_look: Cell::default(),
+            arriving: RefCell::default(),
+        }))
+    }
+
+    /// A share for a new body.
+    pub(super) fn share(&self) -> Share {
+        Share {
+            memory: self.clone(),
+            bytes: 0,
+            number: None,
+        }
+    }
+
+    /// Gives up bodies that arrive too slowly.
+    fn give_up_slow(&self, now: Instant) {
+        for arrival in self.0.arriving.borrow_mut().values_mut() {
+            if matches!(arrival.state, Arrives::By(due) if due < now) {
+                arrival.state = Arrives::GivenUp;
+                arrival.waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// Whether the body of this number may take `bytes` more.
+    fn has_room(&self, number: u64, bytes: u64) -> bool {
+        let arriving = self.0.arriving.borrow();
+        let is_oldest = arriving.keys().next() == Some(&number);
+        let kept_bytes = match is_oldest {
+            true => 0,
+            false => self.0.reserved_bytes,
+        };
+        let mut older = arriving.range(..number);
+        let is_first = older.all(|(_, arrival)| arrival.state != Arrives::Waits);
+        let most_bytes = self.0.limit_bytes.saturating_sub(kept_bytes);
+        is_first && self.0.used_bytes.get() + bytes <= most_bytes
+    }
+
+    /// Wakes the oldest waiting body, which wakes the next one when it has its memory.
+    fn wake_waiting(&self) {
+        let arriving = self.0.arriving.borrow();
+        let mut arrivals = arriving.values();
+        if let Some(waiting) = arrivals.find(|arrival| arrival.state == Arrives::Waits) {
+            waiting.waker.wake_by_ref();
+        }
+    }
+}
+
+/// No limit, for requests that do not arrive through our connections.
+impl Default for BodyMemory {
+    fn default() -> Self {
+        Self::new(u64::MAX, 0)
+    }
+}
+
+impl Share {
+    /// Takes memory for bytes that have arrived, in the order in which the bodies began.
+    pub(super) fn poll_take(
+        &mut self,
+        cx: &Context<'_>,
+        bytes: u64,
+        now: Instant,
+    ) -> Poll<Result<(), GivenUp>> {
+        if self.bytes + bytes <= FREE_BYTES {
+            self.bytes += bytes;
+            return Poll::Ready(Ok(()));
+        }
+        let number = *self
+            .number
+            .get_or_insert_with(|| self.memory.0.register(now));
+        let counted_before = self.counted_bytes();
+        let counted_bytes = (self.bytes + bytes).saturating_sub(FREE_BYTES) - counted_before;
+        let has_room = self.memory.has_room(number, counted_bytes);
+        let pool = &self.memory.0;
+        let mut arriving = pool.arriving.borrow_mut();
+        let Some(arrival) = arriving.get_mut(&number) else {
+            return Poll::Ready(Ok(()));
+        };
+        let due = match arrival.state {
+            Arrives::GivenUp => return Poll::Ready(Err(GivenUp)),
+            Arrives::By(due) => due,
+            Arrives::Waits => now + CREDIT,
+        };
+        if !has_room {
+            arrival.state = Arrives::Waits;
+            arrival.waker.clone_from(cx.waker());
+            return Poll::Pending;
+        }
+        let did_wait = arrival.state == Arrives::Waits;
+        let earned = Duration::from_micros(bytes * 1_000_000 / BYTES_PER_SECOND);
+        arrival.state = Arrives::By((due + earned).min(now + CREDIT));
+        drop(arriving);
+        self.bytes += bytes;
+        pool.used_bytes.set(pool.used_bytes.get() + counted_bytes);
+        if did_wait {
+            self.memory.wake_waiting();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Waits for the client. The task is woken when the body is given up.
+    ///
+    /// # Errors
+    /// [`GivenUp`], when it is.
+    pub(super) fn await_client(&self, cx: &Context<'_>) -> Result<(), GivenUp> {
+        let Some(number) = self.number else {
+            return Ok(());
+        };
+        let mut arriving = self.memory.0.arriving.borrow_mut();
+        match arriving.get_mut(&number) {
+            Some(arrival) if arrival.state == Arrives::GivenUp => Err(GivenUp),
+            Some(arrival) => {
+                arrival.waker.clone_from(cx.waker());
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Gives up other bodies that arrive too slowly. A body that waits for memory does this from time to
+    /// time, and each [`LOOK`] one of them looks at all bodies.
+    pub(crate) fn give_up_slow(&self, now: Instant) {
+        let next_look = &self.memory.0.next_look;
+        if next_look.get().is_none_or(|look| now >= look) {
+            next_look.set(Some(now + LOOK));
+            self.memory.give_up_slow(now);
+        }
+    }
+
+    /// Notes that the body is whole. Its bytes count on.
+    pub(super) fn complete(&mut self) {
+        if let Some(number) = self.number.take() {
+            self.memory.0.arriving.borrow_mut().remove(&number);
+            self.memory.wake_waiting();
+        }
+    }
+
+    /// Returns the memory, because nothing of the body is kept.
+    pub(crate) fn clear(&mut self) {
+        *self = self.memory.share();
+    }
+
+    fn counted_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(FREE_BYTES)
+    }
+}
+
+impl Pool {
+    fn register(&self, now: Instant) -> u64 {
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
+        let arrival = Arrival {
+            waker: Waker::noop().clone(),
+            state: Arrives::By(now + CREDIT),
+        };
+        self.arriving.borrow_mut().insert(number, arrival);
+        number
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let pool = &self.memory.0;
+        pool.used_bytes
+            .set(pool.used_bytes.get() - self.counted_bytes());
+        if let Some(number) = self.number {
+            pool.arriving.borrow_mut().remove(&number);
+        }
+        if self.counted_bytes() > 0 || self.number.is_some() {
+            self.memory.wake_waiting();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u64 = 1_024;
+
+    /// Memory for four bodies of 64 KiB, one of them the oldest.
+    fn memory() -> BodyMemory {
+        BodyMemory::new(256 * KIB, 64 * KIB)
+    }
+
+    fn take(share: &mut Share, bytes: u64) -> Poll<Result<(), GivenUp>> {
+        take_at(share, bytes, Instant::now())
+    }
+
+    fn take_at(share: &mut Share, bytes: u64, now: Instant) -> Poll<Result<(), GivenUp>> {
+        share.poll_take(&Context::from_waker(Waker::noop()), bytes, now)
+    }
+
+    const TAKEN: Poll<Result<(), GivenUp>> = Poll::Ready(Ok(()));
+
+    /// A body with that many counted bytes.
+    fn body(memory: &BodyMemory, bytes: u64) -> Share {
+        let mut share = memory.share();
+        assert_eq!(take(&mut share, FREE_BYTES + bytes), TAKEN);
+        share
+    }
+
+    #[test]
+    fn bytes_are_given_back_when_the_request_is_done() {
+        let memory = memory();
+        let mut share = body(&memory, 100 * KIB);
+        assert_eq!(take(&mut share, 20 * KIB), TAKEN);
+        assert_eq!(memory.0.used_bytes.get(), 120 * KIB);
+
+        share.complete();
+        assert_eq!(memory.0.used_bytes.get(), 120 * KIB);
+        drop(share);
+
+        assert_eq!(memory.0.used_bytes.get(), 0);
+        assert!(memory.0.arriving.borrow().is_empty());
+    }
+
+    #[test]
+    fn small_bodies_do_not_wait_for_large_ones() {
+        let memory = memory();
+        let _full = body(&memory, 256 * KIB);
+
+        for _ in 0..100 {
+            assert_eq!(take(&mut memory.share(), FREE_BYTES), TAKEN);
+        }
+        assert!(take(&mut memory.share(), FREE_BYTES + 1).is_pending());
+    }
+
+    #[test]
+    fn of_bodies_that_are_all_half_there_the_oldest_gets_on_and_then_the_next() {
+        let memory = memory();
+        let mut bodies: Vec<_> = (0..6).map(|_| body(&memory, 32 * KIB)).collect();
+        for share in &mut bodies[1..] {
+            assert!(take(share, 32 * KIB).is_pending());
+        }
+
+        for number in 0..6 {
+            assert_eq!(take(&mut bodies[number], 32 * KIB), TAKEN, "{number}");
+            if let Some(next) = bodies.get_mut(number + 1) {
+                assert!(take(next, 32 * KIB).is_pending() || number > 0);
+            }
+            bodies[number] = memory.share();
+        }
+    }
+
+    #[test]
+    fn those_that_came_later_wait_for_those_that_came_before() {
+        let memory = memory();
+        let first = body(&memory, 192 * KIB);
+        let mut second = body(&memory, 0);
+        let mut third = body(&memory, 0);
+        assert!(take(&mut second, 64 * KIB).is_pending());
+        assert!(take(&mut third, 1).is_pending());
+
+        drop(first);
+
+        assert!(take(&mut third, 1).is_pending());
+        assert_eq!(take(&mut second, 64 * KIB), TAKEN);
+        assert_eq!(take(&mut third, 1), TAKEN);
+    }
+
+    #[test]
+    fn a_body_that_stands_still_is_given_up_for_others_and_one_that_gets_on_is_not() {
+        let memory = memory();
+        let start = Instant::now();
+        let (mut still, mut steady) = (memory.share(), memory.share());
+        assert_eq!(take_at(&mut still, 80 * KIB, start), TAKEN);
+        let mut now = start;
+        for _ in 0..4 {
+            assert_eq!(take_at(&mut steady, 32 * KIB, now), TAKEN);
+            now += Duration::from_millis(125);
+            memory.give_up_slow(now);
+        }
+        let cx = Context::from_waker(Waker::noop());
+        assert_eq!(still.await_client(&cx), Ok(()));
+
+        memory.give_up_slow(start + CREDIT + Duration::from_millis(1));
+
+        assert_eq!(still.await_client(&cx), Err(GivenUp));
+        assert_eq!(take(&mut still, 1), Poll::Ready(Err(GivenUp)));
+        assert_eq!(steady.await_client(&cx), Ok(()));
+    }
+
+    #[test]
+    fn however_many_bodies_wait_one_look_is_enough() {
+        let memory = memory();
+        let start = Instant::now();
+        let mut late = memory.share();
+        assert_eq!(take_at(&mut late, 80 * KIB, start), TAKEN);
+        let waiting = memory.share();
+        let cx = Context::from_waker(Waker::noop());
+
+        waiting.give_up_slow(start + CREDIT);
+        waiting.give_up_slow(start + CREDIT + LOOK / 2);
+        assert_eq!(late.await_client(&cx), Ok(()));
+        waiting.give_up_slow(start + CREDIT + LOOK);
+
+        assert_eq!(late.await_client(&cx), Err(GivenUp));
+    }
+
+    #[test]
+    fn time_that_a_body_waits_for_memory_is_not_held_against_it() {
+        let memory = memory();
+        let start = Instant::now();
+        let full = body(&memory, 256 * KIB);
+        let mut waiting = memory.share();
+        assert!(take_at(&mut waiting, 32 * KIB, start).is_pending());
+
+        let late = start + 10 * CREDIT;
+        memory.give_up_slow(late);
+        drop(full);
+
+        assert_eq!(take_at(&mut waiting, 32 * KIB, late), TAKEN);
+    }
+}

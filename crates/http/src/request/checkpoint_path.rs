@@ -1,0 +1,49 @@
+//! The number of a checkpoint in a path.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpRequest, dev};
+
+use super::decode::path_part;
+use threadkeep_domain::Refusal;
+use threadkeep_service::ServiceError;
+use threadkeep_web::ApiError;
+
+/// `/v1/threads/{thread}/checkpoints/{n}`: the sixth part, the first being empty.
+const PLACE: usize = 5;
+
+/// The number of `.../checkpoints/{n}`. Any other text names no checkpoint.
+#[derive(Debug)]
+pub(crate) struct CheckpointPath(pub(crate) u32);
+
+fn read(text: &str) -> Option<u32> {
+    let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_plain)
+}
+
+impl FromRequest for CheckpointPath {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        let number = path_part(request, PLACE).and_then(|text| read(&text));
+        let unknown = || ServiceError::Refused(Refusal::CheckpointNotFound).into();
+        ready(number.map(Self).ok_or_else(unknown))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_read_in_its_one_form() {
+        assert_eq!(
+            ["1", "32", "4294967295"].map(read),
+            [Some(1), Some(32), Some(u32::MAX)]
+        );
+        for other in ["", "0", "01", "+1", "-1", "1.0", "x", "4294967296"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+}

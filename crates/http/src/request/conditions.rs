@@ -1,0 +1,338 @@
+//! The headers that make a request conditional or repeatable.
+
+use std::future::{Ready, ready};
+
+use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
+use actix_web::{FromRequest, HttpRequest, dev};
+
+use super::context::body_of;
+use super::json::{Version, Whole};
+use threadkeep_domain::{
+    Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, Tag, Tags, TurnToken,
+};
+use threadkeep_service::{ServiceError, WriteOptions};
+use threadkeep_web::ApiError;
+
+const TURN_TOKEN: HeaderName = HeaderName::from_static("x-turn-token");
+const THREAD_LIFE: HeaderName = HeaderName::from_static("x-thread-life");
+/// The header of a write that the server recognizes when it is repeated.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// `If-Match` and `Idempotency-Key` of a write.
+#[derive(Debug)]
+pub(crate) struct WriteConditions {
+    pub(crate) options: WriteOptions,
+    /// The idempotency key as it was sent.
+    pub(crate) key: Option<HeaderValue>,
+}
+
+/// `Idempotency-Key` and `x-turn-token` of a write whose body may name the expected version.
+#[derive(Debug)]
+pub struct Repeatable {
+    pub(crate) idempotency: Option<IdempotencyKey>,
+    pub(crate) turn: Option<TurnToken>,
+}
+
+/// `Idempotency-Key` of a write that takes no other condition.
+#[derive(Debug)]
+pub(crate) struct OnlyRepeat(pub(crate) Option<IdempotencyKey>);
+
+/// `If-Match` and `If-None-Match` of a read.
+#[derive(Debug)]
+pub(crate) struct ReadConditions {
+    precondition: Option<Precondition>,
+    none_match: Vec<HeaderValue>,
+}
+
+impl ReadConditions {
+    /// The same without `If-None-Match`.
+    pub(crate) fn of_match_alone(self) -> Self {
+        Self {
+            none_match: Vec::new(),
+            ..self
+        }
+    }
+
+    /// Whether there is a condition.
+    pub(crate) fn are_given(&self) -> bool {
+        self.precondition.is_some() || !self.none_match.is_empty()
+    }
+
+    /// Whether the client already has this version.
+    ///
+    /// # Errors
+    /// [`Refusal::VersionMismatch`] when it wants another one.
+    pub(crate) fn check(&self, stamp: Stamp) -> Result<bool, ApiError> {
+        if self
+            .precondition
+            .is_some_and(|wanted| !wanted.is_met_by(stamp))
+        {
+            let refusal = Refusal::VersionMismatch { current: stamp };
+            return Err(ServiceError::Refused(refusal).into());
+        }
+        if self.none_match.is_empty() {
+            return Ok(false);
+        }
+        let tag = stamp.to_string();
+        Ok(self
+            .none_match
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .any(|value| names(value.trim(), &tag, stamp)))
+    }
+}
+
+/// Weak comparison, by RFC 9110, section 13.1.2.
+fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
+    if value == "*" {
+        return stamp.version > 0;
+    }
+    let value = value.strip_prefix("W/").unwrap_or(value);
+    value
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'))
+        == Some(tag)
+}
+
+/// `If-Match` and `x-thread-life` of a request.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] for another form than the documented ones.
+pub(crate) fn precondition(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
+    let wanted = if_match(request)?;
+    let mut lives = request.headers().get_all(THREAD_LIFE);
+    let Some(value) = lives.next() else {
+        return Ok(wanted);
+    };
+    let life = value.to_str().ok().and_then(parse_life);
+    let (Some(life), None) = (life, lives.next()) else {
+        let detail =
+            "x-thread-life must be the 16 hex digits after the hyphen of an ETag, given once";
+        return Err(ApiError::InvalidParameter(detail.into()));
+    };
+    Ok(Some(wanted.map_or(Precondition::Life(life), |wanted| {
+        wanted.within(life)
+    })))
+}
+
+/// `If-Match` of a request.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] for another form than the documented ones.
+pub(crate) fn if_match(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
+    let mut values = request.headers().get_all(IF_MATCH).peekable();
+    if values.peek().is_none() {
+        return Ok(None);
+    }
+    let values: Option<Vec<_>> = values.map(|value| value.to_str().ok()).collect();
+    let parsed = values.and_then(|values| parse_list(&values.join(",")));
+    parsed.map(Some).ok_or_else(|| {
+        ApiError::InvalidParameter(format!(
+            "If-Match must be `*`, or up to {} whole ETags or versions in quotes",
+            Tags::MAX
+        ))
+    })
+}
+
+/// Reads a list of tags (RFC 9110, section 13.1.1). The comparison is strong, so weak tags are left out.
+fn parse_list(text: &str) -> Option<Precondition> {
+    if text.trim() == "*" {
+        return Some(Precondition::Exists);
+    }
+    let members: Vec<_> = text.split(',').map(str::trim).collect();
+    if let [only] = members[..]
+        && !is_weak(only)
+    {
+        return parse_tag(only).map(Precondition::from);
+    }
+    let strong = members.into_iter().filter(|member| !is_weak(member));
+    let tags = strong
+        .map(parse_tag)
+        .try_fold(Tags::default(), |tags, tag| tags.with(tag?));
+    tags.map(Precondition::OneOf)
+}
+
+fn is_weak(tag: &str) -> bool {
+    let tag = tag
+        .strip_prefix("W/\"")
+        .and_then(|tag| tag.strip_suffix('"'));
+    tag.is_some_and(|tag| !tag.contains('"'))
+}
+
+fn parse_tag(text: &str) -> Option<Tag> {
+    let tag = text.strip_prefix('"')?.strip_suffix('"')?;
+    let version = |text: &str| -> Option<u64> {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok())?
+    };
+    let Some((number, life)) = tag.split_once('-') else {
+        let version = version(tag)?;
+        return Some(Tag {
+            version,
+            life: None,
+        });
+    };
+    Some(Tag {
+        version: version(number)?,
+        life: Some(parse_life(life)?),
+    })
+}
+
+fn parse_life(text: &str) -> Option<Life> {
+    let is_hex = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let life = is_hex.then(|| u64::from_str_radix(text, 16).ok())??;
+    Some(Life(life))
+}
+
+/// `x-turn-token` of a request. A text that is no token is one that no turn has.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] if it is given twice.
+pub fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
+    let mut values = request.headers().get_all(TURN_TOKEN);
+    let token = values.next().map(|value| {
+        let token = value.to_str().ok().and_then(|text| text.parse().ok());
+        token.unwrap_or_else(TurnToken::random)
+    });
+    match values.next() {
+        None => Ok(token),
+        Some(_) => Err(ApiError::InvalidParameter(
+            "x-turn-token must be given once".into(),
+        )),
+    }
+}
+
+/// The key as it was sent, and the data that identifies a repeat: method, path with query, and
+/// body.
+pub fn idempotency(
+    request: &HttpRequest,
+    body: &[u8],
+) -> Result<Option<(HeaderValue, IdempotencyKey)>, ApiError> {
+    let mut values = request.headers().get_all(IDEMPOTENCY_KEY);
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let legal = (1..=128).contains(&value.len())
+        && value.as_bytes().iter().all(u8::is_ascii_graphic)
+        && values.next().is_none();
+    if !legal {
+        return Err(ApiError::InvalidParameter(
+            "Idempotency-Key must be 1 to 128 visible ASCII characters, and given once".into(),
+        ));
+    }
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("", |path| path.as_str());
+    let parts = [request.method().as_str().as_bytes(), path.as_bytes(), body];
+    let key = IdempotencyKey {
+        digest: Fingerprint::of(&[value.as_bytes()]),
+        request: Fingerprint::of(&parts),
+    };
+    Ok(Some((value.clone(), key)))
+}
+
+impl WriteConditions {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        if request.headers().contains_key(IF_NONE_MATCH) {
+            // it would refer to the one key, but writes are conditional on the thread
+            let detail = "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        let body = body_of(request)?;
+        let precondition = precondition(request)?;
+        let (key, idempotency) = idempotency(request, &body)?.unzip();
+        Ok(Self {
+            options: WriteOptions {
+                precondition,
+                turn: turn(request)?,
+                idempotency,
+            },
+            key,
+        })
+    }
+}
+
+impl Repeatable {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let headers = request.headers();
+        if [IF_MATCH, IF_NONE_MATCH, THREAD_LIFE]
+            .iter()
+            .any(|name| headers.contains_key(name))
+        {
+            let detail =
+                "If-Match, If-None-Match and x-thread-life are for threads and their states";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        Self::with_body(request, &body_of(request)?)
+    }
+
+    /// The same for a protocol that has the body, and no other conditions.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub fn with_body(request: &HttpRequest, body: &[u8]) -> Result<Self, ApiError> {
+        let idempotency = idempotency(request, body)?;
+        Ok(Self {
+            idempotency: idempotency.map(|(_, key)| key),
+            turn: turn(request)?,
+        })
+    }
+
+    /// Conditions of a write to a scope.
+    pub fn options(&self, if_version: Option<Version>) -> WriteOptions {
+        WriteOptions {
+            precondition: if_version.map(|Whole(version)| Precondition::Version(version)),
+            turn: self.turn,
+            idempotency: self.idempotency,
+        }
+    }
+}
+
+impl OnlyRepeat {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let key = idempotency(request, &body_of(request)?)?;
+        Ok(Self(key.map(|(_, key)| key)))
+    }
+}
+
+impl FromRequest for OnlyRepeat {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl FromRequest for Repeatable {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl FromRequest for WriteConditions {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl FromRequest for ReadConditions {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        let none_match = request.headers().get_all(IF_NONE_MATCH).cloned().collect();
+        ready(precondition(request).map(|precondition| Self {
+            precondition,
+            none_match,
+        }))
+    }
+}

@@ -1,0 +1,71 @@
+//! Data that a request carries in its extensions.
+
+use std::cell::OnceCell;
+
+use actix_web::web::Bytes;
+use actix_web::{HttpMessage, HttpRequest};
+
+use super::body::Body;
+use crate::Api;
+use threadkeep_domain::ThreadId;
+use threadkeep_identity::{ApiKey, Caller};
+use threadkeep_web::{ApiError, SessionId};
+
+/// The data that the envelope adds to the extensions of a request. It is one value, because each one
+/// costs an allocation.
+pub(crate) struct RequestContext {
+    session: SessionId,
+    pub(crate) body: Body,
+    /// Its API key, if it has one, verified at the first use.
+    key: OnceCell<Option<ApiKey>>,
+    /// The caller, if it was identified before the body was read.
+    pub(super) caller: Option<Caller>,
+}
+
+impl RequestContext {
+    /// The context of a request whose body was not read yet.
+    pub(crate) fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            body: Body::none(),
+            key: OnceCell::new(),
+            caller: None,
+        }
+    }
+}
+
+/// The session of a request, once the envelope has given it one.
+#[must_use]
+pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
+    let extensions = request.extensions();
+    extensions
+        .get::<RequestContext>()
+        .map(|context| context.session)
+}
+
+/// The body of a request, if it has arrived whole.
+pub(crate) fn body_of(request: &HttpRequest) -> Result<Bytes, ApiError> {
+    let extensions = request.extensions();
+    let context = extensions.get::<RequestContext>();
+    let context = context.ok_or(ApiError::BodyUnreadable)?;
+    context.body.bytes().cloned()
+}
+
+/// The API key of a request, whatever its rights. It is verified once.
+pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
+    let verify = || api.api_keys.verify(request.headers()).cloned();
+    match request.extensions().get::<RequestContext>() {
+        Some(context) => context.key.get_or_init(verify).clone(),
+        None => verify(),
+    }
+}
+
+/// The caller with its next thread, after its own has ended.
+pub(crate) struct Successor(pub(crate) Caller);
+
+/// The thread that a request named, if it did not ask for the caller's own.
+#[derive(Debug)]
+pub struct About(pub ThreadId);
+
+/// The session continues after the response has begun: the holder ends it.
+pub(crate) struct Streaming;

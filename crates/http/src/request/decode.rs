@@ -1,0 +1,62 @@
+//! Strict percent-decoding.
+
+use std::borrow::Cow;
+
+use actix_web::HttpRequest;
+use percent_encoding::percent_decode_str;
+
+/// The text, unless a `%` lacks its two hex digits, or the result is not UTF-8 (RFC 3986, section
+/// 2.1).
+pub(super) fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
+    if memchr::memchr(b'%', text.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut escapes = text.split('%').skip(1);
+    let is_escape = |rest: &str| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !escapes.all(is_escape) {
+        return None;
+    }
+    percent_decode_str(text).decode_utf8().ok()
+}
+
+/// A part of the path, the one before the first `/` being 0, unless it does not decode. A path that has
+/// no such part has an empty one.
+///
+/// It is read from the original path, since the decoding of the router is lossy.
+pub fn path_part(request: &HttpRequest, index: usize) -> Option<Cow<'_, str>> {
+    let path = request.uri().path().as_bytes();
+    let part = path.split(|byte| *byte == b'/').nth(index);
+    percent_decode(str::from_utf8(part.unwrap_or_default()).ok()?)
+}
+
+/// The names and values of a query, still to be decoded.
+pub fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+/// Percent-decoding with `+` for a space, as forms and browsers write it.
+pub fn decode_parameter(text: &str) -> Option<Cow<'_, str>> {
+    if memchr::memchr(b'+', text.as_bytes()).is_none() {
+        return percent_decode(text);
+    }
+    let decoded = percent_decode(&text.replace('+', " "))?.into_owned();
+    Some(Cow::Owned(decoded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_escapes_of_utf_8_are_decoded() {
+        assert_eq!(percent_decode("a%20b%2F%C3%A9").unwrap(), "a b/é");
+        assert_eq!(percent_decode("a+b").unwrap(), "a+b");
+        for bad in ["%", "%2", "%zz", "a%2", "%FF", "%é0", "%C3"] {
+            assert_eq!(percent_decode(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Decides by the head of a request how much of its body to keep: nothing if the head alone leads
+//! to a refusal.
+
+use actix_web::dev::ServiceRequest;
+use actix_web::http::Method;
+use actix_web::http::header::TRANSFER_ENCODING;
+use actix_web::{HttpMessage, HttpRequest, web};
+
+use super::back_end::key_for;
+use super::body::{Body, announced_bytes};
+use super::context::RequestContext;
+use super::decode::path_part;
+use super::target::caller;
+use crate::Api;
+use threadkeep_domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
+
+/// Bodies up to this size are read without checking the sender: the check costs as much as keeping them.
+const SMALL_BYTES: u64 = 16_384;
+
+/// The part of the path that names a thread: `/v1/threads/{id}`.
+const THREAD_PART: usize = 3;
+/// Paths that are for back ends alone.
+const FOR_BACK_ENDS: [&str; 11] = [
+    "/v1/api-keys/current",
+    "/v1/kv",
+    "/v1/owners",
+    "/v1/webhooks",
+    "/v1/settings",
+    "/v1/mcp-urls",
+    "/v1/archives",
+    "/v1/events",
+    "/v1/export",
+    "/v1/stats",
+    IMPORT,
+];
+/// The path that takes a whole thread.
+const IMPORT: &str = "/v1/threads/import";
+/// The path below a thread that is for back ends alone.
+const EXPORT: &str = "export";
+
+/// The limit of the body of a request to the API. For entries it is a setting.
+pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
+    let path = request.match_info().as_str();
+    match request.app_data::<web::Data<Api>>() {
+        Some(api) if will_be_refused(api, request, path) => 0,
+        Some(api) if is_entry(request.method(), path) => api.namespaces.policy().max_bytes,
+        Some(api) if path == IMPORT => import_limit_bytes(api),
+        _ => Body::LIMIT_BYTES,
+    }
+}
+
+/// Whether a request with a large body will be refused whatever the body contains, since its credentials are missing
+/// or wrong. The handlers choose the answer; this only determines that they read no body.
+fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
+    let is_untold = request.headers().contains_key(TRANSFER_ENCODING);
+    if !is_untold && announced_bytes(request).unwrap_or_default() <= SMALL_BYTES {
+        return false;
+    }
+    if is_for_back_ends(path) {
+        return key_for(request.request(), api).is_err();
+    }
+    path.starts_with("/v1/threads/") && lacks_credentials(api, request.request())
+}
+
+fn is_for_back_ends(path: &str) -> bool {
+    let is_below = FOR_BACK_ENDS.into_iter().any(|root| {
+        let rest = path.strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    let below_thread = path.strip_prefix("/v1/threads/");
+    let part = below_thread.and_then(|below| below.split_once('/'));
+    is_below || part.is_some_and(|(_, part)| part == EXPORT)
+}
+
+/// The size of the document of the largest thread: its state and metadata, its checkpoints, its history, whose small items
+/// take up to twice the bytes that they count for, and 2 MiB for keys and tasks, whose texts are escaped.
+fn import_limit_bytes(api: &Api) -> u64 {
+    const KEYS_AND_TASKS: u64 = 2 * 1_048_576;
+    let (policy, scopes) = (api.service.policy(), api.images.scope_policies());
+    let history = scopes.history.max_bytes.saturating_mul(2);
+    let state = policy.max_bytes + 2 * METADATA_MAX_BYTES;
+    history.saturating_add(state + CHECKPOINTS_MAX_BYTES + KEYS_AND_TASKS)
+}
+
+/// Whether the body is that of an entry, which is stored unchanged. Bodies of several entries are JSON.
+fn is_entry(method: &Method, path: &str) -> bool {
+    let below = path.strip_prefix("/v1/kv/");
+    method != Method::POST && below.is_some_and(|below| below.contains('/'))
+}
+
+/// Whether a request below `/v1/threads/` cannot be for the thread that it names. Otherwise the caller is
+/// kept for the handler.
+fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
+    let Some(id) = path_part(request, THREAD_PART) else {
+        return true;
+    };
+    let id = (id != "current").then_some(&*id);
+    match caller(api, request, id) {
+        Ok(caller) => {
+            if let Some(context) = request.extensions_mut().get_mut::<RequestContext>() {
+                context.caller = Some(caller);
+            }
+            false
+        }
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::openapi_json;
+
+    fn paths() -> Map<String, Value> {
+        let document: Value = serde_json::from_str(openapi_json()).unwrap();
+        document["paths"].as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_body_has_the_limit_of_entries_if_it_is_kept_as_it_comes() {
+        let takes_bytes = |operation: &Value| {
+            let content = &operation["requestBody"]["content"];
+            content.get("application/octet-stream").is_some()
+        };
+        for (path, operations) in paths() {
+            for (method, operation) in operations.as_object().unwrap() {
+                let has_body = operation.get("requestBody").is_some();
+                let method = method.to_uppercase().parse().unwrap();
+                let is_kept = is_entry(&method, &path) && has_body;
+                assert_eq!(is_kept, takes_bytes(operation), "{method} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_may_have_the_name_of_an_export() {
+        assert!(!is_for_back_ends("/v1/threads/current/state/export"));
+    }
+
+    #[test]
+    fn a_path_is_listed_if_it_is_for_back_ends_alone() {
+        let paths = paths();
+
+        for (path, operations) in &paths {
+            let mut operations = operations.as_object().unwrap().values();
+            let wants_key = |operation: &Value| operation["security"] == json!([{"api_key": []}]);
+            assert_eq!(is_for_back_ends(path), operations.all(wants_key), "{path}");
+        }
+        for root in FOR_BACK_ENDS {
+            assert!(paths.keys().any(|path| path.starts_with(root)), "{root}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Limits the size of the head of a request.
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage};
+
+use threadkeep_web::ApiError;
+
+/// The limit of the URL: 20 of the longest keys in a query, percent-encoded.
+const URL_BYTES: usize = 16_384;
+/// The limit of URL and headers: the cookies that browsers send to one site at most, and that common balancers
+/// forward, take half of it.
+const HEAD_BYTES: usize = 32_768;
+/// Most headers. A browser sends about 20, and proxies add up to as many. A request with over 96 headers, or
+/// a head over 64 KiB, gets the same status without a body before it arrives here.
+const HEADERS: usize = 64;
+
+/// The separators of a header's name, its value and the next header.
+const AROUND_HEADER: usize = 4;
+
+/// The reason to refuse a request's head, kept in the extensions of the request.
+pub(crate) struct Refused(pub(crate) ApiError);
+
+/// Middleware that answers requests whose head is refused. It runs inside the CORS middleware, because a page can only
+/// read answers with CORS headers.
+///
+/// # Errors
+/// Those of the services inside.
+pub async fn refuse<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let refused = request.extensions_mut().remove::<Refused>();
+    Ok(match refused {
+        Some(Refused(error)) => request.error_response(error).map_into_right_body(),
+        None => next.call(request).await?.map_into_left_body(),
+    })
+}
+
+/// The refusal of a head, before any other check.
+pub(crate) fn refusal(request: &ServiceRequest) -> Option<ApiError> {
+    let uri = request.uri();
+    let url_bytes = uri.path().len() + uri.query().map_or(0, |query| 1 + query.len());
+    if url_bytes > URL_BYTES {
+        let limit_bytes = URL_BYTES;
+        return Some(ApiError::UrlTooLong { limit_bytes });
+    }
+    let (mut count, mut bytes) = (0, url_bytes);
+    for (name, value) in request.headers() {
+        count += 1;
+        bytes += name.as_str().len() + value.len() + AROUND_HEADER;
+    }
+    (count > HEADERS || bytes > HEAD_BYTES).then_some(ApiError::HeadersTooLarge {
+        limit: HEADERS,
+        limit_bytes: HEAD_BYTES,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::{HeaderName, HeaderValue};
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn with_headers(count: usize, value_bytes: usize) -> Option<ApiError> {
+        let mut request = TestRequest::with_uri("/v1/threads/current");
+        for number in 0..count {
+            let name = HeaderName::try_from(format!("x-{number:03}")).unwrap();
+            let value = HeaderValue::try_from("v".repeat(value_bytes)).unwrap();
+            request = request.append_header((name, value));
+        }
+        refusal(&request.to_srv_request())
+    }
+
+    #[test]
+    fn a_head_may_be_full_to_the_byte() {
+        let rest = HEAD_BYTES - "/v1/threads/current".len() - "x-000".len() - AROUND_HEADER;
+
+        assert!(with_headers(1, rest).is_none());
+        assert!(with_headers(1, rest + 1).is_some());
+        assert!(with_headers(HEADERS, 1).is_none());
+        assert!(with_headers(HEADERS + 1, 1).is_some());
+    }
+
+    #[test]
+    fn a_url_counts_with_its_query() {
+        let of = |bytes: usize| {
+            let url = format!("/v1?{}", "q".repeat(bytes - "/v1?".len()));
+            refusal(&TestRequest::with_uri(&url).to_srv_request())
+        };
+
+        assert!(of(URL_BYTES).is_none());
+        assert!(matches!(
+            of(URL_BYTES + 1),
+            Some(ApiError::UrlTooLong { .. })
+        ));
+    }
+}

@@ -1,0 +1,122 @@
+//! Errors in a body.
+
+use std::fmt::Display;
+
+use serde::de::{Error, Expected, Unexpected};
+
+use threadkeep_domain::Excerpt;
+use threadkeep_web::ApiError;
+
+/// A difference between a value and its type. It contains no text of the client.
+#[derive(Debug, Default)]
+pub struct BodyFault {
+    before: &'static str,
+    /// The place, such as `entries[3].key`; empty for the value itself.
+    place: String,
+    after: String,
+    is_length: bool,
+}
+
+impl BodyFault {
+    /// A value of the wrong type or out of bounds.
+    pub fn unwanted(wanted: impl Display) -> Self {
+        Self {
+            after: format!(" must be {wanted}"),
+            ..Self::default()
+        }
+    }
+
+    fn at(name: &str, after: &str) -> Self {
+        Self {
+            place: name.into(),
+            after: after.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is a list of the wrong length.
+    pub(crate) fn is_length(&self) -> bool {
+        self.is_length
+    }
+
+    /// The same fault in a member.
+    pub fn in_member(mut self, name: &str) -> Self {
+        let is_dotted = !self.place.is_empty() && !self.place.starts_with('[');
+        self.place.insert_str(0, if is_dotted { "." } else { "" });
+        self.place.insert_str(0, name);
+        self
+    }
+
+    /// The same fault in an element.
+    pub(crate) fn in_element(self, index: usize) -> Self {
+        self.in_member(&format!("[{index}]"))
+    }
+}
+
+impl std::error::Error for BodyFault {}
+
+impl Display for BodyFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            before,
+            place,
+            after,
+            ..
+        } = self;
+        match (*before, place.as_str()) {
+            ("", "") => write!(f, "The value{after}"),
+            _ => write!(f, "{before}`{place}`{after}"),
+        }
+    }
+}
+
+impl Error for BodyFault {
+    /// `wanted` completes the sentence that begins with "has to be".
+    fn custom<T: Display>(wanted: T) -> Self {
+        Self::unwanted(wanted)
+    }
+
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        match found {
+            // a bare name, instead of an object tagged with it
+            Unexpected::UnitVariant => Self::unwanted("an object"),
+            _ => Self::unwanted(wanted),
+        }
+    }
+
+    fn invalid_length(_: usize, wanted: &dyn Expected) -> Self {
+        Self {
+            is_length: true,
+            ..Self::unwanted(wanted)
+        }
+    }
+
+    fn unknown_variant(_: &str, variants: &'static [&'static str]) -> Self {
+        Self::unwanted(format_args!("one of {}", variants.join(", ")))
+    }
+
+    fn unknown_field(name: &str, allowed: &'static [&'static str]) -> Self {
+        let allowed = match allowed {
+            [] => ". No others are allowed".into(),
+            _ => format!(". Allowed: {}", allowed.join(", ")),
+        };
+        Self {
+            before: "Unknown field ",
+            ..Self::at(&Excerpt(name).to_string(), &allowed)
+        }
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        Self::at(name, " is missing")
+    }
+
+    fn duplicate_field(name: &'static str) -> Self {
+        Self::at(name, " is given twice")
+    }
+}
+
+impl From<BodyFault> for ApiError {
+    fn from(fault: BodyFault) -> Self {
+        Self::InvalidParameter(fault.to_string())
+    }
+}

@@ -1,0 +1,38 @@
+//! The key in a path.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpRequest, dev};
+
+use super::decode::path_part;
+use threadkeep_domain::{Key, KeyError};
+use threadkeep_web::ApiError;
+
+/// `/v1/threads/{thread}/state/{key}`: the sixth part, the first being empty.
+const PLACE: usize = 5;
+
+/// The key of `.../state/{key}`, percent-decoded.
+#[derive(Debug)]
+pub(crate) struct KeyPath(pub(crate) Key);
+
+impl KeyPath {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        path_part(request, PLACE)
+            .ok_or(KeyError::Utf8)
+            .and_then(Key::new)
+            .map(Self)
+            .map_err(|error| ApiError::InvalidKey {
+                error,
+                operation: None,
+            })
+    }
+}
+
+impl FromRequest for KeyPath {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

@@ -1,0 +1,334 @@
+//! Query parameters. A path rejects unknown ones.
+
+use std::future::{Ready, ready};
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use actix_web::{FromRequest, HttpRequest, dev};
+
+use super::decode::{decode_parameter, parameters};
+use threadkeep_domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
+use threadkeep_web::ApiError;
+
+/// The parameters of a path.
+pub trait Parameters: Default {
+    /// Their names.
+    const NAMES: &'static [&'static str];
+
+    /// The beginning of all other names, if there are any.
+    const PREFIX: Option<&'static str> = None;
+
+    /// Takes one of them.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] if it is malformed, or given twice.
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError>;
+
+    /// Converts the parameters into their final form.
+    fn settle(&mut self) {}
+
+    /// Checks the parameters together.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] if they exclude each other.
+    fn check(&self) -> Result<(), ApiError> {
+        Ok(())
+    }
+}
+
+/// The parameters of a request.
+#[derive(Debug)]
+pub struct Query<P>(pub P);
+
+/// No parameters.
+#[derive(Debug, Default)]
+pub(crate) struct Nothing;
+
+/// `?key=a&key=b`, with `?peek=`.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    pub(crate) keys: Vec<Key>,
+    pub(crate) reading: Reading,
+}
+
+/// `?tail=` or `?offset=&limit=`, with `?peek=`.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    tail: Option<u64>,
+    offset: Option<u64>,
+    limit: Option<u64>,
+    pub(crate) reading: Reading,
+}
+
+/// `?ttl_seconds=` of a write that may create a thread.
+#[derive(Debug, Default)]
+pub(crate) struct OfNew {
+    /// The TTL of the new thread.
+    pub(crate) ttl: Option<Duration>,
+}
+
+/// `?max_records=&ttl_seconds=`.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    pub(crate) max_records: Option<NonZeroU64>,
+    pub(crate) of_new: OfNew,
+}
+
+/// `?cursor=&limit=`.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+/// `?limit=` of a list without pages.
+#[derive(Debug, Default)]
+pub(crate) struct Most {
+    limit: Option<usize>,
+}
+
+/// `?peek=` of a read of a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    peek: Option<bool>,
+}
+
+impl Reading {
+    /// Whether it does not count as a use of the thread.
+    pub(crate) fn is_peek(&self) -> bool {
+        self.peek.unwrap_or_default()
+    }
+}
+
+/// The default and the maximum size of a page.
+const LIMIT: usize = 100;
+const LIMIT_MAX: usize = 1_000;
+
+impl Most {
+    /// The size of the list.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LIMIT)
+    }
+}
+
+impl Page {
+    /// Whether the request has any of them.
+    pub(crate) fn is_given(&self) -> bool {
+        self.cursor.is_some() || self.limit.is_some()
+    }
+
+    /// The size of the page.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LIMIT)
+    }
+}
+
+impl Part {
+    /// The part of an array to read, if not all.
+    pub(crate) fn slice(&self) -> Option<Slice> {
+        match (self.tail, self.offset, self.limit) {
+            (Some(count), ..) => Some(Slice::Tail(count)),
+            (None, None, None) => None,
+            (None, offset, limit) => Some(Slice::Range {
+                offset: offset.unwrap_or(0),
+                limit,
+            }),
+        }
+    }
+}
+
+impl Parameters for Nothing {
+    const NAMES: &'static [&'static str] = &[];
+
+    fn take(&mut self, _: &str, _: &str) -> Result<(), ApiError> {
+        Ok(())
+    }
+}
+
+impl Parameters for Keys {
+    const NAMES: &'static [&'static str] = &["key", "peek"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name == "peek" {
+            return self.reading.take(name, value);
+        }
+        let key = Key::new(value).map_err(|error| ApiError::InvalidKey {
+            error,
+            operation: None,
+        })?;
+        self.keys.push(key);
+        Ok(())
+    }
+
+    /// Drops repeated keys: a long list of one large value would cost the store many times its size.
+    fn settle(&mut self) {
+        self.keys.sort_unstable();
+        self.keys.dedup();
+    }
+}
+
+impl Parameters for Part {
+    const NAMES: &'static [&'static str] = &["tail", "offset", "limit", "peek"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let place = match name {
+            "peek" => return self.reading.take(name, value),
+            "tail" => &mut self.tail,
+            "offset" => &mut self.offset,
+            _ => &mut self.limit,
+        };
+        let malformed = "must be a whole number from 0, given once";
+        set_once(place, whole(value), name, malformed)
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        if self.tail.is_some() && (self.offset.is_some() || self.limit.is_some()) {
+            let detail = "`tail` excludes `offset` and `limit`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        Ok(())
+    }
+}
+
+impl Parameters for Page {
+    const NAMES: &'static [&'static str] = &["cursor", "limit"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        match name {
+            "cursor" => {
+                let text = Some(value.to_owned());
+                set_once(&mut self.cursor, text, name, "must be given once")
+            }
+            _ => {
+                let malformed = "must be a whole number from 1 to 1000, given once";
+                set_once(&mut self.limit, up_to(LIMIT_MAX, value), name, malformed)
+            }
+        }
+    }
+}
+
+impl Parameters for Most {
+    const NAMES: &'static [&'static str] = &["limit"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let malformed = "must be a whole number from 1 to 100, given once";
+        set_once(&mut self.limit, up_to(LIMIT, value), name, malformed)
+    }
+}
+
+impl Parameters for Reading {
+    const NAMES: &'static [&'static str] = &["peek"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let malformed = "must be true or false, given once";
+        set_once(&mut self.peek, value.parse().ok(), name, malformed)
+    }
+}
+
+impl Parameters for OfNew {
+    const NAMES: &'static [&'static str] = &["ttl_seconds"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let ttl = whole(value).map(Duration::from_secs);
+        let ttl = ttl.filter(|ttl| (TTL_MIN..=TTL_MAX).contains(ttl));
+        let malformed = "must be a whole number from 60 to 946080000, given once";
+        set_once(&mut self.ttl, ttl, name, malformed)
+    }
+}
+
+impl Parameters for Window {
+    const NAMES: &'static [&'static str] = &["max_records", "ttl_seconds"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        if name == "ttl_seconds" {
+            return self.of_new.take(name, value);
+        }
+        let malformed = "must be a whole number from 1, given once";
+        let number = whole(value).and_then(NonZeroU64::new);
+        set_once(&mut self.max_records, number, name, malformed)
+    }
+}
+
+fn unknown(name: &str, allowed: &[&str]) -> ApiError {
+    let allowed = match allowed {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    };
+    let name = Excerpt(name);
+    ApiError::InvalidParameter(format!(
+        "Unknown query parameter `{name}`. Allowed: {allowed}"
+    ))
+}
+
+/// A whole number from 1.
+fn up_to(most: usize, value: &str) -> Option<usize> {
+    let number = usize::try_from(whole(value)?).ok()?;
+    (1..=most).contains(&number).then_some(number)
+}
+
+/// A number in digits, without a sign. One beyond 64 bits counts as the largest, which is no limit.
+pub fn whole(text: &str) -> Option<u64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(text.parse().unwrap_or(u64::MAX))
+}
+
+/// Sets a parameter that is not set yet.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] if it is set already, or if there is no value, since the given one is malformed.
+pub fn set_once<T>(
+    place: &mut Option<T>,
+    value: Option<T>,
+    name: &str,
+    malformed: &str,
+) -> Result<(), ApiError> {
+    if value.is_none() || place.is_some() {
+        return Err(ApiError::InvalidParameter(format!("`{name}` {malformed}")));
+    }
+    *place = value;
+    Ok(())
+}
+
+/// The error of a name or value that does not decode.
+fn undecodable(name: &str) -> ApiError {
+    if name == "key" {
+        return ApiError::InvalidKey {
+            error: KeyError::Utf8,
+            operation: None,
+        };
+    }
+    ApiError::InvalidParameter("A query parameter is not percent-encoded UTF-8".into())
+}
+
+impl<P: Parameters> Query<P> {
+    /// The parameters of a request.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] or [`ApiError::InvalidKey`].
+    pub fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let mut taken = P::default();
+        for (name, value) in parameters(request.query_string()) {
+            let name = decode_parameter(name).ok_or_else(|| undecodable(name))?;
+            let value = decode_parameter(value).ok_or_else(|| undecodable(&name))?;
+            let is_other = P::PREFIX.is_some_and(|prefix| name.starts_with(prefix));
+            if !is_other && !P::NAMES.contains(&&*name) {
+                return Err(unknown(&name, P::NAMES));
+            }
+            taken.take(&name, &value)?;
+        }
+        taken.settle();
+        taken.check()?;
+        Ok(Self(taken))
+    }
+}
+
+impl<P: Parameters> FromRequest for Query<P> {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

@@ -1,0 +1,43 @@
+//! The subject of rate limits: the writer.
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::middleware::Next;
+use actix_web::{Error, web};
+
+use super::back_end::has_key_for;
+use crate::Api;
+use threadkeep_service::rates::RateSubject;
+
+/// The middleware inside the envelope, used only if limits are set: each write of a request counts
+/// for its client address, unless its API key permits the call.
+///
+/// # Errors
+/// Those of the services inside.
+pub async fn count_by_address<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, Error> {
+    match subject(&request) {
+        Some(subject) => subject.around(async { next.call(request).await }).await,
+        None => next.call(request).await,
+    }
+}
+
+/// None: it writes nothing.
+fn subject(request: &ServiceRequest) -> Option<RateSubject> {
+    let api = request.app_data::<web::Data<Api>>()?;
+    if matches!(
+        *request.method(),
+        Method::GET | Method::HEAD | Method::OPTIONS
+    ) {
+        return None;
+    }
+    if has_key_for(request.request(), api) {
+        return Some(RateSubject::back_end());
+    }
+    Some(RateSubject::at(
+        api.identity.client_network(request.request()),
+    ))
+}

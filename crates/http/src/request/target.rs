@@ -1,0 +1,267 @@
+//! Which thread a request is about.
+
+use std::borrow::Cow;
+use std::future::{Ready, ready};
+use std::time::SystemTime;
+
+use actix_web::http::header::HeaderValue;
+use actix_web::web::Bytes;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use tokio_util::sync::CancellationToken;
+
+use super::back_end::key_for;
+use super::context::RequestContext;
+use super::context::key_of;
+use super::query::{OfNew, Reading};
+use crate::Api;
+use crate::answer::negotiation::{accepts_events, accepts_json};
+use threadkeep_domain::{Access, Policy, ThreadId};
+use threadkeep_identity::{ApiKey, Behalf, Caller, Right, Source};
+use threadkeep_service::{CheckpointService, ScopeService, ThreadService, TurnService};
+use threadkeep_web::ApiError;
+
+/// The thread of `/v1/threads/current/...` or `/v1/threads/{id}/...`, for a request that may use it
+/// and accepts the type of the answer.
+#[derive(Debug)]
+pub(crate) struct Target {
+    api: web::Data<Api>,
+    behalf: Behalf,
+    /// Whether some keys are reserved for others.
+    reserves_keys: bool,
+    pub(crate) id: ThreadId,
+    pub(crate) source: Source,
+}
+
+/// A thread that a caller may read, with the check that it still may later.
+pub(crate) struct Listener {
+    pub(crate) api: web::Data<Api>,
+    pub(crate) id: ThreadId,
+    pub(crate) access: Access,
+}
+
+/// The same for a request that listens to it.
+#[derive(Debug)]
+pub(crate) struct Listened(pub(crate) Target);
+
+impl Target {
+    /// Compresses a state for later reads.
+    pub(crate) fn compress(&self, text: Bytes) {
+        let Api {
+            compressor,
+            service,
+            ..
+        } = &**self.api;
+        compressor.compress(service, self.id, text);
+    }
+
+    /// The threads as the caller may use them.
+    pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
+        threads_for(&self.api, &self.behalf, self.reserves_keys)
+    }
+
+    /// The threads as the caller may read them.
+    pub(crate) fn reads(&self, reading: &Reading) -> Cow<'_, ThreadService> {
+        match reading.is_peek() {
+            true => Cow::Owned(self.threads().peeking()),
+            false => self.threads(),
+        }
+    }
+
+    /// The threads as the caller may use them; a new thread gets this TTL.
+    pub(crate) fn new_threads(&self, of_new: &OfNew) -> Cow<'_, ThreadService> {
+        let threads = self.threads();
+        match of_new.ttl {
+            None => threads,
+            Some(ttl) => Cow::Owned(threads.under(Policy {
+                ttl,
+                ..*threads.policy()
+            })),
+        }
+    }
+
+    /// The scopes of threads as the caller may use them; a new thread gets this TTL.
+    pub(crate) fn scopes(&self, of_new: &OfNew) -> Cow<'_, ScopeService> {
+        self.scopes_of(self.new_threads(of_new))
+    }
+
+    /// The scopes of threads as the caller may read them.
+    pub(crate) fn scope_reads(&self, reading: &Reading) -> Cow<'_, ScopeService> {
+        self.scopes_of(self.reads(reading))
+    }
+
+    fn scopes_of(&self, threads: Cow<'_, ThreadService>) -> Cow<'_, ScopeService> {
+        match threads {
+            Cow::Borrowed(_) => Cow::Borrowed(&self.api.scopes),
+            Cow::Owned(threads) => Cow::Owned(self.api.scopes.with_threads(threads)),
+        }
+    }
+
+    /// The turns of threads as the caller may use them; a new thread gets this TTL.
+    pub(crate) fn turns(&self, of_new: &OfNew) -> TurnService {
+        self.api
+            .turns
+            .with_threads(self.new_threads(of_new).into_owned())
+    }
+
+    /// The checkpoints of threads as the caller may use them.
+    pub(crate) fn checkpoints(&self) -> Cow<'_, CheckpointService> {
+        match self.threads() {
+            Cow::Borrowed(_) => Cow::Borrowed(&self.api.checkpoints),
+            Cow::Owned(threads) => Cow::Owned(self.api.checkpoints.with_threads(threads)),
+        }
+    }
+
+    /// The signed id of a thread.
+    pub(crate) fn signed_id(&self, id: &ThreadId) -> HeaderValue {
+        self.api.identity.signed_id(id)
+    }
+
+    /// The signed id of this thread for a back end that may write to it, to give to its client.
+    pub(crate) fn signed_for_back_end(&self, request: &HttpRequest) -> Option<HeaderValue> {
+        if self.source != Source::ApiKey {
+            return None;
+        }
+        let key = key_of(request, &self.api)?;
+        let may_write = key.rights.cover(&Right::Threads);
+        may_write.then(|| self.signed_id(&self.id))
+    }
+
+    /// The API key of the request, which may change owners.
+    ///
+    /// # Errors
+    /// As [`key_for`].
+    pub(crate) fn back_end(&self, request: &HttpRequest) -> Result<ApiKey, ApiError> {
+        key_for(request, &self.api)
+    }
+
+    /// Listens to the thread, if the caller may read it.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) async fn listener(self) -> Result<Listener, ApiError> {
+        let access = self.threads().access();
+        self.api.owners.check(&self.id, access).await?;
+        Ok(Listener {
+            api: self.api,
+            id: self.id,
+            access,
+        })
+    }
+
+    /// When the credentials of the caller expire. API keys do not.
+    pub(crate) fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
+        match self.source {
+            Source::ApiKey => None,
+            _ => self.api.identity.valid_until(request),
+        }
+    }
+
+    /// The end of this replica's time to wait for others.
+    pub(crate) fn draining(&self) -> &CancellationToken {
+        self.api.events.draining()
+    }
+
+    fn of(
+        request: &HttpRequest,
+        accepts: fn(&HttpRequest) -> Result<(), ApiError>,
+    ) -> Result<Self, ApiError> {
+        let api = request
+            .app_data::<web::Data<Api>>()
+            .ok_or(ApiError::NotFound)?
+            .clone();
+        let mut extensions = request.extensions_mut();
+        let context = extensions.get_mut::<RequestContext>();
+        let known = context.and_then(|context| context.caller.take());
+        drop(extensions);
+        let caller = match known {
+            Some(caller) => caller,
+            None => caller(&api, request, request.match_info().get("id"))?,
+        };
+        let behalf = match caller.source {
+            Source::ApiKey => Behalf::Anyone,
+            _ => behalf(&api, request)?,
+        };
+        let (id, source) = (caller.id, caller.source);
+        request.extensions_mut().insert(caller);
+        accepts(request)?;
+        let reserves_keys = source != Source::ApiKey && reserves_keys(&api, request);
+        Ok(Self {
+            api,
+            behalf,
+            reserves_keys,
+            id,
+            source,
+        })
+    }
+}
+
+/// The owner on whose behalf a request acts. An API key for threads is not bound to owners.
+///
+/// # Errors
+/// [`IdentityError`](threadkeep_identity::IdentityError).
+pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> Result<Behalf, ApiError> {
+    match api.identity.asks_for_owners() && key_for(request, api).is_err() {
+        true => Ok(api.identity.behalf(request)?),
+        false => Ok(Behalf::Anyone),
+    }
+}
+
+/// Whether the caller of a request may not write all keys.
+pub(crate) fn reserves_keys(api: &Api, request: &HttpRequest) -> bool {
+    !api.reserved_keys.is_empty() && key_for(request, api).is_err()
+}
+
+/// The threads that a caller may use, with the keys that it may write.
+pub(crate) fn threads_for<'a>(
+    api: &'a Api,
+    behalf: &Behalf,
+    reserves_keys: bool,
+) -> Cow<'a, ThreadService> {
+    let threads = api.threads_for(behalf);
+    match reserves_keys {
+        true => Cow::Owned(threads.reserving(api.reserved_keys.clone())),
+        false => threads,
+    }
+}
+
+/// Identifies the caller of a request for the thread with this plain id, or for its own thread. An API key
+/// opens every thread, a signed id only its own. Without either, the answer is the same for every fault, and
+/// does not depend on the id.
+pub(super) fn caller(
+    api: &Api,
+    request: &HttpRequest,
+    id: Option<&str>,
+) -> Result<Caller, ApiError> {
+    let Some(id) = id else {
+        return Ok(api.identity.identify(request)?);
+    };
+    let refusal = match key_for(request, api) {
+        Ok(key) => {
+            let id = id.parse().map_err(|_| ApiError::InvalidThreadId)?;
+            return Ok(Caller::of(id, Source::ApiKey).with_key(key.name));
+        }
+        Err(refusal) => refusal,
+    };
+    api.identity
+        .proven_caller(request)
+        .filter(|caller| caller.id.as_str() == id)
+        .ok_or(refusal)
+}
+
+impl FromRequest for Target {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request, accepts_json))
+    }
+}
+
+impl FromRequest for Listened {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Target::of(request, accepts_events).map(Self))
+    }
+}

@@ -1,0 +1,130 @@
+//! Which scope a request is about, and whether it may.
+
+use std::borrow::Cow;
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use serde::de::Error as _;
+
+use crate::Api;
+use crate::answer::negotiation::accepts_json;
+use crate::request::back_end::key_for;
+use crate::request::context::About;
+use crate::request::json::BodyFault;
+use crate::request::target::behalf;
+use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
+use threadkeep_domain::{Json, ThreadId, member};
+use threadkeep_service::ScopeService;
+use threadkeep_service::tools::Toolbox;
+use threadkeep_web::ApiError;
+
+/// The member that names the scope.
+const SCOPE: &str = "scope";
+/// The caller's own thread, instead of its id.
+const CURRENT: &str = "thread:current";
+
+/// Opens the scope that a body names. There is no other way from a request to a scope.
+///
+/// An api key opens all of them. Without one a caller has the scope of its own thread alone, as
+/// `thread:current`, or by an id that it has shown to be its own; all else gets one answer, whatever
+/// is wrong with it.
+#[derive(Debug)]
+pub(crate) struct ScopeAccess {
+    api: web::Data<Api>,
+    request: HttpRequest,
+}
+
+impl ScopeAccess {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let api = request
+            .app_data::<web::Data<Api>>()
+            .ok_or(ApiError::NotFound)?;
+        accepts_json(request)?;
+        Ok(Self {
+            api: api.clone(),
+            request: request.clone(),
+        })
+    }
+
+    /// The scopes that the caller may use.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) fn scopes(&self) -> Result<Cow<'_, ScopeService>, ApiError> {
+        Ok(self.api.scopes_for(&behalf(&self.api, &self.request)?))
+    }
+
+    /// The tools over these scopes.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) fn tools(&self) -> Result<Toolbox, ApiError> {
+        Ok(Toolbox::new(self.scopes()?.into_owned()))
+    }
+
+    /// Opens the scope that a body names, or else `request`, before the rest of the body is read.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) fn open(&self, body: &Json) -> Result<Scope, ApiError> {
+        let scope = member(body.as_str(), SCOPE);
+        let text = scope.map_or_else(|| Ok("request".into()), serde_json::from_str::<String>);
+        if text.as_ref().is_ok_and(|text| text == CURRENT) {
+            return self.current().map(Scope::from);
+        }
+        let scope = text
+            .map_err(|_| ScopeError::Kind)
+            .and_then(|text| text.parse::<Scope>());
+        let thread = match &scope {
+            Ok(Scope::Kept(scope)) => scope.thread().copied(),
+            _ => None,
+        };
+        if let Err(refusal) = key_for(&self.request, &self.api)
+            && (thread.is_none() || thread != self.proven_thread())
+        {
+            return Err(refusal);
+        }
+        if let Some(thread) = thread {
+            self.request.extensions_mut().insert(About(thread));
+        }
+        Ok(scope?)
+    }
+
+    /// The same for a stored scope.
+    ///
+    /// # Errors
+    /// [`ApiError`], also if there is no scope, or if it is `request`.
+    pub(super) fn open_kept(&self, body: &Json) -> Result<ScopeId, ApiError> {
+        match self.open(body)? {
+            Scope::Kept(scope) => Ok(scope),
+            Scope::Request if member(body.as_str(), SCOPE).is_none() => {
+                Err(BodyFault::missing_field(SCOPE).into())
+            }
+            Scope::Request => Err(ApiError::InvalidParameter(
+                "`request` keeps nothing, so there is nothing to read or write".into(),
+            )),
+        }
+    }
+
+    /// The caller's own thread, whose id goes back with the answer.
+    fn current(&self) -> Result<ScopeId, ApiError> {
+        let caller = self.api.identity.identify(&self.request)?;
+        let id = caller.id;
+        self.request.extensions_mut().insert(caller);
+        Ok(ScopeId::Thread(id))
+    }
+
+    fn proven_thread(&self) -> Option<ThreadId> {
+        let caller = self.api.identity.proven_caller(&self.request);
+        caller.map(|caller| caller.id)
+    }
+}
+
+impl FromRequest for ScopeAccess {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

@@ -1,0 +1,133 @@
+//! Handlers of scopes as a whole.
+
+use actix_web::HttpResponse;
+use serde::Serialize;
+
+use super::access::ScopeAccess;
+use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
+use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
+use crate::answer::json::json;
+use crate::answer::receipt::ok_or_replay;
+use crate::openapi::problems::ScopeProblems;
+use crate::request::conditions::Repeatable;
+use crate::request::json::{Whole, body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
+use threadkeep_domain::scope::ScopeWritten;
+use threadkeep_store::ScopeParts;
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body.
+const AROUND: usize = 1;
+
+/// Describe a scope
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/describe",
+    tag = "scopes",
+    request_body(content = OnlyScope<'_>),
+    responses(
+        (status = 200, description = "The scope without its keys and tasks.", body = ScopeObject),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn describe_scope(
+    access: ScopeAccess,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    read::<OnlyScope<'_>>(&body)?;
+    let parts = ScopeParts {
+        tasks: true,
+        ..ScopeParts::default()
+    };
+    let scopes = access.scopes()?;
+    let view = scopes.read(&scope, &parts).await?;
+    let object = ScopeObject::of(&scope, &view, &scopes.policy(&scope));
+    Ok(json(HttpResponse::Ok(), &object))
+}
+
+/// Clear a scope
+///
+/// Deletes all keys and tasks, and keeps the history. With `keep_unfinished`, the server rejects this while a task is not
+/// completed.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/clear",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = ClearScope<'_>),
+    responses(
+        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn clear_scope(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: ClearScope<'_> = read(&body)?;
+    let keep_unfinished = body.keep_unfinished.unwrap_or_default();
+    let options = repeatable.options(body.if_version);
+    let scopes = access.scopes()?;
+    let written = scopes.clear(&scope, keep_unfinished, options).await?;
+    Ok(receipt(&written))
+}
+
+/// End a scope
+///
+/// Deletes its keys, tasks and history. A thread lives on with an empty scope. A state handle or a run rejects writes
+/// from then on; other scopes start again with the next write.
+#[utoipa::path(
+    delete,
+    path = "/v1/scopes",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = EndScope<'_>),
+    responses(
+        (status = 200, description = "The scope no longer exists.", body = ScopeEnded),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn end_scope(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: EndScope<'_> = read(&body)?;
+    let expected = body.if_version.map(|Whole(version)| version);
+    let scopes = access.scopes()?;
+    let (turn, key) = (repeatable.turn, repeatable.idempotency);
+    let ended = scopes.end(&scope, expected, turn, key).await?;
+    let body = ScopeEnded {
+        ended: ended.answer,
+    };
+    Ok(ok_or_replay(&body, ended.replayed))
+}
+
+/// The answer to a write of one thing.
+pub(crate) fn receipt(written: &ScopeWritten) -> HttpResponse {
+    let receipt = ScopeReceipt {
+        ok: true,
+        version: written.stamp.version,
+        results: None,
+    };
+    answer(written, &receipt)
+}
+
+/// The answer to a write, marked if it is a replay.
+pub(crate) fn answer(written: &ScopeWritten, body: &impl Serialize) -> HttpResponse {
+    ok_or_replay(body, written.replayed)
+}

@@ -1,0 +1,181 @@
+//! Answers about scopes.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::{KV_MAX_BYTES, KV_MAX_KEYS, ScopeId, ScopePolicy, Task, TaskStatus};
+use threadkeep_store::ScopeView;
+
+/// A scope without its keys and tasks. The times of a scope that does not exist are null.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ScopeObject {
+    scope: String,
+    exists: bool,
+    /// Increases by 1 with each write; 0 if the scope does not exist.
+    version: u64,
+    /// Number of keys.
+    keys: u32,
+    limit_keys: u32,
+    /// Bytes of all values.
+    size_bytes: u64,
+    limit_bytes: u64,
+    /// Number of tasks.
+    tasks: usize,
+    /// Number of tasks that are not completed.
+    unfinished_tasks: usize,
+    /// Number of items in the history.
+    history: u64,
+    history_bytes: u64,
+    history_limit_bytes: u64,
+    /// Whether it was ended, so that it rejects writes.
+    is_ended: bool,
+    #[schema(format = DateTime)]
+    created_at: Option<String>,
+    #[schema(format = DateTime)]
+    updated_at: Option<String>,
+    /// Null for a scope that lives as long as its thread, or until you end it.
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
+}
+
+impl ScopeObject {
+    /// The scope as it was read, with its tasks.
+    pub(crate) fn of(scope: &ScopeId, view: &ScopeView, policy: &ScopePolicy) -> Self {
+        let exists = view.stamp.version > 0;
+        let time = |ms| exists.then(|| rfc3339(ms)).flatten();
+        let unfinished = view
+            .tasks
+            .tasks()
+            .iter()
+            .filter(|task| !task.is_completed());
+        Self {
+            scope: scope.to_string(),
+            exists,
+            version: view.stamp.version,
+            keys: view.key_count,
+            limit_keys: KV_MAX_KEYS,
+            size_bytes: view.kv_bytes,
+            limit_bytes: KV_MAX_BYTES,
+            tasks: view.tasks.tasks().len(),
+            unfinished_tasks: unfinished.count(),
+            history: view.history.len(),
+            history_bytes: view.history.bytes,
+            history_limit_bytes: policy.history.max_bytes,
+            is_ended: view.is_sealed,
+            created_at: time(view.created_ms),
+            updated_at: time(view.updated_ms),
+            expires_at: view.expires_ms.and_then(rfc3339),
+        }
+    }
+}
+
+/// The receipt of a write.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ScopeReceipt {
+    /// False if a key with `if_absent` existed already.
+    pub(crate) ok: bool,
+    /// The scope's version after the write.
+    pub(crate) version: u64,
+    /// The result of each entry, in order, if the request had `entries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) results: Option<Vec<EntryResult>>,
+}
+
+/// The result of one entry.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct EntryResult {
+    /// False if the key existed already and the entry had `if_absent`.
+    pub(crate) ok: bool,
+}
+
+/// The value of one key, or the values of several.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum Values {
+    /// The answer to `key`.
+    One {
+        /// Null if the key does not exist.
+        value: Option<String>,
+        /// The scope's version.
+        version: u64,
+    },
+    /// The answer to `keys`.
+    Many {
+        /// Values by their keys, null for keys that do not exist.
+        #[schema(value_type = std::collections::BTreeMap<String, Option<String>>)]
+        values: Map<String, Value>,
+        /// The scope's version.
+        version: u64,
+    },
+}
+
+/// The receipt of a deletion.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct KeyDeleted {
+    /// Whether the key existed.
+    pub(crate) deleted: bool,
+    /// The scope's version after the write.
+    pub(crate) version: u64,
+}
+
+/// A list of keys.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct KeyList {
+    /// In the order of their bytes.
+    pub(crate) keys: Vec<String>,
+    /// The scope's version.
+    pub(crate) version: u64,
+}
+
+/// The receipt of an increment.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Sum {
+    /// The sum, a 64-bit integer.
+    pub(crate) value: i64,
+    /// The scope's version after the write.
+    pub(crate) version: u64,
+}
+
+/// A task list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TasksObject {
+    /// In order.
+    pub(crate) tasks: Vec<TaskObject>,
+    /// The scope's version.
+    pub(crate) version: u64,
+}
+
+/// A task.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TaskObject {
+    /// Identifies the task within its list.
+    id: String,
+    /// The task, such as "Book a flight".
+    content: String,
+    /// `pending`, `in_progress` or `completed`.
+    #[schema(value_type = String, pattern = "^(pending|in_progress|completed)$")]
+    status: TaskStatus,
+    /// The task while it is in progress, such as "Booking a flight".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active_form: Option<String>,
+}
+
+impl From<&Task> for TaskObject {
+    fn from(task: &Task) -> Self {
+        Self {
+            id: task.id.clone(),
+            content: task.content.clone(),
+            status: task.status,
+            active_form: task.active_form.clone(),
+        }
+    }
+}
+
+/// The receipt of ending a scope.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ScopeEnded {
+    /// Whether the scope existed.
+    pub(crate) ended: bool,
+}

@@ -1,0 +1,226 @@
+//! Bodies of requests about scopes.
+
+#![expect(
+    dead_code,
+    reason = "the scope is opened before the rest is read, and headers are read elsewhere"
+)]
+
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::request::json::{List, RawJson, Seconds, Version, Whole};
+use threadkeep_domain::scope::{KV_MAX_KEYS, TASKS_MAX, TaskStatus};
+
+/// As many as a scope may have.
+const KEYS: usize = KV_MAX_KEYS as usize;
+
+/// A scope alone.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OnlyScope<'a> {
+    /// `thread:current`, `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`,
+    /// `tool:<name>` or `personality:<id>`.
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+}
+
+/// A scope to clear.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClearScope<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    /// If true, the server rejects this while a task is not completed.
+    #[schema(nullable = false)]
+    pub(super) keep_unfinished: Option<bool>,
+    /// Write only if the scope has this version.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
+}
+
+/// A scope to end.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EndScope<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    /// Write only if the scope has this version.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
+}
+
+/// A key to delete.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OnlyKey<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    pub(super) key: String,
+    /// Write only if the scope has this version.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
+}
+
+/// Either `key` or `keys`.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GetValues<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    /// In sessions, tools and personalities, free text of at most 1,024 bytes; in other scopes, segments of at most 128
+    /// bytes, separated by `/`.
+    #[schema(nullable = false)]
+    pub(super) key: Option<String>,
+    #[schema(nullable = false, value_type = Option<Vec<String>>, min_items = 1, max_items = 256)]
+    pub(super) keys: Option<List<String, 1, KEYS>>,
+}
+
+/// Either one key and its value, or `entries`.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SetValues<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    #[schema(nullable = false)]
+    pub(super) key: Option<String>,
+    /// At most 32,768 bytes.
+    #[schema(nullable = false)]
+    pub(super) value: Option<String>,
+    /// Lifetime of the key, by default that of the scope.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
+    pub(super) ttl_seconds: Option<Seconds>,
+    /// If true, a key that exists keeps its value.
+    #[schema(nullable = false)]
+    pub(super) if_absent: Option<bool>,
+    /// Write only if the scope has this version.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
+    #[schema(nullable = false, value_type = Option<Vec<Entry>>, min_items = 1, max_items = 256)]
+    pub(super) entries: Option<List<Entry, 1, KEYS>>,
+}
+
+/// A key to set.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub(super) key: String,
+    /// At most 32,768 bytes.
+    pub(super) value: String,
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
+    pub(super) ttl_seconds: Option<Seconds>,
+    #[schema(nullable = false)]
+    pub(super) if_absent: Option<bool>,
+}
+
+/// Keys to list.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListKeys<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    /// A prefix of the keys, case-sensitive.
+    #[schema(nullable = false)]
+    pub(super) prefix: Option<String>,
+}
+
+/// A key to increment.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct IncrementKey<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    pub(super) key: String,
+    /// 1 by default.
+    #[schema(nullable = false)]
+    pub(super) by: Option<i64>,
+    /// Write only if the scope has this version.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
+}
+
+/// A whole task list.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SetTasks<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    #[schema(value_type = Vec<NewTaskBody>, max_items = 1_000)]
+    pub(super) tasks: List<NewTaskBody, 0, TASKS_MAX>,
+    /// If true, the server rejects a list that drops a task that is not completed.
+    #[schema(nullable = false)]
+    pub(super) keep_unfinished: Option<bool>,
+    /// Write only if the scope has this version.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
+}
+
+/// A task of a new list.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewTaskBody {
+    /// By default the smallest free number.
+    #[schema(nullable = false, max_length = 64, pattern = "^[!-~]+$")]
+    pub(super) id: Option<String>,
+    #[schema(min_length = 1)]
+    pub(super) content: String,
+    #[schema(value_type = String, pattern = "^(pending|in_progress|completed)$")]
+    pub(super) status: TaskStatus,
+    #[schema(nullable = false)]
+    pub(super) active_form: Option<String>,
+}
+
+/// Either `id` or `index`, and the changes.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpdateTask<'a> {
+    #[schema(value_type = String)]
+    #[serde(borrow)]
+    pub(super) scope: RawJson<'a>,
+    #[schema(nullable = false)]
+    pub(super) id: Option<String>,
+    /// From 0.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) index: Option<Whole<0, { i64::MAX as u64 }>>,
+    #[schema(nullable = false, value_type = Option<String>, pattern = "^(pending|in_progress|completed)$")]
+    pub(super) status: Option<TaskStatus>,
+    #[schema(nullable = false, min_length = 1)]
+    pub(super) content: Option<String>,
+    #[schema(nullable = false)]
+    pub(super) active_form: Option<String>,
+    /// Write only if the scope has this version.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
+    pub(super) if_version: Option<Version>,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+pub(crate) struct RepeatHeader {
+    /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
+    #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
+    idempotency_key: Option<String>,
+    /// Write only if no turn of the scope's thread was granted after that of this token.
+    #[param(rename = "x-turn-token")]
+    x_turn_token: Option<String>,
+}
+
+/// The idempotency key of calls, which the handler reads itself.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+pub(crate) struct RepeatCallsHeader {
+    /// Makes a retry safe: a repeat with the same body gets the first answer to each call that wrote. Calls that read or
+    /// failed run again.
+    #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
+    idempotency_key: Option<String>,
+    /// Write only if no turn of the scope's thread was granted after that of this token.
+    #[param(rename = "x-turn-token")]
+    x_turn_token: Option<String>,
+}

@@ -1,0 +1,115 @@
+//! Handlers of the task lists of scopes.
+
+use actix_web::HttpResponse;
+
+use super::access::ScopeAccess;
+use super::lifecycle::receipt;
+use super::object::{ScopeReceipt, TaskObject, TasksObject};
+use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
+use crate::answer::json::json;
+use crate::openapi::problems::ScopeProblems;
+use crate::request::conditions::Repeatable;
+use crate::request::json::{body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
+use threadkeep_domain::scope::NewTask;
+use threadkeep_store::ScopeParts;
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, a list and a task.
+const AROUND: usize = 3;
+
+/// Read the task list of a scope
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/tasks/get",
+    tag = "scopes",
+    request_body(content = OnlyScope<'_>),
+    responses(
+        (status = 200, description = "The whole list.", body = TasksObject),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn get_tasks(
+    access: ScopeAccess,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    read::<OnlyScope<'_>>(&body)?;
+    let parts = ScopeParts {
+        tasks: true,
+        ..ScopeParts::default()
+    };
+    let view = access.scopes()?.read(&scope, &parts).await?;
+    let object = TasksObject {
+        tasks: view.tasks.tasks().iter().map(TaskObject::from).collect(),
+        version: view.stamp.version,
+    };
+    Ok(json(HttpResponse::Ok(), &object))
+}
+
+/// Replace the task list of a scope
+///
+/// With `keep_unfinished`, the new list must contain each task that is not completed, with the same id or content.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/tasks/set",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = SetTasks<'_>),
+    responses(
+        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn set_tasks(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: SetTasks<'_> = read(&body)?;
+    let tasks: Vec<_> = body.tasks.0.into_iter().map(NewTask::from).collect();
+    let keep_unfinished = body.keep_unfinished.unwrap_or_default();
+    let options = repeatable.options(body.if_version);
+    let scopes = access.scopes()?;
+    let written = scopes.write_tasks(&scope, &tasks, keep_unfinished, options);
+    Ok(receipt(&written.await?))
+}
+
+/// Change one task of a scope
+///
+/// Name it by `id` or `index`.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/tasks/update",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = UpdateTask<'_>),
+    responses(
+        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn update_task(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: UpdateTask<'_> = read(&body)?;
+    let options = repeatable.options(body.if_version);
+    let (task, change) = body.read()?;
+    let scopes = access.scopes()?;
+    let written = scopes.update_task(&scope, &task, &change, options);
+    Ok(receipt(&written.await?))
+}

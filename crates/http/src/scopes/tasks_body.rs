@@ -1,0 +1,43 @@
+//! Tasks in bodies.
+
+use super::schemas::{NewTaskBody, UpdateTask};
+use crate::request::json::Whole;
+use threadkeep_domain::scope::{NewTask, TaskChange, TaskRef};
+use threadkeep_web::ApiError;
+
+impl From<NewTaskBody> for NewTask {
+    fn from(task: NewTaskBody) -> Self {
+        Self {
+            id: task.id,
+            content: task.content,
+            status: task.status,
+            active_form: task.active_form,
+        }
+    }
+}
+
+impl UpdateTask<'_> {
+    /// Which task is changed, and what of it.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn read(self) -> Result<(TaskRef, TaskChange), ApiError> {
+        let invalid = |detail: &str| ApiError::InvalidParameter(detail.into());
+        let task = match (self.id, self.index) {
+            (Some(id), None) => TaskRef::Id(id),
+            (None, Some(Whole(index))) => {
+                TaskRef::Index(usize::try_from(index).unwrap_or(usize::MAX))
+            }
+            _ => return Err(invalid("Give either `id` or `index`")),
+        };
+        let change = TaskChange {
+            status: self.status,
+            content: self.content,
+            active_form: self.active_form,
+        };
+        if change == TaskChange::default() {
+            return Err(invalid("Give `status`, `content` or `active_form`"));
+        }
+        Ok((task, change))
+    }
+}

@@ -1,0 +1,217 @@
+//! Handlers of the keys of scopes. Keys are free text, so they are never in a path.
+
+use actix_web::HttpResponse;
+use serde_json::Value;
+
+use super::access::ScopeAccess;
+use super::lifecycle::answer;
+use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
+use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
+use crate::answer::json::json;
+use crate::openapi::problems::ScopeProblems;
+use crate::request::conditions::Repeatable;
+use crate::request::json::{body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
+use threadkeep_domain::scope::{KvAnswer, KvOperation, ScopeKey};
+use threadkeep_store::ScopeParts;
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, a list and an entry.
+const AROUND: usize = 3;
+
+/// Read keys of a scope
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/get",
+    tag = "scopes",
+    request_body(content = GetValues<'_>),
+    responses(
+        (status = 200, description = "The values, all at one version.", body = Values),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn get_values(
+    access: ScopeAccess,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: GetValues<'_> = read(&body)?;
+    let scopes = access.scopes()?;
+    let is_one = body.key.is_some();
+    let keys = body.read_keys(scopes.policy(&scope).keys)?;
+    let parts = ScopeParts {
+        values: &keys,
+        ..ScopeParts::default()
+    };
+    let view = scopes.read(&scope, &parts).await?;
+    let version = view.stamp.version;
+    let mut values = view
+        .values
+        .into_iter()
+        .map(|value| Some(value?.into_string()));
+    let body = if is_one {
+        let value = values.next().flatten();
+        Values::One { value, version }
+    } else {
+        let keys = keys.iter().map(|key| key.as_str().to_owned());
+        let values = keys.zip(values.map(Value::from)).collect();
+        Values::Many { values, version }
+    };
+    Ok(json(HttpResponse::Ok(), &body))
+}
+
+/// Set keys of a scope
+///
+/// Sets all entries or none.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/set",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = SetValues<'_>),
+    responses(
+        (status = 200, description = "The write is in the store.", body = ScopeReceipt),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn set_values(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: SetValues<'_> = read(&body)?;
+    let scopes = access.scopes()?;
+    let options = repeatable.options(body.if_version);
+    let is_one = body.entries.is_none();
+    let operations = body.read_entries(scopes.policy(&scope).keys)?;
+    let written = scopes.write(&scope, &operations, options).await?;
+    let results = written.answers.iter();
+    let results: Vec<_> = results
+        .map(|answer| EntryResult {
+            ok: *answer == KvAnswer::Set(true),
+        })
+        .collect();
+    let receipt = ScopeReceipt {
+        ok: results.iter().all(|result| result.ok),
+        version: written.stamp.version,
+        results: (!is_one).then_some(results),
+    };
+    Ok(answer(&written, &receipt))
+}
+
+/// Delete a key of a scope
+///
+/// Deleting a key that does not exist is not an error.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/delete",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = OnlyKey<'_>),
+    responses(
+        (status = 200, description = "The write is in the store.", body = KeyDeleted),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn delete_key(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: OnlyKey<'_> = read(&body)?;
+    let scopes = access.scopes()?;
+    let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
+    let options = repeatable.options(body.if_version);
+    let delete = [KvOperation::Delete { key }];
+    let written = scopes.write(&scope, &delete, options).await?;
+    let deleted = KeyDeleted {
+        deleted: written.answers.contains(&KvAnswer::Deleted(true)),
+        version: written.stamp.version,
+    };
+    Ok(answer(&written, &deleted))
+}
+
+/// List keys of a scope
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/list",
+    tag = "scopes",
+    request_body(content = ListKeys<'_>),
+    responses(
+        (status = 200, description = "The keys with that prefix, or all keys.", body = KeyList),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn list_keys(
+    access: ScopeAccess,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: ListKeys<'_> = read(&body)?;
+    let prefix = body.prefix.unwrap_or_default();
+    let parts = ScopeParts {
+        keys: true,
+        ..ScopeParts::default()
+    };
+    let view = access.scopes()?.read(&scope, &parts).await?;
+    let keys = view.keys.iter().map(ScopeKey::as_str);
+    let keys = keys.filter(|key| key.starts_with(&prefix));
+    let list = KeyList {
+        keys: keys.map(str::to_owned).collect(),
+        version: view.stamp.version,
+    };
+    Ok(json(HttpResponse::Ok(), &list))
+}
+
+/// Increment an integer in a scope
+///
+/// A key that does not exist counts as 0.
+#[utoipa::path(
+    post,
+    path = "/v1/scopes/kv/increment",
+    tag = "scopes",
+    params(RepeatHeader),
+    request_body(content = IncrementKey<'_>),
+    responses(
+        (status = 200, description = "The write is in the store.", body = Sum),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn increment_key(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open_kept(&body)?;
+    let body: IncrementKey<'_> = read(&body)?;
+    let scopes = access.scopes()?;
+    let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
+    let by = body.by.unwrap_or(1);
+    let options = repeatable.options(body.if_version);
+    let increment = [KvOperation::Increment { key, by }];
+    let written = scopes.write(&scope, &increment, options).await?;
+    let value = match written.answers[..] {
+        [KvAnswer::Value(value)] => value,
+        _ => 0,
+    };
+    let version = written.stamp.version;
+    Ok(answer(&written, &Sum { value, version }))
+}

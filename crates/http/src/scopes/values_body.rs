@@ -1,0 +1,84 @@
+//! Keys and values of scopes in bodies.
+
+use super::schemas::{Entry, GetValues, SetValues};
+use crate::request::json::{List, Seconds};
+use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
+use threadkeep_web::ApiError;
+
+impl GetValues<'_> {
+    /// One key or several.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(super) fn read_keys(self, rule: KeyRule) -> Result<Vec<ScopeKey>, ApiError> {
+        match (self.key, self.keys) {
+            (Some(key), None) => Ok(vec![ScopeKey::new(key, rule)?]),
+            (None, Some(List(keys))) => {
+                let read = |(index, key)| ScopeKey::new(key, rule).map_err(at(Some(index)));
+                keys.into_iter().enumerate().map(read).collect()
+            }
+            _ => Err(ApiError::InvalidParameter(
+                "Give either `key` or `keys`".into(),
+            )),
+        }
+    }
+}
+
+impl SetValues<'_> {
+    /// One entry or several.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(super) fn read_entries(self, rule: KeyRule) -> Result<Vec<KvOperation>, ApiError> {
+        match self {
+            Self {
+                key: None,
+                value: None,
+                ttl_seconds: None,
+                if_absent: None,
+                entries: Some(List(entries)),
+                ..
+            } => {
+                let entries = entries.into_iter().enumerate();
+                entries
+                    .map(|(index, entry)| entry.read(rule, Some(index)))
+                    .collect()
+            }
+            Self {
+                key: Some(key),
+                value: Some(value),
+                ttl_seconds,
+                if_absent,
+                entries: None,
+                ..
+            } => {
+                let entry = Entry {
+                    key,
+                    value,
+                    ttl_seconds,
+                    if_absent,
+                };
+                Ok(vec![entry.read(rule, None)?])
+            }
+            _ => Err(ApiError::InvalidParameter(
+                "Give either `key` and `value`, or `entries`".into(),
+            )),
+        }
+    }
+}
+
+impl Entry {
+    fn read(self, rule: KeyRule, index: Option<usize>) -> Result<KvOperation, ApiError> {
+        Ok(KvOperation::Set {
+            key: ScopeKey::new(self.key, rule).map_err(at(index))?,
+            value: ScopeValue::new(self.value).map_err(at(index))?,
+            ttl: self.ttl_seconds.map(Seconds::as_duration),
+            if_absent: self.if_absent.unwrap_or_default(),
+        })
+    }
+}
+
+/// An error of the entry or key at that place in a list.
+fn at(index: Option<usize>) -> impl Fn(ScopeError) -> ApiError {
+    move |error| ApiError::ScopePart { error, index }
+}

@@ -1,0 +1,147 @@
+//! Handlers of archives, which hold ended threads.
+
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+
+use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
+use super::archive_query::{Listing, OfLife};
+use super::object::ThreadObject;
+use crate::answer::negotiation::accepts_json;
+use crate::openapi::problems::{BackEndProblems, Conflict, NotFound};
+use crate::request::back_end::BackEnd;
+use crate::request::context::About;
+use crate::request::cursor;
+use crate::request::query::Query;
+use threadkeep_domain::ThreadId;
+use threadkeep_identity::THREAD_ID;
+use threadkeep_store::{Archive, ArchivePlace};
+use threadkeep_web::{ApiError, tag};
+
+/// List archives
+///
+/// In the order in which they were made.
+#[utoipa::path(
+    get,
+    path = "/v1/archives",
+    tag = "archives",
+    params(
+        ("since" = Option<String>, Query, format = DateTime, description = "Return only archives made at or after this time (RFC 3339)."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Archives on the page, 100 by default."),
+    ),
+    responses(
+        (status = 200, description = "A page of archives.", body = ArchiveList),
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn list_archives(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(listing): Query<Listing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let ring = api.identity.ring();
+    let since = ArchivePlace {
+        archived_ms: listing.since_ms.unwrap_or(0),
+        archive: None,
+    };
+    let after = match &listing.page.cursor {
+        Some(text) => cursor::open::<ArchivePlace>(ring, b"", text)?.max(since),
+        None => since,
+    };
+    let page = api.archives.list(&after, listing.page.limit()).await?;
+    let object = |head| ArchiveObject::of(head, api.events.public_url());
+    let list = ArchiveList {
+        archives: page.heads.iter().map(object).collect(),
+        next_cursor: page.next.map(|place| cursor::seal(ring, b"", &place)),
+    };
+    Ok(json(
+        serde_json::to_vec(&list).expect("text and numbers always serialize"),
+    ))
+}
+
+/// Read an archive
+///
+/// Reads the life that ended last, or the one that `life` names.
+#[utoipa::path(
+    get,
+    path = "/v1/archives/{id}",
+    tag = "archives",
+    params(
+        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
+    ),
+    responses(
+        (status = 200, description = "The archive with the final state, exactly as it was.", body = ArchiveWithState),
+        NotFound,
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_archive(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(OfLife(life)): Query<OfLife>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    let Archive { head, state, .. } = api.archives.get(&id, life).await?;
+    let object = ArchiveObject::of(&head, api.events.public_url());
+    let mut body = serde_json::to_vec(&object).expect("text and numbers always serialize");
+    // the text of the state is copied, never parsed
+    body.pop();
+    body.extend_from_slice(br#","state":"#);
+    body.extend_from_slice(&state);
+    body.push(b'}');
+    Ok(json(body))
+}
+
+/// Restore a thread
+///
+/// The thread gets its state, metadata and lifetime back, and the next version. The archive is deleted.
+#[utoipa::path(
+    post,
+    path = "/v1/archives/{id}/restore",
+    tag = "archives",
+    params(
+        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
+    ),
+    responses(
+        (status = 200, description = "The restored thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."))),
+        NotFound,
+        Conflict,
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn restore_archive(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(OfLife(life)): Query<OfLife>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    request.extensions_mut().insert(About(id));
+    let thread = api.archives.restore(&id, life).await?;
+    let signed_id = api.identity.signed_id(&id);
+    let object = ThreadObject::of(&id, &thread, api.service.policy()).signed(&signed_id);
+    let mut response = HttpResponse::Ok();
+    tag(&mut response, thread.stamp);
+    Ok(response
+        .content_type("application/json")
+        .insert_header((THREAD_ID, signed_id))
+        .body(object.to_json()))
+}
+
+/// The id in the path.
+pub(crate) fn id_of(request: &HttpRequest) -> Result<ThreadId, ApiError> {
+    let id = request.match_info().get("id").unwrap_or_default();
+    id.parse().map_err(|_| ApiError::InvalidThreadId)
+}
+
+fn json(body: Vec<u8>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(body)
+}

@@ -1,0 +1,92 @@
+//! Bodies of requests that create or change a thread.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::request::json::{
+    NewOwner, OwnerText, RawObject, ThreadTtl, body_object, optional_body_object, read,
+};
+use threadkeep_domain::{Json, keyed_values};
+use threadkeep_service::{NewThread, ThreadPatch};
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, and the state or metadata.
+const AROUND: usize = 2;
+
+/// A thread to create.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewThreadBody<'a> {
+    /// Choosing it needs an API key.
+    #[schema(nullable = false, pattern = "^thrd_[a-zA-Z0-9]{27,59}$")]
+    id: Option<String>,
+    /// At most 16 KiB of compact JSON.
+    #[schema(nullable = false, value_type = Option<Object>)]
+    #[serde(borrow)]
+    metadata: Option<RawObject<'a>>,
+    /// Lifetime after the last use, by default that of the settings.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
+    ttl_seconds: Option<ThreadTtl>,
+    /// The owner: 1 to 256 bytes without control characters. Setting it needs an API key.
+    #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 256)]
+    owner: Option<OwnerText>,
+    /// The first state.
+    #[schema(nullable = false, value_type = Option<BTreeMap<String, Value>>)]
+    state: Option<RawObject<'a>>,
+}
+
+/// A change of a thread.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ThreadPatchBody<'a> {
+    /// A merge patch (RFC 7396). The result may have 16 KiB of compact JSON.
+    #[schema(nullable = false, value_type = Option<Object>)]
+    #[serde(borrow)]
+    metadata: Option<RawObject<'a>>,
+    /// Lifetime after the last use, by default that of the settings.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 60, maximum = 946_080_000)]
+    ttl_seconds: Option<ThreadTtl>,
+    /// The new owner, or null for none. Setting it needs an API key.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
+    owner: Option<NewOwner>,
+}
+
+/// Reads the body of `POST /v1/threads`: the id as it was given, and the thread.
+///
+/// # Errors
+/// [`ApiError`] of the body.
+pub(super) fn read_new_thread(
+    body: &str,
+    max_keys: u32,
+) -> Result<(Option<String>, NewThread), ApiError> {
+    let body = optional_body_object(body, AROUND)?;
+    let body: NewThreadBody<'_> = read(&body)?;
+    let state = body.state.map_or("{}", |RawObject(state)| state);
+    let new = NewThread {
+        metadata: read_metadata(body.metadata)?,
+        ttl: body.ttl_seconds.map(ThreadTtl::as_duration),
+        owner: body.owner.map(|OwnerText(owner)| owner),
+        state: keyed_values(state, max_keys)?,
+    };
+    Ok((body.id, new))
+}
+
+/// Reads the body of `PATCH /v1/threads/current`.
+///
+/// # Errors
+/// [`ApiError`] of the body.
+pub(super) fn read_patch(body: &str) -> Result<ThreadPatch, ApiError> {
+    let body = body_object(body, AROUND)?;
+    let body: ThreadPatchBody<'_> = read(&body)?;
+    Ok(ThreadPatch {
+        metadata: read_metadata(body.metadata)?,
+        ttl: body.ttl_seconds.map(ThreadTtl::as_duration),
+        owner: body.owner.map(|NewOwner(owner)| owner),
+    })
+}
+
+/// Metadata is a value as any other: its own braces are a level.
+fn read_metadata(object: Option<RawObject<'_>>) -> Result<Option<Json>, ApiError> {
+    let parsed = object.map(|RawObject(text)| Json::parse(text).map_err(ApiError::InvalidJson));
+    parsed.transpose()
+}

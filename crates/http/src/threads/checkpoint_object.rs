@@ -1,0 +1,96 @@
+//! Bodies and answers about checkpoints.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::request::json::CheckpointNameText;
+use threadkeep_domain::{Stamp, rfc3339};
+use threadkeep_store::{Checkpoint, CheckpointHead, Found};
+
+/// A checkpoint to save.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewCheckpointBody {
+    /// 1 to 128 bytes without control characters. Names need not differ.
+    #[schema(nullable = false, value_type = Option<String>, min_length = 1, max_length = 128)]
+    pub(super) name: Option<CheckpointNameText>,
+}
+
+/// A checkpoint without its state.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CheckpointObject {
+    /// Its number: from 1, and never used again while the thread lives.
+    checkpoint: u32,
+    name: Option<String>,
+    /// The version of the thread that was saved.
+    version: u64,
+    /// Bytes of the compact serialized state.
+    size_bytes: u64,
+    #[schema(format = DateTime)]
+    created_at: Option<String>,
+}
+
+/// The checkpoints of a thread.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CheckpointList {
+    /// The newest first.
+    checkpoints: Vec<CheckpointObject>,
+}
+
+/// A checkpoint.
+#[derive(ToSchema, Serialize)]
+pub(super) struct CheckpointWithState {
+    #[schema(inline)]
+    #[serde(flatten)]
+    head: CheckpointObject,
+    /// The saved metadata.
+    metadata: BTreeMap<String, Value>,
+    /// The saved state, exactly as it was.
+    state: BTreeMap<String, Value>,
+}
+
+impl From<&CheckpointHead> for CheckpointObject {
+    fn from(head: &CheckpointHead) -> Self {
+        Self {
+            checkpoint: head.number,
+            name: head.name.as_ref().map(|name| name.as_str().to_owned()),
+            version: head.version,
+            size_bytes: head.size_bytes,
+            created_at: rfc3339(head.created_ms),
+        }
+    }
+}
+
+impl CheckpointList {
+    /// The list of a thread, and the thread's stamp.
+    pub(super) fn of(found: Option<Found<Vec<CheckpointHead>>>) -> (Self, Stamp) {
+        let (heads, stamp) = match found {
+            Some(Found { stamp, content }) => (content, stamp),
+            None => (Vec::new(), Stamp::default()),
+        };
+        let checkpoints = heads.iter().map(CheckpointObject::from).collect();
+        (Self { checkpoints }, stamp)
+    }
+}
+
+/// The JSON of a checkpoint with its state. The texts of metadata and state are copied, never parsed.
+pub(super) fn whole_json(checkpoint: &Checkpoint) -> Vec<u8> {
+    let object = CheckpointObject::from(&checkpoint.head);
+    let mut json = serde_json::to_vec(&object).expect("text and numbers always serialize");
+    json.pop();
+    for (before, text) in [
+        (
+            br#","metadata":"#.as_slice(),
+            checkpoint.content.metadata.as_str().as_bytes(),
+        ),
+        (br#","state":"#.as_slice(), &*checkpoint.content.state),
+    ] {
+        json.extend_from_slice(before);
+        json.extend_from_slice(text);
+    }
+    json.push(b'}');
+    json
+}

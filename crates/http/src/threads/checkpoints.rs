@@ -1,0 +1,167 @@
+//! Handlers of checkpoints.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, HttpResponseBuilder};
+
+use super::checkpoint_object::{
+    CheckpointList, CheckpointObject, CheckpointWithState, NewCheckpointBody, whole_json,
+};
+use super::lifecycle::object;
+use super::object::ThreadObject;
+use crate::answer::json::json;
+use crate::answer::receipt::{mark_replay, respond};
+use crate::openapi::problems::{NotFound, ReadProblems, WriteProblems};
+use crate::request::checkpoint_path::CheckpointPath;
+use crate::request::conditions::WriteConditions;
+use crate::request::json::{CheckpointNameText, optional_body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
+use crate::request::target::Target;
+use crate::schemas::{CheckpointParam, WriteHeaders};
+use threadkeep_domain::Stamp;
+use threadkeep_web::{ApiError, tag};
+
+/// Levels around a value: the body.
+const AROUND: usize = 1;
+
+/// Save a checkpoint
+///
+/// Saves state and metadata as they are. This is no write: the version stays. A thread has at most 32 checkpoints, of
+/// 4 MiB in all, states and metadata together; they end with the thread.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/checkpoints",
+    tag = "checkpoints",
+    params(WriteHeaders),
+    request_body(content = Option<NewCheckpointBody>),
+    responses(
+        (status = 201, description = "The new checkpoint.", body = CheckpointObject, headers(("etag" = String), ("x-thread-version" = u64))),
+        NotFound,
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn save_checkpoint(
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = optional_body_object(body.as_str(), AROUND)?;
+    let body: NewCheckpointBody = read(&body)?;
+    let name = body.name.map(|CheckpointNameText(name)| name);
+    let saved = target
+        .checkpoints()
+        .save(&target.id, name.as_ref(), conditions.options)
+        .await?;
+    let mut response = tagged(HttpResponse::Created(), saved.stamp);
+    mark_replay(&mut response, saved.replayed);
+    Ok(json(response, &CheckpointObject::from(&saved.head)))
+}
+
+/// List checkpoints
+///
+/// The newest first, without their states.
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/checkpoints",
+    tag = "checkpoints",
+    responses(
+        (status = 200, description = "All checkpoints of the thread.", body = CheckpointList, headers(("etag" = String), ("x-thread-version" = u64))),
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn list_checkpoints(
+    target: Target,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let found = target.checkpoints().list(&target.id).await?;
+    let (list, stamp) = CheckpointList::of(found);
+    Ok(json(tagged(HttpResponse::Ok(), stamp), &list))
+}
+
+/// Read a checkpoint
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/checkpoints/{n}",
+    tag = "checkpoints",
+    params(CheckpointParam),
+    responses(
+        (status = 200, description = "The checkpoint with its state and metadata, exactly as they were.", body = CheckpointWithState, headers(("etag" = String), ("x-thread-version" = u64))),
+        NotFound,
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_checkpoint(
+    target: Target,
+    CheckpointPath(number): CheckpointPath,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let found = target.checkpoints().get(&target.id, number).await?;
+    let mut response = tagged(HttpResponse::Ok(), found.stamp);
+    let body = whole_json(&found.content);
+    Ok(response.content_type("application/json").body(body))
+}
+
+/// Restore a checkpoint
+///
+/// One write puts its state and metadata in the place of the thread's. The version counts on; owner, lifetime and turn
+/// stay, and so does the checkpoint.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/checkpoints/{n}/restore",
+    tag = "checkpoints",
+    params(CheckpointParam, WriteHeaders),
+    responses(
+        (status = 200, description = "The thread after the write.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
+        NotFound,
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn restore_checkpoint(
+    target: Target,
+    CheckpointPath(number): CheckpointPath,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let written = target
+        .checkpoints()
+        .restore(&target.id, number, conditions.options)
+        .await?;
+    let object = object(target.threads().policy(), &target.id, &written);
+    Ok(respond(StatusCode::OK, &written, object.to_json()))
+}
+
+/// Delete a checkpoint
+///
+/// Its number is not used again.
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current/checkpoints/{n}",
+    tag = "checkpoints",
+    params(CheckpointParam, WriteHeaders),
+    responses(
+        (status = 204, description = "The checkpoint no longer exists.", headers(("etag" = String), ("x-thread-version" = u64))),
+        NotFound,
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn delete_checkpoint(
+    target: Target,
+    CheckpointPath(number): CheckpointPath,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let deleted = target
+        .checkpoints()
+        .delete(&target.id, number, conditions.options)
+        .await?;
+    let mut response = tagged(HttpResponse::NoContent(), deleted.stamp);
+    mark_replay(&mut response, deleted.replayed);
+    Ok(response.finish())
+}
+
+/// An answer with the tag of the thread.
+fn tagged(mut response: HttpResponseBuilder, stamp: Stamp) -> HttpResponseBuilder {
+    tag(&mut response, stamp);
+    response
+}

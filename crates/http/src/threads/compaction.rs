@@ -1,0 +1,320 @@
+//! Handlers of compactions of histories, and of the originals that these keep.
+
+use std::future::{Ready, ready};
+use std::time::Duration;
+
+use actix_web::{FromRequest, HttpRequest, HttpResponse, dev};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::history_page::{HistoryItemObject, cut_page};
+use super::history_query::SegmentPart;
+use crate::answer::json::json;
+use crate::answer::receipt::ok_or_replay;
+use crate::openapi::problems::{NotFound, ReadProblems, ScopeProblems};
+use crate::request::conditions::Repeatable;
+use crate::request::decode::path_part;
+use crate::request::json::{List, RawJson, Whole, body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{OfNew, Query, Reading};
+use crate::request::target::Target;
+use crate::schemas::PeekParam;
+use crate::scopes::schemas::RepeatHeader;
+use threadkeep_domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId, Segment};
+use threadkeep_domain::{IdempotencyKey, Json, rfc3339};
+use threadkeep_store::Originals;
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, the list and the item.
+const AROUND: usize = 3;
+/// `/v1/threads/{thread}/history/segments/{n}`: the seventh part, the first being empty.
+const PLACE: usize = 6;
+
+type Place = Whole<1, { i64::MAX as u64 }>;
+
+/// Items that take the place of the oldest ones.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewSummary<'a> {
+    /// The last place to replace.
+    #[schema(value_type = u64, minimum = 1)]
+    through: Place,
+    /// The number of items up to that place that the summary was made of.
+    #[schema(value_type = u64, minimum = 1)]
+    count: Place,
+    /// Replacement items, at most `count`.
+    #[schema(value_type = Vec<SummaryItem<'_>>, min_items = 1, max_items = 100)]
+    #[serde(borrow)]
+    items: List<SummaryItem<'a>, 1, 100>,
+    /// How long the originals can be read, 604,800 by default; 0: not at all.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0, maximum = 2_592_000)]
+    keep_seconds: Option<Whole<0, 2_592_000>>,
+}
+
+/// An item of a summary.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SummaryItem<'a> {
+    /// By default, the server makes one.
+    #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
+    id: Option<String>,
+    /// Any JSON.
+    #[schema(value_type = Value)]
+    #[serde(borrow)]
+    value: RawJson<'a>,
+}
+
+/// The receipt of a compaction.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CompactionReceipt {
+    /// The version of the thread's scope after the write.
+    version: u64,
+    /// The number of the segment with the originals.
+    segment: u32,
+    /// The last place that was replaced.
+    through: u64,
+    /// The number of replaced items.
+    count: u64,
+    /// In the order of the request.
+    items: Vec<PlacedItem>,
+    /// How many older segments made room for this one.
+    dropped_segments: u32,
+}
+
+/// An item and its place.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PlacedItem {
+    id: String,
+    /// The place in the history.
+    seq: u64,
+}
+
+/// The segments of a history.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SegmentList {
+    /// The newest first.
+    segments: Vec<SegmentObject>,
+}
+
+/// Items that a compaction replaced.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SegmentObject {
+    /// Its number.
+    segment: u32,
+    /// The place of its first item.
+    first_seq: u64,
+    /// The last place that was replaced.
+    through: u64,
+    /// The number of its items.
+    count: u64,
+    /// Bytes of their ids and values, and 64 for each.
+    size_bytes: u64,
+    /// The ids of the items that replaced them.
+    items: Vec<String>,
+    #[schema(value_type = String, format = DateTime)]
+    compacted_at: Option<String>,
+    /// When the originals expire.
+    #[schema(value_type = String, format = DateTime)]
+    expires_at: Option<String>,
+}
+
+/// A part of a segment.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SegmentItems<'a> {
+    items: Vec<HistoryItemObject<'a>>,
+    /// The `after` of the next page; with the newest first, its `before`. Null on the last page.
+    #[schema(required)]
+    next_cursor: Option<u64>,
+}
+
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "only its shape is used")]
+#[into_params(parameter_in = Path)]
+pub(super) struct SegmentParam {
+    /// The segment's number.
+    #[param(minimum = 1)]
+    n: u64,
+}
+
+/// The segment of `.../history/segments/{n}`.
+#[derive(Debug)]
+pub(crate) struct SegmentPath(u32);
+
+/// Compact the history
+///
+/// Replaces the items up to `through` with `items`, if they are still the `count` items that the summary was made of. Later
+/// items stay, also those that arrive meanwhile. The new items take the last places that they replace.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/history/compact",
+    tag = "history",
+    params(RepeatHeader),
+    request_body(content = NewSummary<'_>),
+    responses(
+        (status = 200, description = "The new items stand for the old ones.", body = CompactionReceipt),
+        ScopeProblems,
+    ),
+)]
+pub(crate) async fn compact_history(
+    target: Target,
+    repeatable: Repeatable,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let options = repeatable.options(None);
+    let body = body_object(body.as_str(), AROUND)?;
+    let summary = read::<NewSummary<'_>>(&body)?;
+    let (Whole(through), Whole(count)) = (&summary.through, &summary.count);
+    let (through, count) = (*through, *count);
+    let (items, keep) = summary.read(options.idempotency)?;
+    let scopes = target.scopes(&OfNew::default());
+    let compacted = scopes.compact(&target.id, (through, count), &items, keep, options);
+    let compacted = compacted.await?;
+    let places = (through + 1).saturating_sub(items.len() as u64)..;
+    let receipt = CompactionReceipt {
+        version: compacted.stamp.version,
+        segment: compacted.segment,
+        through,
+        count,
+        items: items
+            .iter()
+            .zip(places)
+            .map(|(item, seq)| PlacedItem {
+                id: item.id.to_string(),
+                seq,
+            })
+            .collect(),
+        dropped_segments: compacted.dropped_segments,
+    };
+    Ok(ok_or_replay(&receipt, compacted.replayed))
+}
+
+/// List the segments of the history
+///
+/// Each compaction keeps its originals in a segment, for the time that it named.
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/history/segments",
+    tag = "history",
+    params(PeekParam),
+    responses(
+        (status = 200, description = "The segments that are kept, at most 16.", body = SegmentList),
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn list_segments(
+    target: Target,
+    Query(reading): Query<Reading>,
+) -> Result<HttpResponse, ApiError> {
+    let scope = ScopeId::Thread(target.id);
+    let segments = target.scope_reads(&reading).segments(&scope).await?;
+    let list = SegmentList {
+        segments: segments.iter().map(SegmentObject::of).collect(),
+    };
+    Ok(json(HttpResponse::Ok(), &list))
+}
+
+/// Read a segment of the history
+///
+/// Returns the originals as a compaction replaced them. A page has at most 2 MiB.
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/history/segments/{n}",
+    tag = "history",
+    params(
+        SegmentParam,
+        PeekParam,
+        ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
+        ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
+        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+    ),
+    responses(
+        (status = 200, description = "A page of items, exactly as they were sent.", body = SegmentItems<'_>),
+        NotFound,
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_segment(
+    target: Target,
+    SegmentPath(number): SegmentPath,
+    Query(SegmentPart(part)): Query<SegmentPart>,
+) -> Result<HttpResponse, ApiError> {
+    let scope = ScopeId::Thread(target.id);
+    let scopes = target.scope_reads(&part.reading);
+    let which = Originals::OfSegment(number);
+    let page = scopes.originals(&scope, which, part.from(), part.reads());
+    let mut page = page.await?.ok_or(ApiError::NotFound)?;
+    let next_cursor = cut_page(&mut page.items, part.limit());
+    let items = SegmentItems {
+        items: page.items.iter().map(HistoryItemObject::of).collect(),
+        next_cursor,
+    };
+    Ok(json(HttpResponse::Ok(), &items))
+}
+
+impl NewSummary<'_> {
+    /// The new items, and how long the originals are kept.
+    fn read(
+        self,
+        request: Option<IdempotencyKey>,
+    ) -> Result<(Vec<HistoryItem>, Duration), ApiError> {
+        let List(items) = self.items;
+        if items.len() as u64 > self.count.0.min(self.through.0) {
+            let detail = "`items` must have at most `count` items, and at most `through`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        let keep = self.keep_seconds;
+        let keep = keep.map_or(ORIGINALS_KEPT, |Whole(keep)| Duration::from_secs(keep));
+        let items = items.into_iter().enumerate();
+        let items = items.map(|(index, item)| item.read(request, index));
+        Ok((items.collect::<Result<_, _>>()?, keep))
+    }
+}
+
+impl SummaryItem<'_> {
+    fn read(self, request: Option<IdempotencyKey>, index: usize) -> Result<HistoryItem, ApiError> {
+        let id = match self.id {
+            Some(id) => id.parse().map_err(|error| ApiError::ScopePart {
+                error,
+                index: Some(index),
+            })?,
+            None => ItemId::generate(request, index),
+        };
+        let value = Json::parse(self.value.0).map_err(ApiError::InvalidJson)?;
+        Ok(HistoryItem { id, value })
+    }
+}
+
+impl SegmentObject {
+    fn of(segment: &Segment) -> Self {
+        Self {
+            segment: segment.number,
+            first_seq: segment.first_seq,
+            through: segment.through,
+            count: segment.count,
+            size_bytes: segment.bytes,
+            items: segment.summary.iter().map(ItemId::to_string).collect(),
+            compacted_at: rfc3339(segment.compacted_ms),
+            expires_at: rfc3339(segment.expires_ms),
+        }
+    }
+}
+
+impl SegmentPath {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let number = path_part(request, PLACE);
+        let number = number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = number.filter(|number| !number.starts_with('0'));
+        let number = number.and_then(|number| number.parse().ok());
+        number.map(Self).ok_or(ApiError::NotFound)
+    }
+}
+
+impl FromRequest for SegmentPath {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

@@ -1,0 +1,215 @@
+//! The handler of exports of all threads.
+
+use std::error::Error;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use actix_web::body::MessageBody as _;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::document;
+use super::image_query::Exporting;
+use crate::Api;
+use crate::answer::memory::{AnswerMemory, HeldAnswer};
+use crate::answer::negotiation::{NDJSON, accepts_ndjson};
+use crate::openapi::problems::BackEndProblems;
+use crate::request::back_end::BackEnd;
+use crate::request::query::Query;
+use threadkeep_service::{Export, Exported};
+use threadkeep_web::ApiError;
+
+/// An answer that has gone on for that time, or has that many bytes, ends with a cursor: nothing between client and server
+/// has to hold a connection for hours.
+const MAX_TIME: Duration = Duration::from_secs(300);
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Export all threads
+///
+/// Streams the threads of an owner, the newest first, or all threads in the order of their ids: one document per line.
+/// The last line is `{"complete":true}`, or `{"cursor":text}` if there is more: send this cursor in the next request. A
+/// thread that the store cannot read is a line `{"error":"unreadable","thread_id":text,"place":text}`, and the last
+/// line has the number of these lines in `failed`. A response without a last line was cut off. To resume it, send a
+/// cursor from its last complete line: the `place` if there is one, else the id of the thread, or with `owner`, the
+/// `created_at` of the thread in milliseconds, `-` and its id. The server does not read ahead of the client. Threads that
+/// are written meanwhile appear as they are when they are read.
+#[utoipa::path(
+    get,
+    path = "/v1/export",
+    tag = "threads",
+    params(
+        ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Whose threads. Without it, all."),
+        ("cursor" = Option<String>, Query, description = "Behind which thread to begin."),
+    ),
+    responses(
+        (status = 200, description = "One document per line, and a last line that says whether that was all.", body = String, content_type = "application/x-ndjson"),
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn export_threads(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(exporting): Query<Exporting>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_ndjson(&request)?;
+    let mut export = export(&api, exporting)?;
+    // a store that does not answer is an error of the request
+    let first = export.next().await?;
+    let lines = Lines {
+        api,
+        export,
+        next: Some(first),
+        memory: request.conn_data::<AnswerMemory>().cloned(),
+        leaving: None,
+        until: Instant::now() + MAX_TIME,
+        bytes: 0,
+        failed: 0,
+        is_done: false,
+    };
+    let parts = stream::unfold(lines, |mut lines| async move {
+        let part = lines.part().await?;
+        Some((part, lines))
+    });
+    Ok(headers().streaming(parts))
+}
+
+/// The headers of an export alone.
+pub(crate) async fn head_export(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(exporting): Query<Exporting>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_ndjson(&request)?;
+    export(&api, exporting)?;
+    Ok(headers().streaming(stream::empty::<Result<Bytes, Cut>>()))
+}
+
+fn export(api: &Api, exporting: Exporting) -> Result<Export, ApiError> {
+    let Exporting { owner, cursor } = exporting;
+    let export = api.owners.export(api.images.clone(), owner, cursor);
+    export.map_err(|_| ApiError::InvalidCursor)
+}
+
+fn headers() -> HttpResponseBuilder {
+    let mut builder = HttpResponse::Ok();
+    builder.insert_header((CONTENT_TYPE, NDJSON));
+    builder
+}
+
+/// The lines of an export, as far as the client has taken them.
+struct Lines {
+    api: web::Data<Api>,
+    export: Export,
+    /// The next thread, or the end, if it was read already.
+    next: Option<Option<Exported>>,
+    memory: Option<AnswerMemory>,
+    /// A long line that the client takes, and how much of it is left.
+    leaving: Option<(HeldAnswer, u64)>,
+    until: Instant,
+    bytes: u64,
+    /// Threads that could not be read.
+    failed: u64,
+    is_done: bool,
+}
+
+/// The answer cannot go on, and ends before its last line.
+#[derive(Debug, thiserror::Error)]
+#[error("the export was cut off")]
+struct Cut(#[source] Option<Box<dyn Error>>);
+
+impl Lines {
+    /// The next part of the answer; none at its end.
+    async fn part(&mut self) -> Option<Result<Bytes, Cut>> {
+        if let Some((held, left)) = &mut self.leaving {
+            let part = poll_fn(|cx| Pin::new(&mut *held).poll_next(cx)).await;
+            let Some(Ok(part)) = part else {
+                // other answers have got the memory, since the client was slow
+                self.leaving = None;
+                self.is_done = true;
+                return Some(Err(Cut(None)));
+            };
+            *left -= part.len() as u64;
+            if *left == 0 {
+                self.leaving = None;
+            }
+            return Some(Ok(part));
+        }
+        if self.is_done {
+            return None;
+        }
+        match self.line().await {
+            Ok(line) => Some(Ok(line)),
+            Err(cut) => {
+                self.is_done = true;
+                tracing::warn!(error = cut.0.as_deref(), "export cut off");
+                Some(Err(cut))
+            }
+        }
+    }
+
+    /// Returns the last line of this answer, with the number of unreadable threads.
+    fn last_line(&self, mut end: Value) -> Bytes {
+        if self.failed > 0 {
+            end["failed"] = self.failed.into();
+        }
+        line_of(&end)
+    }
+
+    /// The next line, or the first part of a long one.
+    async fn line(&mut self) -> Result<Bytes, Cut> {
+        let is_over = Instant::now() >= self.until || self.bytes >= MAX_BYTES;
+        if (is_over || self.api.events.draining().is_cancelled())
+            && self.next.is_none()
+            && let Some(place) = self.export.place()
+        {
+            self.is_done = true;
+            return Ok(self.last_line(json!({"cursor": place.to_string()})));
+        }
+        let next = match self.next.take() {
+            Some(next) => next,
+            None => self.export.next().await.map_err(cut)?,
+        };
+        let Some(Exported { id, image }) = next else {
+            self.is_done = true;
+            return Ok(self.last_line(json!({"complete": true})));
+        };
+        let Some(image) = image else {
+            self.failed += 1;
+            tracing::error!(thread = ?id, "thread unreadable, left out of the export");
+            let place = self.export.place().map(|place| place.to_string());
+            let line = json!({"error": "unreadable", "thread_id": id.as_str(), "place": place});
+            return Ok(line_of(&line));
+        };
+        let mut line = document::write(&id, &image, self.api.service.policy());
+        drop(image);
+        line.push(b'\n');
+        self.bytes += line.len() as u64;
+        let line = Bytes::from(line);
+        let is_long = AnswerMemory::counts(line.len() as u64);
+        let Some(memory) = self.memory.as_ref().filter(|_| is_long) else {
+            return Ok(line);
+        };
+        let bytes = line.len() as u64;
+        let mut held = memory.hold(line).await.map_err(cut)?;
+        let part = poll_fn(|cx| Pin::new(&mut held).poll_next(cx)).await;
+        let Some(Ok(part)) = part else {
+            return Err(Cut(None));
+        };
+        self.leaving = Some((held, bytes - part.len() as u64));
+        Ok(part)
+    }
+}
+
+fn line_of(value: &Value) -> Bytes {
+    format!("{value}\n").into()
+}
+
+fn cut(error: impl Error + 'static) -> Cut {
+    Cut(Some(Box::new(error)))
+}

@@ -1,0 +1,157 @@
+//! Handlers of histories, the lists of threads that are added to at the end.
+
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::archives::id_of;
+use super::history_body::{NewItems, read_items};
+use super::history_page::{HistoryObject, answer_page};
+use super::history_query::{FinalPart, HistoryPart};
+use crate::answer::negotiation::accepts_json;
+use crate::openapi::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
+use crate::request::back_end::BackEnd;
+use crate::request::conditions::Repeatable;
+use crate::request::json_body::JsonBody;
+use crate::request::query::{OfNew, Query};
+use crate::request::target::Target;
+use crate::schemas::{OfNewParam, PeekParam};
+use crate::scopes::lifecycle::answer;
+use crate::scopes::schemas::RepeatHeader;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_store::{HistoryPage, Originals};
+use threadkeep_web::ApiError;
+
+/// The receipt of an append.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AppendReceipt {
+    /// The version of the thread's scope after the write. The state has a version of its own.
+    version: u64,
+    /// In the order of the request.
+    items: Vec<AppendedItem>,
+}
+
+/// An appended item.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AppendedItem {
+    id: String,
+    /// Its place in the history, from 1.
+    seq: u64,
+    /// Whether the history had it already.
+    repeated: bool,
+}
+
+/// Append to the history
+///
+/// Appends all items or none. An item whose id and value the history already has is not appended again, so a retry is
+/// safe. Creates the thread if it does not exist.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/history",
+    tag = "history",
+    params(RepeatHeader, OfNewParam),
+    request_body(content = NewItems<'_>),
+    responses(
+        (status = 200, description = "The items are in the store.", body = AppendReceipt),
+        ScopeProblems,
+    ),
+)]
+pub(crate) async fn append_history(
+    target: Target,
+    repeatable: Repeatable,
+    Query(of_new): Query<OfNew>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let items = read_items(body.as_str())?;
+    let scope = ScopeId::Thread(target.id);
+    let options = repeatable.options(None);
+    let scopes = target.scopes(&of_new);
+    let written = scopes.append(&scope, &items, options).await?;
+    let appended = items.iter().zip(&written.appended);
+    let receipt = AppendReceipt {
+        version: written.stamp.version,
+        items: appended
+            .map(|(item, appended)| AppendedItem {
+                id: item.id.to_string(),
+                seq: appended.seq,
+                repeated: appended.repeated,
+            })
+            .collect(),
+    };
+    Ok(answer(&written, &receipt))
+}
+
+/// Read a part of the history
+///
+/// Reads from either end. A page has at most 2 MiB, so it may be shorter than `limit`.
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/history",
+    tag = "history",
+    params(
+        PeekParam,
+        ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
+        ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
+        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
+        ("originals" = Option<bool>, Query, description = "Return the originals in the place of summaries, as far as they are kept. Not with `tail`."),
+    ),
+    responses(
+        (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_history(
+    target: Target,
+    Query(part): Query<HistoryPart>,
+) -> Result<HttpResponse, ApiError> {
+    let scope = ScopeId::Thread(target.id);
+    let scopes = target.scope_reads(&part.reading);
+    let (from, reads) = (part.from(), part.reads());
+    let page = match part.has_originals() {
+        true => {
+            let page = scopes.originals(&scope, Originals::All, from, reads);
+            page.await?.unwrap_or(HistoryPage::EMPTY)
+        }
+        false => scopes.history(&scope, from, reads).await?,
+    };
+    let limit_bytes = scopes.policy(&scope).history.max_bytes;
+    Ok(answer_page(page, &part, Some(limit_bytes)))
+}
+
+/// Read the history of an ended thread
+///
+/// Reads the life that ended last, or the one that `life` names.
+#[utoipa::path(
+    get,
+    path = "/v1/archives/{id}/history",
+    tag = "archives",
+    params(
+        ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
+        ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
+        ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
+        ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
+        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
+    ),
+    responses(
+        (status = 200, description = "A page of items, exactly as they were sent.", body = HistoryObject<'_>),
+        NotFound,
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_final_history(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    Query(FinalPart { life, part }): Query<FinalPart>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let id = id_of(&request)?;
+    let page = api
+        .scopes
+        .final_history(&id, life.0, part.from(), part.reads());
+    Ok(answer_page(page.await?, &part, None))
+}

@@ -1,0 +1,75 @@
+//! Items of a history in bodies.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::request::json::{List, RawJson, body_object, read};
+use threadkeep_domain::Json;
+use threadkeep_domain::scope::HistoryItem;
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, the list and the item.
+const AROUND: usize = 3;
+
+/// Either one item, or `items`.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewItems<'a> {
+    #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
+    id: Option<String>,
+    /// Any JSON.
+    #[schema(value_type = Option<Value>)]
+    #[serde(borrow)]
+    value: Option<RawJson<'a>>,
+    #[schema(nullable = false, value_type = Option<Vec<NewItem<'_>>>, min_items = 1, max_items = 1_000)]
+    items: Option<List<NewItem<'a>, 1, 1_000>>,
+}
+
+/// An item to append.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewItem<'a> {
+    /// Identifies the item, so that the server recognizes it in a retry.
+    #[schema(max_length = 128, pattern = "^[!-~]+$")]
+    id: String,
+    /// Any JSON.
+    #[schema(value_type = Value)]
+    #[serde(borrow)]
+    value: RawJson<'a>,
+}
+
+/// One item, or those of `items`.
+///
+/// # Errors
+/// [`ApiError`].
+pub(super) fn read_items(body: &str) -> Result<Vec<HistoryItem>, ApiError> {
+    let body = body_object(body, AROUND)?;
+    match read(&body)? {
+        NewItems {
+            id: None,
+            value: None,
+            items: Some(List(items)),
+        } => {
+            let items = items.into_iter().enumerate();
+            items.map(|(index, item)| item.read(Some(index))).collect()
+        }
+        NewItems {
+            id: Some(id),
+            value: Some(value),
+            items: None,
+        } => Ok(vec![NewItem { id, value }.read(None)?]),
+        _ => Err(ApiError::InvalidParameter(
+            "Give either `id` and `value`, or `items`".into(),
+        )),
+    }
+}
+
+impl NewItem<'_> {
+    fn read(&self, index: Option<usize>) -> Result<HistoryItem, ApiError> {
+        let id = self.id.parse();
+        Ok(HistoryItem {
+            id: id.map_err(|error| ApiError::ScopePart { error, index })?,
+            value: Json::parse(self.value.0).map_err(ApiError::InvalidJson)?,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Answers with a part of a history.
+
+use actix_web::HttpResponse;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::history_query::HistoryPart;
+use crate::answer::TOTAL_COUNT;
+use crate::answer::json::json;
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::{Kept, Segment};
+use threadkeep_store::HistoryPage;
+
+/// Bytes of the items of a page at most, unless a single one has more. The store reads as many items as
+/// were asked for, which are all of the 8 MiB that a history may have; they are dropped before the answer
+/// is sent.
+const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
+
+/// A part of a history.
+#[derive(Serialize, ToSchema)]
+pub(super) struct HistoryObject<'a> {
+    items: Vec<HistoryItemObject<'a>>,
+    /// The place of the oldest stored item.
+    first_seq: u64,
+    /// The place of the next item to append.
+    next_seq: u64,
+    /// Bytes of all ids and values, and 64 for each item.
+    size_bytes: u64,
+    /// The limit of `size_bytes`, unless the thread has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_bytes: Option<u64>,
+    /// The `after` of the next page; with the newest first, or with `tail`, its `before`. Null on the last page.
+    #[schema(required)]
+    next_cursor: Option<u64>,
+}
+
+/// An item of a history.
+#[derive(Serialize, ToSchema)]
+pub(super) struct HistoryItemObject<'a> {
+    /// The place in the history, from 1. The place of a removed item stays empty.
+    seq: u64,
+    /// The id that the client gave it.
+    id: &'a str,
+    /// When it was appended.
+    #[schema(value_type = String, format = DateTime)]
+    at: Option<String>,
+    /// The segment with the originals that it stands for, while they are kept.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment: Option<u32>,
+    /// The value, exactly as it was sent.
+    #[schema(value_type = Value)]
+    value: &'a RawValue,
+}
+
+/// The answer with a page.
+pub(super) fn answer_page(
+    page: HistoryPage,
+    part: &HistoryPart,
+    limit_bytes: Option<u64>,
+) -> HttpResponse {
+    let HistoryPage {
+        mut items,
+        summary,
+        segments,
+    } = page;
+    let next = cut_page(&mut items, part.limit());
+    if part.tail().is_some() {
+        items.reverse();
+    }
+    let object = HistoryObject {
+        items: items
+            .iter()
+            .map(|item| HistoryItemObject::in_history(item, &segments))
+            .collect(),
+        first_seq: summary.first_seq,
+        next_seq: summary.next_seq,
+        size_bytes: summary.bytes,
+        limit_bytes,
+        next_cursor: next,
+    };
+    let mut response = HttpResponse::Ok();
+    if part.tail().is_some() {
+        response.insert_header((TOTAL_COUNT, summary.len()));
+    }
+    json(response, &object)
+}
+
+impl<'a> HistoryItemObject<'a> {
+    pub(super) fn of(item: &'a Kept) -> Self {
+        Self {
+            seq: item.seq,
+            id: item.id.as_str(),
+            at: rfc3339(item.at_ms),
+            segment: None,
+            value: serde_json::from_str(item.value.as_str()).unwrap_or(RawValue::NULL),
+        }
+    }
+
+    fn in_history(item: &'a Kept, segments: &[Segment]) -> Self {
+        let of_item = |segment: &&Segment| segment.summary.contains(&item.id);
+        Self {
+            segment: segments.iter().find(of_item).map(|segment| segment.number),
+            ..Self::of(item)
+        }
+    }
+}
+
+/// Shortens a page to that many items and to 2 MiB. Returns the place where the next one begins, if there is one.
+pub(super) fn cut_page(items: &mut Vec<Kept>, limit: usize) -> Option<u64> {
+    let read = items.len();
+    items.truncate(limit);
+    shorten(items);
+    let next = items.last().filter(|_| items.len() < read);
+    next.map(|item| item.seq)
+}
+
+fn shorten(items: &mut Vec<Kept>) {
+    let mut bytes = 0;
+    let mut fits = |item: &Kept| {
+        bytes += item.value.as_str().len();
+        bytes <= PAGE_MAX_BYTES
+    };
+    let fitting = items
+        .iter()
+        .map_while(|item| fits(item).then_some(()))
+        .count();
+    items.truncate(fitting.max(1));
+}

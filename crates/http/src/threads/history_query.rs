@@ -1,0 +1,163 @@
+//! Query parameters of histories.
+
+use super::archive_query::OfLife;
+use crate::request::query::{Page, Parameters, Reading, set_once, whole};
+use threadkeep_store::HistoryFrom;
+use threadkeep_web::ApiError;
+
+/// The most items that a page has.
+const TAIL_MAX: u64 = 1_000;
+
+/// `?after=&limit=`, `?before=&limit=`, `?order=&limit=` or `?tail=`, with `?peek=`; with `?originals=` except for `?tail=`.
+#[derive(Debug, Default)]
+pub(crate) struct HistoryPart {
+    after: Option<u64>,
+    before: Option<u64>,
+    /// Whether the newest items come first.
+    is_backwards: Option<bool>,
+    /// How many of the newest items to read, oldest first.
+    tail: Option<usize>,
+    /// Whether originals stand in the place of summaries.
+    originals: Option<bool>,
+    page: Page,
+    pub(crate) reading: Reading,
+}
+
+/// The same of a segment, without `?tail=` and `?originals=`.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentPart(pub(crate) HistoryPart);
+
+/// The same with `?life=`, for a thread that has ended and so has no `?peek=`.
+#[derive(Debug, Default)]
+pub(crate) struct FinalPart {
+    pub(crate) life: OfLife,
+    pub(crate) part: HistoryPart,
+}
+
+impl HistoryPart {
+    pub(crate) fn from(&self) -> HistoryFrom {
+        if self.tail.is_some() {
+            return HistoryFrom::Before(u64::MAX);
+        }
+        match (self.after, self.before, self.is_backwards) {
+            (None, Some(before), _) => HistoryFrom::Before(before),
+            (None, None, Some(true)) => HistoryFrom::Before(u64::MAX),
+            (after, ..) => HistoryFrom::After(after.unwrap_or(0)),
+        }
+    }
+
+    /// How many items the page has at most.
+    pub(crate) fn limit(&self) -> usize {
+        self.tail.unwrap_or(self.page.limit())
+    }
+
+    /// How many items to read: one more, which tells whether there are more.
+    pub(crate) fn reads(&self) -> usize {
+        self.limit() + 1
+    }
+
+    /// Whether originals stand in the place of summaries.
+    pub(crate) fn has_originals(&self) -> bool {
+        self.originals == Some(true)
+    }
+
+    pub(crate) fn tail(&self) -> Option<usize> {
+        self.tail
+    }
+}
+
+/// A whole number of 63 bits, as the schema says.
+fn place(text: &str) -> Option<u64> {
+    whole(text).filter(|place| i64::try_from(*place).is_ok())
+}
+
+impl Parameters for HistoryPart {
+    const NAMES: &'static [&'static str] = &[
+        "after",
+        "before",
+        "order",
+        "limit",
+        "tail",
+        "originals",
+        "peek",
+    ];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let malformed = "must be a place in a history, given once";
+        match name {
+            "after" => set_once(&mut self.after, place(value), name, malformed),
+            "before" => set_once(&mut self.before, place(value), name, malformed),
+            "order" => {
+                let is_backwards = match value {
+                    "asc" => Some(false),
+                    "desc" => Some(true),
+                    _ => None,
+                };
+                let malformed = "must be asc or desc, given once";
+                set_once(&mut self.is_backwards, is_backwards, name, malformed)
+            }
+            "tail" => {
+                let tail = whole(value).filter(|tail| *tail <= TAIL_MAX);
+                let malformed = "must be a whole number from 0 to 1000, given once";
+                set_once(
+                    &mut self.tail,
+                    tail.map(|tail| tail as usize),
+                    name,
+                    malformed,
+                )
+            }
+            "originals" => {
+                let malformed = "must be true or false, given once";
+                set_once(&mut self.originals, value.parse().ok(), name, malformed)
+            }
+            "peek" => self.reading.take(name, value),
+            _ => self.page.take(name, value),
+        }
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        if self.tail.is_some() && self.has_originals() {
+            let detail = "`tail` excludes `originals`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        let is_part = self.after.is_some() || self.before.is_some() || self.is_backwards.is_some();
+        if self.tail.is_some() && (is_part || self.page.is_given()) {
+            let detail = "`tail` excludes `after`, `before`, `order` and `limit`";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        let detail = match (self.after, self.before, self.is_backwards) {
+            (Some(_), Some(_), _) => "`after` excludes `before`",
+            (Some(_), None, Some(true)) => "`after` excludes `order=desc`",
+            (None, Some(_), Some(false)) => "`before` excludes `order=asc`",
+            _ => return Ok(()),
+        };
+        Err(ApiError::InvalidParameter(detail.into()))
+    }
+}
+
+impl Parameters for SegmentPart {
+    const NAMES: &'static [&'static str] = &["after", "before", "order", "limit", "peek"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        self.0.take(name, value)
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        self.0.check()
+    }
+}
+
+impl Parameters for FinalPart {
+    const NAMES: &'static [&'static str] = &["life", "after", "before", "order", "limit", "tail"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        match name {
+            "life" => self.life.take(name, value),
+            _ => self.part.take(name, value),
+        }
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        self.part.check()
+    }
+}

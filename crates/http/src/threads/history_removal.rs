@@ -1,0 +1,184 @@
+//! Handlers that remove items from histories.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpRequest, HttpResponse, dev};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::history_page::HistoryItemObject;
+use crate::openapi::problems::ScopeProblems;
+use crate::request::conditions::Repeatable;
+use crate::request::decode::path_part;
+use crate::request::json::{Whole, optional_body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{OfNew, Query};
+use crate::request::target::Target;
+use crate::schemas::OfNewParam;
+use crate::scopes::lifecycle::answer;
+use crate::scopes::schemas::RepeatHeader;
+use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body.
+const AROUND: usize = 1;
+/// `/v1/threads/{thread}/history/{item}`: the sixth part, the first being empty.
+const PLACE: usize = 5;
+
+/// How many items to take.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TakeItems {
+    /// 1 by default.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 100)]
+    count: Option<Whole<1, 100>>,
+}
+
+/// The items that were taken.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TakenItems<'a> {
+    /// The version of the thread's scope after the write.
+    version: u64,
+    /// The oldest first.
+    items: Vec<HistoryItemObject<'a>>,
+}
+
+/// The receipt of removing items.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RemovalReceipt {
+    /// The version of the thread's scope after the write.
+    version: u64,
+    /// Whether the history had such an item, or any.
+    deleted: bool,
+}
+
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "only its shape is used")]
+#[into_params(parameter_in = Path)]
+pub(super) struct ItemParam {
+    /// The item's id, percent-encoded.
+    #[param(max_length = 128, pattern = "^[!-~]+$")]
+    item: String,
+}
+
+/// The item of `.../history/{item}`, percent-decoded.
+#[derive(Debug)]
+pub(crate) struct ItemPath(ItemId);
+
+/// Take the newest items of the history
+///
+/// Removes up to `count` items and returns them, the oldest first. A take ends at 1 MiB of items, but has at least one
+/// unless the history is empty. With `Idempotency-Key`, a repeat gets the same items.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/history/take",
+    tag = "history",
+    params(RepeatHeader, OfNewParam),
+    request_body(content = Option<TakeItems>),
+    responses(
+        (status = 200, description = "The items are no longer in the store.", body = TakenItems<'_>),
+        ScopeProblems,
+    ),
+)]
+pub(crate) async fn take_history(
+    target: Target,
+    repeatable: Repeatable,
+    Query(of_new): Query<OfNew>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = optional_body_object(body.as_str(), AROUND)?;
+    let TakeItems { count } = read(&body)?;
+    let newest = Removal::Newest(count.map_or(1, |Whole(count)| count as usize));
+    let written = remove(&target, &repeatable, &of_new, newest).await?;
+    let taken = TakenItems {
+        version: written.stamp.version,
+        items: written.taken.iter().map(HistoryItemObject::of).collect(),
+    };
+    Ok(answer(&written, &taken))
+}
+
+/// Remove an item from the history
+///
+/// The other items keep their places, and the place of this one stays empty.
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current/history/{item}",
+    tag = "history",
+    params(ItemParam, RepeatHeader, OfNewParam),
+    responses(
+        (status = 200, description = "The history no longer has such an item.", body = RemovalReceipt),
+        ScopeProblems,
+    ),
+)]
+pub(crate) async fn delete_history_item(
+    target: Target,
+    ItemPath(id): ItemPath,
+    repeatable: Repeatable,
+    Query(of_new): Query<OfNew>,
+) -> Result<HttpResponse, ApiError> {
+    delete(&target, &repeatable, &of_new, Removal::Item(&id)).await
+}
+
+/// Clear the history
+///
+/// Removes all items. Their places are not given again.
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current/history",
+    tag = "history",
+    params(RepeatHeader, OfNewParam),
+    responses(
+        (status = 200, description = "The history is empty.", body = RemovalReceipt),
+        ScopeProblems,
+    ),
+)]
+pub(crate) async fn delete_history(
+    target: Target,
+    repeatable: Repeatable,
+    Query(of_new): Query<OfNew>,
+) -> Result<HttpResponse, ApiError> {
+    delete(&target, &repeatable, &of_new, Removal::All).await
+}
+
+/// Removes items, and answers whether there were any.
+async fn delete(
+    target: &Target,
+    repeatable: &Repeatable,
+    of_new: &OfNew,
+    removal: Removal<'_>,
+) -> Result<HttpResponse, ApiError> {
+    let written = remove(target, repeatable, of_new, removal).await?;
+    let receipt = RemovalReceipt {
+        version: written.stamp.version,
+        deleted: written.removed > 0,
+    };
+    Ok(answer(&written, &receipt))
+}
+
+async fn remove(
+    target: &Target,
+    repeatable: &Repeatable,
+    of_new: &OfNew,
+    removal: Removal<'_>,
+) -> Result<ScopeWritten, ApiError> {
+    let scope = ScopeId::Thread(target.id);
+    let options = repeatable.options(None);
+    let scopes = target.scopes(of_new);
+    Ok(scopes.remove_items(&scope, removal, options).await?)
+}
+
+impl ItemPath {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let text = path_part(request, PLACE).ok_or(ScopeError::ItemId)?;
+        Ok(Self(text.parse()?))
+    }
+}
+
+impl FromRequest for ItemPath {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

@@ -1,0 +1,54 @@
+//! Query parameters of exports and imports.
+
+use crate::request::query::{Parameters, set_once};
+use threadkeep_domain::{IfExists, Owner};
+use threadkeep_service::ExportPlace;
+use threadkeep_web::ApiError;
+
+/// `?if_exists=`.
+#[derive(Debug, Default)]
+pub(crate) struct OfExisting(pub(super) Option<IfExists>);
+
+/// `?owner=&cursor=`.
+#[derive(Debug, Default)]
+pub(crate) struct Exporting {
+    pub(super) owner: Option<Owner>,
+    pub(super) cursor: Option<ExportPlace>,
+}
+
+impl Parameters for OfExisting {
+    const NAMES: &'static [&'static str] = &["if_exists"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let known = match value {
+            "replace" => Some(IfExists::Replace),
+            "skip" => Some(IfExists::Skip),
+            _ => None,
+        };
+        set_once(
+            &mut self.0,
+            known,
+            name,
+            "must be replace or skip, given once",
+        )
+    }
+}
+
+impl Parameters for Exporting {
+    const NAMES: &'static [&'static str] = &["owner", "cursor"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        match name {
+            "owner" => {
+                let malformed = "must be 1 to 256 bytes without control characters, given once";
+                set_once(&mut self.owner, Owner::new(value).ok(), name, malformed)
+            }
+            _ if self.cursor.is_some() => set_once(&mut self.cursor, None, name, "is given twice"),
+            _ => {
+                let place = value.parse().map_err(|_| ApiError::InvalidCursor)?;
+                self.cursor = Some(place);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Handlers of threads as a whole.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{IF_MATCH, LOCATION};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+
+use super::body::{NewThreadBody, ThreadPatchBody, read_new_thread, read_patch};
+use super::object::ThreadObject;
+use crate::Api;
+use crate::answer::negotiation::accepts_json;
+use crate::answer::receipt::{content, mark_replay, respond};
+use crate::openapi::problems::{ReadProblems, WriteProblems};
+use crate::request::back_end::key_for;
+use crate::request::conditions::{ReadConditions, WriteConditions};
+use crate::request::context::{About, Successor};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, OfNew, Query, Reading};
+use crate::request::target::{Target, behalf, reserves_keys, threads_for};
+use crate::request::thread_maker::ThreadMaker;
+use crate::schemas::{OfNewParam, PeekParam, WriteHeaders};
+use threadkeep_domain::{Policy, Stamp, ThreadId, Written};
+use threadkeep_identity::THREAD_ID;
+use threadkeep_web::{ApiError, tag};
+
+/// Create a thread
+///
+/// Choosing its id needs an API key.
+#[utoipa::path(
+    post,
+    path = "/v1/threads",
+    tag = "threads",
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: a repeat with the same body gets the first answer. Keys of different API keys, threads and client addresses do not meet. Without a credential, a key needs at least 32 characters, such as a UUID.")),
+    request_body(content = Option<NewThreadBody<'_>>),
+    responses(
+        (status = 201, description = "The new thread.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The signed id."), ("location" = String))),
+        WriteProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn create_thread(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    if request.headers().contains_key(IF_MATCH) {
+        let detail = "If-Match is not supported when you create a thread";
+        return Err(ApiError::InvalidParameter(detail.into()));
+    }
+    let maker = ThreadMaker::of(&request, &api)?;
+    let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;
+    if new.owner.is_some() {
+        key_for(&request, &api)?;
+    }
+    let id = match id {
+        Some(id) => maker.chosen_id(&request, &api, &id)?,
+        None => maker.made_id(&request, &api, conditions.key.as_ref())?,
+    };
+    request.extensions_mut().insert(About(id));
+    let threads = threads_for(
+        &api,
+        &behalf(&api, &request)?,
+        reserves_keys(&api, &request),
+    );
+    let written = threads.create(&id, new, conditions.options).await?;
+    Ok(created(&api, &id, &written))
+}
+
+/// Read a thread without its state
+///
+/// If you name an existing thread and send an API key with the right `threads`, the response has the `signed_id`, which
+/// opens the thread for a client. A read of the caller's own thread renews its cookie, except with `peek=true`.
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(
+        PeekParam,
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+    ),
+    responses(
+        (status = 200, description = "The thread; `exists` is false if nothing was written yet.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 304, description = "The thread still has that tag. Reading a thread extends `expires_at` but keeps the tag, so that of the client's copy is out of date."),
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_thread(
+    request: HttpRequest,
+    target: Target,
+    conditions: ReadConditions,
+    Query(reading): Query<Reading>,
+) -> Result<HttpResponse, ApiError> {
+    let service = target.reads(&reading);
+    let thread = service.get_thread(&target.id).await?;
+    let policy = service.policy();
+    let answer = match &thread {
+        Some(thread) => {
+            let object = ThreadObject::of(&target.id, thread, policy);
+            let object = object.signed_with(target.signed_for_back_end(&request).as_ref());
+            content(&conditions, thread.stamp, object.to_json())?
+        }
+        None => {
+            // all threads that do not exist have the same tag, but different ids
+            let object = ThreadObject::absent(&target.id, policy);
+            content(
+                &conditions.of_match_alone(),
+                Stamp::default(),
+                object.to_json(),
+            )?
+        }
+    };
+    Ok(answer.finish())
+}
+
+/// Change metadata or lifetime
+#[utoipa::path(
+    patch,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(WriteHeaders, OfNewParam),
+    request_body(content = ThreadPatchBody<'_>),
+    responses(
+        (status = 200, description = "The thread after the change, which creates it if needed.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn patch_thread(
+    request: HttpRequest,
+    target: Target,
+    conditions: WriteConditions,
+    Query(of_new): Query<OfNew>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let patch = read_patch(body.as_str())?;
+    if patch.owner.is_some() {
+        target.back_end(&request)?;
+    }
+    let service = target.new_threads(&of_new);
+    let written = service
+        .patch_thread(&target.id, patch, conditions.options)
+        .await?;
+    let object = object(service.policy(), &target.id, &written);
+    Ok(respond(StatusCode::OK, &written, object.to_json()))
+}
+
+/// Destroy a thread
+///
+/// The answer carries a new signed id.
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current",
+    tag = "threads",
+    params(WriteHeaders),
+    responses(
+        (status = 204, description = "The thread no longer exists. For `tombstone_seconds`, writes to its id get 410."),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn delete_thread(
+    request: HttpRequest,
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let service = target.threads();
+    let destroyed = match target.source.successor(target.id) {
+        Some(fresh) => {
+            let destroyed = service.destroy(&target.id, conditions.options).await?;
+            request.extensions_mut().insert(Successor(fresh));
+            destroyed
+        }
+        None => {
+            service
+                .destroy_for_reuse(&target.id, conditions.options)
+                .await?
+        }
+    };
+    let mut builder = HttpResponse::NoContent();
+    tag(&mut builder, Stamp::default());
+    mark_replay(&mut builder, destroyed.replayed);
+    Ok(builder.finish())
+}
+
+/// The answer with a new thread.
+pub(super) fn created(api: &Api, id: &ThreadId, written: &Written) -> HttpResponse {
+    let signed_id = api.identity.signed_id(id);
+    let object = object(api.service.policy(), id, written);
+    let object = object.signed(&signed_id);
+    let mut response = respond(StatusCode::CREATED, written, object.to_json());
+    let headers = response.headers_mut();
+    headers.insert(THREAD_ID, signed_id);
+    if let Ok(location) = format!("/v1/threads/{id}").try_into() {
+        headers.insert(LOCATION, location);
+    }
+    response
+}
+
+/// The object of a thread that was written to.
+pub(super) fn object(policy: &Policy, id: &ThreadId, written: &Written) -> ThreadObject {
+    match &written.thread {
+        Some(thread) => ThreadObject::of(id, thread, policy),
+        None => ThreadObject::absent(id, policy),
+    }
+}

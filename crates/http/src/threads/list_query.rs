@@ -1,0 +1,103 @@
+//! Query parameters of lists of threads.
+
+use crate::request::query::{Parameters, set_once, whole};
+use threadkeep_domain::Owner;
+use threadkeep_service::MetadataFilter;
+use threadkeep_store::ThreadOrder;
+use threadkeep_web::ApiError;
+
+/// `?owner=&limit=&cursor=&order=&metadata.<key>=`.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadListing {
+    pub(super) owner: Option<Owner>,
+    pub(super) cursor: Option<String>,
+    order: Option<ThreadOrder>,
+    limit: Option<usize>,
+    pub(super) filter: MetadataFilter,
+}
+
+/// Threads on a page, by default and at most.
+const LIMIT: usize = 20;
+const LIMIT_MAX: u64 = 100;
+/// Members that a filter compares at most.
+const FILTERS_MAX: usize = 8;
+const METADATA: &str = "metadata.";
+
+impl ThreadListing {
+    pub(super) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LIMIT)
+    }
+
+    pub(super) fn order(&self) -> ThreadOrder {
+        self.order.unwrap_or(ThreadOrder::Updated)
+    }
+
+    /// The list that a cursor is of.
+    pub(super) fn about(&self) -> Vec<u8> {
+        let mut parts = vec![format!("{:?}", self.order())];
+        parts.extend(self.owner.iter().map(|owner| owner.as_str().to_owned()));
+        parts.push(String::new());
+        let filter = self.filter.0.iter();
+        parts.extend(filter.flat_map(|(name, text)| [name.clone(), text.clone()]));
+        serde_json::to_vec(&parts).expect("texts always serialize")
+    }
+}
+
+impl Parameters for ThreadListing {
+    const NAMES: &'static [&'static str] = &["owner", "limit", "cursor", "order"];
+    const PREFIX: Option<&'static str> = Some(METADATA);
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        match name {
+            "owner" => {
+                let malformed = "must be 1 to 256 bytes without control characters, given once";
+                set_once(&mut self.owner, Owner::new(value).ok(), name, malformed)
+            }
+            "limit" => {
+                let limit = whole(value).filter(|limit| (1..=LIMIT_MAX).contains(limit));
+                let malformed = "must be a whole number from 1 to 100, given once";
+                set_once(
+                    &mut self.limit,
+                    limit.map(|limit| limit as usize),
+                    name,
+                    malformed,
+                )
+            }
+            "cursor" => {
+                let malformed = "must be given once";
+                set_once(&mut self.cursor, Some(value.to_owned()), name, malformed)
+            }
+            "order" => {
+                let order = match value {
+                    "updated" => Some(ThreadOrder::Updated),
+                    "created" => Some(ThreadOrder::Created),
+                    _ => None,
+                };
+                let malformed = "must be updated or created, given once";
+                set_once(&mut self.order, order, name, malformed)
+            }
+            _ => self.take_filter(name, value),
+        }
+    }
+
+    fn check(&self) -> Result<(), ApiError> {
+        if self.owner.is_none() && self.order.is_some() {
+            let detail = "`order` is for the threads of one owner";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        Ok(())
+    }
+}
+
+impl ThreadListing {
+    fn take_filter(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let key = name.strip_prefix(METADATA).unwrap_or_default();
+        let filter = &mut self.filter.0;
+        if filter.iter().any(|(known, _)| known == key) || filter.len() == FILTERS_MAX {
+            let detail = "`metadata.<key>` must be given once for a key, and for 8 keys at most";
+            return Err(ApiError::InvalidParameter(detail.into()));
+        }
+        filter.push((key.to_owned(), value.to_owned()));
+        Ok(())
+    }
+}

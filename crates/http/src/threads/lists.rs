@@ -1,0 +1,119 @@
+//! Handlers of lists of threads.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::list_query::ThreadListing;
+use super::object::ThreadObject;
+use crate::Api;
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::openapi::problems::ReadProblems;
+use crate::request::back_end::{key_for, own};
+use crate::request::cursor::{self, Cursor};
+use crate::request::query::Query;
+use threadkeep_domain::{Refusal, Thread, ThreadId};
+use threadkeep_identity::Right;
+use threadkeep_service::ServiceError;
+use threadkeep_store::ThreadPage;
+use threadkeep_web::ApiError;
+
+/// A page of threads.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ThreadList {
+    /// Those of an owner with the newest first, others in the order of their ids.
+    threads: Vec<ThreadObject>,
+    /// The cursor of the next page; null on the last page.
+    next_cursor: Option<String>,
+}
+
+/// List threads
+///
+/// With an API key, lists the threads of `owner`, or all threads in the order of their ids. A caller with an owner gets
+/// its own threads. Each thread has the signed id that opens it, unless the API key may only read. Listing does not
+/// extend the life of a thread.
+#[utoipa::path(
+    get,
+    path = "/v1/threads",
+    tag = "threads",
+    params(
+        ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Whose threads. Without it, a caller with an owner gets its own threads, and an API key all."),
+        ("order" = Option<String>, Query, pattern = "^(updated|created)$", description = "By the last write, which is the default, or by the first one; newest first. Only with an owner."),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Threads on the page, 20 by default. A page may be shorter, or empty, before the last one."),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
+        ("metadata.<key>" = Option<String>, Query, description = "Only threads whose metadata has this text as the string, integer or boolean at that key. At most 8 keys."),
+    ),
+    responses(
+        (status = 200, description = "A page of threads.", body = ThreadList),
+        ReadProblems,
+    ),
+    security(("api_key" = []), ()),
+)]
+pub(crate) async fn list_threads(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    Query(mut listing): Query<ThreadListing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let key = key_for(&request, &api);
+    let has_signed = key
+        .as_ref()
+        .map_or(true, |key| key.rights.cover(&Right::Threads));
+    if let Err(refusal) = key {
+        let own = own(&request, &api, refusal)?;
+        if listing.owner.get_or_insert(own.clone()) != &own {
+            return Err(ServiceError::from(Refusal::NotTheOwner).into());
+        }
+    }
+    let (limit, filter) = (listing.limit(), &listing.filter);
+    match &listing.owner {
+        Some(owner) => {
+            let after = place(&api, &listing)?;
+            let order = listing.order();
+            let page = api.owners.list_owned(owner, order, after, limit, filter);
+            Ok(respond(
+                &api,
+                &listing,
+                page.await?,
+                has_signed,
+                |(_, id)| id,
+            ))
+        }
+        None => {
+            let after = place(&api, &listing)?;
+            let page = api.owners.list_threads(after, limit, filter).await?;
+            Ok(respond(&api, &listing, page, has_signed, |id| id))
+        }
+    }
+}
+
+fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> Result<Option<P>, ApiError> {
+    let ring = api.identity.ring();
+    let open = |text: &String| cursor::open(ring, &listing.about(), text);
+    listing.cursor.as_ref().map(open).transpose()
+}
+
+/// The answer, in which threads that the caller may write to have their signed ids.
+fn respond<P: Cursor>(
+    api: &Api,
+    listing: &ThreadListing,
+    page: ThreadPage<P>,
+    has_signed: bool,
+    id: impl Fn(&P) -> &ThreadId,
+) -> HttpResponse {
+    let policy = api.service.policy();
+    let object = |(place, thread): &(P, Thread)| {
+        let id = id(place);
+        let signed_id = has_signed.then(|| api.identity.signed_id(id));
+        ThreadObject::of(id, thread, policy).signed_with(signed_id.as_ref())
+    };
+    let seal = |place| cursor::seal(api.identity.ring(), &listing.about(), &place);
+    json(
+        HttpResponse::Ok(),
+        &ThreadList {
+            threads: page.threads.iter().map(object).collect(),
+            next_cursor: page.next.map(seal),
+        },
+    )
+}

@@ -1,0 +1,253 @@
+//! Operations in bodies.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::request::json::{
+    BodyFault, ByOp, List, RawJson, Whole, body_object, optional_body_object, read, read_value,
+};
+use threadkeep_domain::scope::{HistoryItem, ItemId, ScopeError};
+use threadkeep_domain::{IdempotencyKey, Json, Key, Mismatch, Operation, Value};
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, the list and the operation.
+const AROUND: usize = 3;
+
+/// A merge.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Merge<'a> {
+    #[schema(value_type = Vec<TaggedOperation>, min_items = 1, max_items = 1000)]
+    #[serde(borrow)]
+    operations: List<RawJson<'a>, 1, 1_000>,
+}
+
+type TaggedOperation = ByOp<OperationBody<'static>>;
+
+/// One operation of a merge.
+#[derive(ToSchema, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum OperationBody<'a> {
+    /// Sets a key.
+    Set {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        #[serde(borrow)]
+        key: RawJson<'a>,
+        #[schema(value_type = Value)]
+        value: RawJson<'a>,
+    },
+    /// Deletes a key.
+    Delete {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        key: RawJson<'a>,
+    },
+    /// Deletes all keys.
+    Clear {},
+    /// Appends to an array, then drops the oldest elements beyond `max_records`.
+    Push {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        key: RawJson<'a>,
+        #[schema(value_type = Value)]
+        value: RawJson<'a>,
+        #[schema(nullable = false, value_type = Option<u64>, minimum = 1)]
+        #[serde(alias = "maxRecords")]
+        max_records: Option<Whole<1, { u64::MAX }>>,
+    },
+    /// Removes the newest elements of an array. The result has them, the oldest first.
+    Pop {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        key: RawJson<'a>,
+        /// How many, 1 by default.
+        #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 1000)]
+        count: Option<Whole<1, 1_000>>,
+    },
+    /// Adds `by` to an integer.
+    Increment {
+        #[schema(value_type = String, min_length = 1, max_length = 256)]
+        key: RawJson<'a>,
+        #[schema(nullable = false)]
+        by: Option<i64>,
+    },
+    /// Appends an item to the thread's history. An item whose id and value the history has is not appended again.
+    Append {
+        /// Identifies the item. By default the server chooses an id.
+        #[schema(nullable = false, max_length = 128, pattern = "^[!-~]+$")]
+        id: Option<String>,
+        #[schema(value_type = Value)]
+        value: RawJson<'a>,
+    },
+}
+
+/// The body of an increment.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Increment {
+    /// A 64-bit integer, 1 by default.
+    #[schema(nullable = false)]
+    by: Option<i64>,
+}
+
+/// Reads `{"operations":[...]}`. The ids of items that come without one follow from the identity of the request.
+///
+/// # Errors
+/// [`ApiError::InvalidJson`]; [`ApiError::InvalidParameter`] when the body has another shape;
+/// [`ApiError::InvalidOperation`] or [`ApiError::InvalidKey`] with the index of the operation.
+pub(super) fn read_operations(
+    body: &str,
+    request: Option<IdempotencyKey>,
+) -> Result<Vec<Operation>, ApiError> {
+    let body = body_object(body, AROUND)?;
+    let merge = read_value(body.as_str());
+    let Merge { operations } = merge.map_err(|fault: BodyFault| match fault.is_length() {
+        true => invalid(fault, None),
+        false => fault.into(),
+    })?;
+    let read = |(index, RawJson(text))| {
+        let operation = read_value::<OperationBody<'_>>(text);
+        let operation = operation.map_err(|fault| invalid(fault, Some(index)))?;
+        operation.read(index, request)
+    };
+    operations.0.into_iter().enumerate().map(read).collect()
+}
+
+/// Reads the number to add: 1 if there is no body or no `by`.
+///
+/// # Errors
+/// [`ApiError::InvalidJson`] or [`ApiError::InvalidParameter`].
+pub(super) fn read_increment(body: &str) -> Result<i64, ApiError> {
+    let body = optional_body_object(body, 1)?;
+    let Increment { by } = read(&body)?;
+    Ok(by.unwrap_or(1))
+}
+
+fn invalid(fault: BodyFault, operation: Option<usize>) -> ApiError {
+    let detail = fault.to_string();
+    ApiError::InvalidOperation { detail, operation }
+}
+
+impl OperationBody<'_> {
+    fn read(self, index: usize, request: Option<IdempotencyKey>) -> Result<Operation, ApiError> {
+        let operation = Some(index);
+        let key = |RawJson(text): RawJson<'_>| {
+            if !text.starts_with('"') {
+                let fault = BodyFault::unwanted("a string").in_member("key");
+                return Err(invalid(fault, operation));
+            }
+            Key::from_json(text).map_err(|error| ApiError::InvalidKey { error, operation })
+        };
+        Ok(match self {
+            Self::Set { key: name, value } => Operation::Set {
+                key: key(name)?,
+                value: Value::parse(value.0).map_err(ApiError::InvalidJson)?,
+            },
+            Self::Delete { key: name } => Operation::Delete { key: key(name)? },
+            Self::Clear {} => Operation::Clear,
+            Self::Push {
+                key: name,
+                value,
+                max_records,
+            } => Operation::Push {
+                key: key(name)?,
+                value: Json::parse(value.0).map_err(ApiError::InvalidJson)?,
+                max_records: max_records.map(|Whole(limit)| limit),
+                mismatch: Mismatch::Refuse,
+            },
+            Self::Pop { key: name, count } => Operation::Pop {
+                key: key(name)?,
+                count: count.map_or(1, |Whole(count)| count),
+            },
+            Self::Increment { key: name, by } => Operation::Increment {
+                key: key(name)?,
+                by: by.unwrap_or(1),
+            },
+            Self::Append { id, value } => Operation::Append(HistoryItem {
+                id: match id {
+                    Some(id) => id.parse().map_err(|error: ScopeError| {
+                        let detail = error.to_string();
+                        ApiError::InvalidOperation { detail, operation }
+                    })?,
+                    None => ItemId::generate(request, index),
+                },
+                value: Json::parse(value.0).map_err(ApiError::InvalidJson)?,
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn count(body: &str) -> Option<usize> {
+        read_operations(body, None)
+            .ok()
+            .map(|operations| operations.len())
+    }
+
+    #[test]
+    fn members_that_belong_to_another_operation_are_refused() {
+        for bad in [
+            r#"{"op":"set","key":"a"}"#,
+            r#"{"op":"set","key":"a","value":1,"by":1}"#,
+            r#"{"op":"delete","key":"a","value":null}"#,
+            r#"{"op":"clear","key":"a"}"#,
+            r#"{"op":"push","key":"a","value":1,"max_records":0}"#,
+            r#"{"op":"push","key":"a","value":1,"max_records":1,"maxRecords":1}"#,
+            r#"{"op":"increment","key":"a","by":1.0}"#,
+            r#"{"op":"increment","key":"a","by":9223372036854775808}"#,
+            r#"{"op":"Set","key":"a","value":1}"#,
+            r#"{"key":"a","value":1}"#,
+            r#"{"op":"set","key":7,"value":1}"#,
+            r#"["set","a",1]"#,
+            r#"{"op":"append","id":"a"}"#,
+            r#"{"op":"append","id":"","value":1}"#,
+            r#"{"op":"append","id":"a b","value":1}"#,
+            r#"{"op":"append","id":null,"value":1}"#,
+            r#"{"op":"append","key":"a","value":1}"#,
+        ] {
+            let body = format!("{{\"operations\":[{{\"op\":\"clear\"}},{bad}]}}");
+            let error = read_operations(&body, None).unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    ApiError::InvalidOperation {
+                        operation: Some(1),
+                        ..
+                    }
+                ),
+                "{bad}: {error:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_fail_in_another_way_than_by_its_table(
+            text in "[{}\\[\\]\":,opsetkyvalu0-9eE.\\\\ -]{0,60}",
+        ) {
+            let whole = format!("{{\"operations\":[{text}]}}");
+            for body in [&text, &whole] {
+                if let Err(error) = read_operations(body, None) {
+                    prop_assert_eq!(error.problem().status, 400);
+                }
+                let _ = read_increment(body);
+            }
+        }
+
+        #[test]
+        fn white_space_and_the_order_of_members_mean_nothing(
+            space in "[ \t\r\n]{0,3}",
+            key in "[a-z]{1,8}",
+            by in any::<i64>(),
+        ) {
+            let s = &space;
+            let one = format!("{{\"operations\":[{{\"op\":\"increment\",\"key\":\"{key}\",\"by\":{by}}}]}}");
+            let two = format!("{s}{{{s}\"operations\"{s}:{s}[{s}{{{s}\"by\"{s}:{s}{by}{s},{s}\"key\":{s}\"{key}\"{s},\"op\"{s}:\"increment\"{s}}}{s}]{s}}}{s}");
+
+            prop_assert_eq!(count(&one), Some(1));
+            prop_assert_eq!(count(&two), Some(1));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Handlers of owners.
+
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::openapi::problems::BackEndProblems;
+use crate::request::back_end::BackEnd;
+use crate::request::decode::path_part;
+use crate::request::query::{Nothing, Query};
+use threadkeep_domain::Owner;
+use threadkeep_service::ServiceError;
+use threadkeep_web::ApiError;
+
+/// The part of `/v1/owners/{owner}` that names the owner.
+const OWNER_PLACE: usize = 3;
+
+/// The threads of an owner as a whole.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct OwnerObject {
+    owner: String,
+    /// Number of living threads.
+    threads: u64,
+    /// Bytes of their states.
+    size_bytes: u64,
+}
+
+/// The outcome of an erasure so far.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ErasureObject {
+    /// Number of threads that were ended. A repeat, within a minute, of a call that got 202 counts on.
+    threads: u64,
+    /// Number of archives that were deleted.
+    archives: u64,
+    /// Whether nothing is left. If not, the erasure goes on; repeat the call to learn when it is complete.
+    complete: bool,
+}
+
+/// Count an owner's threads
+///
+/// Takes time in proportion to their number.
+#[utoipa::path(
+    get,
+    path = "/v1/owners/{owner}",
+    tag = "owners",
+    params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
+    responses(
+        (status = 200, description = "The owner's threads as a whole; zeros for an unknown owner.", body = OwnerObject),
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn get_owner(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let owner = owner_of(&request)?;
+    let owned = api.owners.measure(&owner).await?;
+    Ok(json(
+        HttpResponse::Ok(),
+        &OwnerObject {
+            owner: owner.as_str().to_owned(),
+            threads: owned.threads,
+            size_bytes: owned.size_bytes,
+        },
+    ))
+}
+
+/// Erase an owner
+///
+/// Ends the owner's threads for good and deletes their scopes and histories, checkpoints, archives, remembered
+/// responses, and what the log and pending or failed deliveries tell of them. Each thread's end is an event with the
+/// reason `erased`, and its id rejects writes with 410 for the tombstone time. Threads that a client creates for the owner
+/// meanwhile are erased too, or stay as new threads. The call takes most of a request's time limit at most; then the
+/// erasure goes on without it.
+#[utoipa::path(
+    delete,
+    path = "/v1/owners/{owner}",
+    tag = "owners",
+    params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
+    responses(
+        (status = 200, description = "Nothing is left of the owner.", body = ErasureObject),
+        (status = 202, description = "The erasure goes on. Repeat the call to learn when it is complete.", body = ErasureObject),
+        BackEndProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn erase_owner(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let owner = owner_of(&request)?;
+    // the rest is for the answer
+    let wait = api.service.timeout() * 3 / 4;
+    let tombstone = api.service.policy().tombstone;
+    let erasing = api.events.erase(owner.tag(), tombstone, wait).await;
+    let erasing = erasing.map_err(ServiceError::Store)?;
+    let response = match erasing.is_complete {
+        true => HttpResponse::Ok(),
+        false => HttpResponse::Accepted(),
+    };
+    Ok(json(
+        response,
+        &ErasureObject {
+            threads: erasing.erased.threads,
+            archives: erasing.erased.archives,
+            complete: erasing.is_complete,
+        },
+    ))
+}
+
+/// The owner that the path names.
+fn owner_of(request: &HttpRequest) -> Result<Owner, ApiError> {
+    let text = path_part(request, OWNER_PLACE);
+    let owner = text.as_deref().map(Owner::new);
+    owner.and_then(Result::ok).ok_or_else(|| {
+        let detail = "The owner must have 1 to 256 bytes of UTF-8 without control characters";
+        ApiError::InvalidParameter(detail.into())
+    })
+}

@@ -1,0 +1,62 @@
+//! The handler that moves a thread to another id.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+
+use super::object::ThreadObject;
+use crate::answer::receipt::mark_replay;
+use crate::openapi::problems::WriteProblems;
+use crate::request::conditions::WriteConditions;
+use crate::request::context::Successor;
+use crate::request::query::{Nothing, Query};
+use crate::request::target::Target;
+use crate::schemas::WriteHeaders;
+use threadkeep_domain::Stamp;
+use threadkeep_identity::{Caller, Source, THREAD_ID};
+use threadkeep_web::{ApiError, tag};
+
+/// Move a thread to a new id
+///
+/// For a login, or a leaked id. Version, state, scope, history, checkpoints, owner and turn move in one step. The old id no
+/// longer opens the thread: it reads as empty, and for `tombstone_seconds` writes to it get 410. If there is no thread yet,
+/// the answer only carries a new id. An id that an identity provider names cannot change (`invalid_parameter`). The
+/// old id and the idempotency key together get the answer again, so use a random key, such as a UUID.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/rotate",
+    tag = "threads",
+    params(WriteHeaders),
+    responses(
+        (status = 200, description = "The thread under its new id.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The new signed id."))),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn rotate_thread(
+    request: HttpRequest,
+    target: Target,
+    conditions: WriteConditions,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    if target.source == Source::Provider {
+        return Err(ApiError::provided_id());
+    }
+    let threads = target.threads();
+    let rotated = threads.rotate(&target.id, conditions.options).await?;
+    let stamp = rotated.thread.as_ref().map(|thread| thread.stamp);
+    let object = match &rotated.thread {
+        Some(thread) => ThreadObject::of(&rotated.id, thread, threads.policy()),
+        None => ThreadObject::absent(&rotated.id, threads.policy()),
+    };
+    let signed_id = target.signed_id(&rotated.id);
+    let object = object.signed(&signed_id);
+    // of the same source: a browser that has sent its cookie gets the new one
+    let next = Caller::of(rotated.id, target.source).replacing(target.id);
+    request.extensions_mut().insert(Successor(next));
+    let mut response = HttpResponse::build(StatusCode::OK);
+    tag(&mut response, stamp.unwrap_or(Stamp::default()));
+    response.insert_header((THREAD_ID, signed_id));
+    mark_replay(&mut response, rotated.replayed);
+    Ok(response
+        .content_type("application/json")
+        .body(object.to_json()))
+}

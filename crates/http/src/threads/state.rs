@@ -1,0 +1,166 @@
+//! Handlers that read a state.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::HeaderValue;
+
+use crate::answer::TOTAL_COUNT;
+use crate::answer::gzip::{AcceptsGzip, padded};
+use crate::answer::receipt::{content, not_modified, state};
+use crate::openapi::problems::{Conflict, NotFound, ReadProblems};
+use crate::request::conditions::ReadConditions;
+use crate::request::key_path::KeyPath;
+use crate::request::query::{Keys, Part, Query, Reading};
+use crate::request::target::Target;
+use crate::schemas::{KeyParam, PeekParam};
+use threadkeep_domain::Stamp;
+use threadkeep_identity::Source;
+use threadkeep_service::ServiceError;
+use threadkeep_store::{Found, StateBody};
+use threadkeep_web::ApiError;
+
+/// Read the state, or some of its keys
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/state",
+    tag = "state",
+    params(
+        PeekParam,
+        ("key" = Option<Vec<String>>, Query, description = "Return only these keys."),
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+    ),
+    responses(
+        (status = 200, description = "The state, with keys in the order of their bytes. For clients that send `Accept-Encoding: gzip`, it may be compressed.", body = BTreeMap<String, serde_json::Value>, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 304, description = "The state still has that tag."),
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_state(
+    target: Target,
+    conditions: ReadConditions,
+    AcceptsGzip(accepts_gzip): AcceptsGzip,
+    Query(Keys { keys, reading }): Query<Keys>,
+) -> Result<HttpResponse, ApiError> {
+    let service = target.reads(&reading);
+    if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
+        return Ok(answer);
+    }
+    if !keys.is_empty() {
+        let found = service.get_values(&target.id, keys).await?;
+        return Ok(content(&conditions, found.stamp, found.content)?.finish());
+    }
+    let Found {
+        stamp,
+        content: body,
+    } = match accepts_gzip {
+        true => service.get_state_body(&target.id).await?,
+        false => service.get_state(&target.id).await?.map(StateBody::Text),
+    };
+    if let StateBody::Compressible(text) = &body {
+        target.compress(text.clone());
+    }
+    let body = match body {
+        StateBody::Gzip(gzip) if matches!(target.source, Source::Cookie | Source::Provider) => {
+            StateBody::Gzip(padded(&gzip))
+        }
+        body => body,
+    };
+    Ok(state(&conditions, stamp, body)?.finish())
+}
+
+/// Read a value, or a part of an array
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/state/{key}",
+    tag = "state",
+    params(
+        KeyParam,
+        PeekParam,
+        ("tail" = Option<u64>, Query, description = "Return at most this many of the newest elements of an array."),
+        ("offset" = Option<u64>, Query, description = "Return the elements of an array from this index on. Not with `tail`."),
+        ("limit" = Option<u64>, Query, description = "Return at most this many elements of an array. Not with `tail`."),
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+    ),
+    responses(
+        (status = 200, description = "The value or its part, exactly as it was sent.", body = serde_json::Value, headers(
+            ("etag" = String), ("x-thread-version" = u64),
+            ("x-total-count" = u64, description = "Elements of the whole array, if the request asked for a part."),
+        )),
+        (status = 304, description = "The state still has that tag."),
+        NotFound,
+        Conflict,
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_value(
+    target: Target,
+    KeyPath(key): KeyPath,
+    conditions: ReadConditions,
+    Query(part): Query<Part>,
+) -> Result<HttpResponse, ApiError> {
+    let service = target.reads(&part.reading);
+    let slice = part.slice();
+    // a value that is not there is 404 under all conditions (RFC 9110, section 13.2.1)
+    let find = async || service.find_key(&target.id, &key).await;
+    if slice.is_none()
+        && let Some(answer) = known(&conditions, find).await?
+    {
+        return Ok(answer);
+    }
+    let found = service.get_value(&target.id, &key, slice).await?;
+    let mut answer = content(&conditions, found.stamp, found.content.json)?;
+    if let Some(total) = found.content.total {
+        answer
+            .builder
+            .insert_header((TOTAL_COUNT, HeaderValue::from(total)));
+    }
+    Ok(answer.finish())
+}
+
+/// List the keys of the state
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/keys",
+    tag = "state",
+    params(
+        PeekParam,
+        ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
+    ),
+    responses(
+        (status = 200, description = "The keys, in the order of their bytes.", body = Vec<String>, headers(("etag" = String), ("x-thread-version" = u64))),
+        (status = 304, description = "The state still has that tag."),
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_keys(
+    target: Target,
+    conditions: ReadConditions,
+    Query(reading): Query<Reading>,
+) -> Result<HttpResponse, ApiError> {
+    let service = target.reads(&reading);
+    if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
+        return Ok(answer);
+    }
+    let found = service.get_keys(&target.id).await?;
+    let mut json = vec![b'['];
+    for (index, key) in found.content.iter().enumerate() {
+        if index > 0 {
+            json.push(b',');
+        }
+        key.write_json(&mut json);
+    }
+    json.push(b']');
+    Ok(content(&conditions, found.stamp, json)?.finish())
+}
+
+/// The answer to a client that has the content already, or wants another version: its size does not matter then.
+async fn known(
+    conditions: &ReadConditions,
+    stamp: impl AsyncFnOnce() -> Result<Stamp, ServiceError>,
+) -> Result<Option<HttpResponse>, ApiError> {
+    if !conditions.are_given() {
+        return Ok(None);
+    }
+    let stamp = stamp().await?;
+    let is_known = conditions.check(stamp)?;
+    Ok(is_known.then(|| not_modified(stamp)))
+}

@@ -1,0 +1,209 @@
+//! Handlers of turns.
+
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::answer::json::json;
+use crate::answer::receipt::mark_replay;
+use crate::openapi::problems::{ReadProblems, WriteProblems};
+use crate::request::conditions::{Repeatable, turn};
+use crate::request::json::{Whole, optional_body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, OfNew, Query};
+use crate::request::target::Target;
+use crate::schemas::{OfNewParam, TokenHeader};
+use crate::scopes::schemas::RepeatHeader;
+use threadkeep_domain::{TurnGranted, TurnHeld, TurnToken, rfc3339};
+use threadkeep_service::TurnRequest;
+use threadkeep_web::ApiError;
+
+/// How long a turn lasts by default.
+const TTL_SECONDS: u64 = 30;
+
+/// Levels around a value: the body.
+const AROUND: usize = 1;
+
+type TurnTtl = Whole<1, 600>;
+
+/// A turn to take.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewTurnBody {
+    /// How long it lasts without renewal, 30 by default.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 600)]
+    ttl_seconds: Option<TurnTtl>,
+    /// How long to wait while another turn is held, 0 by default.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 0, maximum = 30)]
+    wait_seconds: Option<Whole<0, 30>>,
+    /// Whether writes without the token are refused meanwhile, `false` by default.
+    #[schema(nullable = false)]
+    exclusive: Option<bool>,
+}
+
+/// A turn to renew.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TurnPatchBody {
+    /// How long it lasts from now, 30 by default.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 600)]
+    ttl_seconds: Option<TurnTtl>,
+}
+
+/// A turn that was granted or renewed.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TurnObject {
+    /// Send it as `x-turn-token` with each write of the turn.
+    token: String,
+    /// When the turn ends without renewal, by the store's clock.
+    expires_at: Option<String>,
+}
+
+/// Whether a turn is held.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TurnState {
+    held: bool,
+    /// When it ends without renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    expires_at: Option<String>,
+    /// Whether writes without its token are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    exclusive: Option<bool>,
+}
+
+impl From<TurnGranted> for TurnObject {
+    fn from(granted: TurnGranted) -> Self {
+        Self {
+            token: granted.token.to_string(),
+            expires_at: rfc3339(granted.ends_ms),
+        }
+    }
+}
+
+impl From<Option<TurnHeld>> for TurnState {
+    fn from(held: Option<TurnHeld>) -> Self {
+        Self {
+            held: held.is_some(),
+            expires_at: held.and_then(|held| rfc3339(held.ends_ms)),
+            exclusive: held.map(|held| held.exclusive),
+        }
+    }
+}
+
+/// Take the turn
+///
+/// A turn is a lease: one caller at a time answers a conversation. Writes with its token are refused once a later turn
+/// was granted (`turn_lost`). Callers of a replica that wait get the turn in the order of their arrival. Creates the
+/// thread if it does not exist.
+#[utoipa::path(
+    post,
+    path = "/v1/threads/current/turn",
+    tag = "turns",
+    params(RepeatHeader, OfNewParam),
+    request_body(content = Option<NewTurnBody>),
+    responses(
+        (status = 201, description = "The turn is yours.", body = TurnObject),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn take_turn(
+    target: Target,
+    repeatable: Repeatable,
+    Query(of_new): Query<OfNew>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body: NewTurnBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
+    let request = TurnRequest {
+        ttl: ttl(body.ttl_seconds),
+        exclusive: body.exclusive.unwrap_or_default(),
+        wait: Duration::from_secs(body.wait_seconds.map_or(0, |Whole(seconds)| seconds)),
+        idempotency: repeatable.idempotency,
+    };
+    let turns = target.turns(&of_new);
+    let granted = tokio::select! {
+        granted = turns.take(&target.id, &request) => granted?,
+        () = target.draining().cancelled() => return Err(ApiError::ShuttingDown),
+    };
+    let mut response = HttpResponse::Created();
+    mark_replay(&mut response, granted.replayed);
+    Ok(json(response, &TurnObject::from(granted)))
+}
+
+/// Renew the turn
+///
+/// Works until a later turn is granted, even after the time of this one has passed.
+#[utoipa::path(
+    patch,
+    path = "/v1/threads/current/turn",
+    tag = "turns",
+    params(TokenHeader),
+    request_body(content = Option<TurnPatchBody>),
+    responses(
+        (status = 200, description = "The turn lasts longer.", body = TurnObject),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn renew_turn(
+    request: HttpRequest,
+    target: Target,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let token = token(&request)?;
+    let body: TurnPatchBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
+    let granted = target
+        .turns(&OfNew::default())
+        .renew(&target.id, token, ttl(body.ttl_seconds))
+        .await?;
+    Ok(json(HttpResponse::Ok(), &TurnObject::from(granted)))
+}
+
+/// Give the turn back
+#[utoipa::path(
+    delete,
+    path = "/v1/threads/current/turn",
+    tag = "turns",
+    params(TokenHeader),
+    responses(
+        (status = 204, description = "The turn has ended, now or before."),
+        WriteProblems,
+    ),
+)]
+pub(crate) async fn end_turn(
+    request: HttpRequest,
+    target: Target,
+    _: Query<Nothing>,
+) -> Result<HttpResponse, ApiError> {
+    let turns = target.turns(&OfNew::default());
+    turns.end(&target.id, token(&request)?).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Ask whether a turn is held
+#[utoipa::path(
+    get,
+    path = "/v1/threads/current/turn",
+    tag = "turns",
+    responses(
+        (status = 200, description = "The turn, without its token.", body = TurnState),
+        ReadProblems,
+    ),
+)]
+pub(crate) async fn get_turn(target: Target, _: Query<Nothing>) -> Result<HttpResponse, ApiError> {
+    let held = target.turns(&OfNew::default()).get(&target.id).await?;
+    Ok(json(HttpResponse::Ok(), &TurnState::from(held)))
+}
+
+fn ttl(given: Option<TurnTtl>) -> Duration {
+    Duration::from_secs(given.map_or(TTL_SECONDS, |Whole(seconds)| seconds))
+}
+
+/// The token of a request about a turn.
+fn token(request: &HttpRequest) -> Result<TurnToken, ApiError> {
+    let missing = "x-turn-token must have the token of the turn";
+    turn(request)?.ok_or_else(|| ApiError::InvalidParameter(missing.into()))
+}

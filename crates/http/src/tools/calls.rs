@@ -1,0 +1,98 @@
+//! The handler of all calls in a model's message.
+
+use actix_web::HttpResponse;
+use serde_json::value::RawValue;
+
+use super::messages::{RequestedCall, Wire, read_calls};
+use super::schemas::{ToolCallsBody, ToolMessages};
+use super::single::{NOT_KEPT, marked};
+use crate::answer::json::json;
+use crate::openapi::problems::ScopeProblems;
+use crate::request::conditions::Repeatable;
+use crate::request::json::{body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
+use crate::scopes::access::ScopeAccess;
+use crate::scopes::schemas::RepeatCallsHeader;
+use threadkeep_domain::{Fingerprint, IdempotencyKey};
+use threadkeep_service::tools::{Call, Outcome};
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, the list, a call, its function and the arguments.
+const AROUND: usize = 5;
+
+/// Call the tools in a model's message
+///
+/// Send the `tool_calls` of an OpenAI message, or the `tool_use` blocks or whole `content` of an Anthropic message, and
+/// append the messages of the answer to the conversation. Calls run in order, and an idempotency key covers each. A call
+/// of an unknown tool is answered as a mistake, or returned to you with `ignore_unknown`. A request that writes without a
+/// scope gets a `warning`, since its writes end with the response.
+#[utoipa::path(
+    post,
+    path = "/v1/tool-calls",
+    tag = "tools",
+    params(RepeatCallsHeader),
+    request_body(content = ToolCallsBody<'_>),
+    responses(
+        (status = 200, description = "The messages to append.", body = ToolMessages),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn call_tools(
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open(&body)?;
+    let body: ToolCallsBody<'_> = read(&body)?;
+    let ignores_unknown = body.ignore_unknown.unwrap_or_default();
+    let (wire, list) = Wire::of(body.tool_calls, body.tool_use, body.content)?;
+    let (asked, unknown): (Vec<_>, Vec<_>) = read_calls(wire, list)?
+        .into_iter()
+        .partition(|asked| asked.tool.is_ok() || !ignores_unknown);
+    let calls: Vec<_> = asked
+        .iter()
+        .filter_map(|asked| call(asked, &repeatable))
+        .collect();
+    let answered = access.tools()?.call_all(&scope, &calls).await?;
+    let response = marked(&answered);
+    let mut outcomes = answered.into_iter().map(|answered| answered.outcome);
+    let answer = |asked: &RequestedCall<'_>| match &asked.tool {
+        Ok(_) => outcomes.next(),
+        Err(mistake) => Some(Outcome::Mistake(mistake.clone())),
+    };
+    let outcomes: Vec<_> = asked.iter().filter_map(answer).collect();
+    let has_written = asked.iter().zip(&outcomes).any(|(asked, outcome)| {
+        let writes = asked.tool.as_ref().is_ok_and(|tool| !tool.only_reads());
+        writes && matches!(outcome, Outcome::Result(_))
+    });
+    let unknown = unknown.iter().map(|asked| raw(asked.raw)).collect();
+    let answers = ToolMessages {
+        messages: wire.messages(&asked, &outcomes),
+        unknown: ignores_unknown.then_some(unknown),
+        warning: (body.scope.is_none() && has_written).then_some(NOT_KEPT),
+    };
+    Ok(json(response, &answers))
+}
+
+/// The call of one of our tools. Each has an idempotency key of its own, derived from its place, so a retry after a
+/// failure repeats no call that succeeded.
+fn call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
+    let index = (asked.index as u64).to_be_bytes();
+    let idempotency = repeatable.idempotency.map(|key| IdempotencyKey {
+        digest: Fingerprint::of(&[&key.digest.0, &index]),
+        request: key.request,
+    });
+    Some(Call {
+        idempotency,
+        turn: repeatable.turn,
+        ..Call::new(*asked.tool.as_ref().ok()?, asked.arguments)
+    })
+}
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,87 @@
+//! The handler that creates URLs of the MCP endpoint for one scope.
+
+use actix_web::{HttpRequest, HttpResponse};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::openapi::problems::McpUrlProblems;
+use crate::request::back_end::BackEnd;
+use crate::request::json::{Seconds, Whole, body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
+use threadkeep_domain::rfc3339;
+use threadkeep_domain::scope::Scope;
+use threadkeep_identity::ScopeGrant;
+use threadkeep_store::Clock;
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body.
+const AROUND: usize = 1;
+
+/// The scope of a URL to create.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct McpUrlBody {
+    /// `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`, `tool:<name>`,
+    /// `personality:<id>` or `request`.
+    scope: String,
+    /// Lifetime of the URL, by default that of the signing key.
+    #[schema(nullable = false, value_type = Option<u64>, minimum = 1, maximum = 31_536_000)]
+    expires_in_seconds: Option<Seconds>,
+}
+
+/// A URL that opens one scope.
+#[derive(Serialize, ToSchema)]
+pub(super) struct McpUrl {
+    /// Anyone who has it may use the scope. Without `public_url` in the settings, it begins with the address of this request.
+    url: String,
+    scope: String,
+    /// When the URL expires; null if it does not.
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
+}
+
+/// Create a URL for an MCP client
+///
+/// It opens `/mcp` for one scope, without an API key and without headers. The server does not store it: it ends when it
+/// expires, or when you remove the signing key.
+#[utoipa::path(
+    post,
+    path = "/v1/mcp-urls",
+    tag = "tools",
+    request_body(content = McpUrlBody),
+    responses(
+        (status = 200, description = "The new URL.", body = McpUrl),
+        McpUrlProblems,
+    ),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn create_mcp_url(
+    request: HttpRequest,
+    BackEnd { api, .. }: BackEnd,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let body = body_object(body.as_str(), AROUND)?;
+    let body: McpUrlBody = read(&body)?;
+    let scope: Scope = body.scope.parse()?;
+    let now = Clock::system().now_ms() / 1_000;
+    let grant = ScopeGrant {
+        scope,
+        expires: body.expires_in_seconds.map(|Whole(seconds)| now + seconds),
+    };
+    let base = match api.events.public_url() {
+        "" => api.identity.address(&request).unwrap_or_default(),
+        public_url => public_url.to_owned(),
+    };
+    let query = grant.to_query(api.identity.ring());
+    let url = McpUrl {
+        url: format!("{base}/mcp?{query}"),
+        scope: grant.scope.to_string(),
+        expires_at: grant.expires.and_then(|seconds| rfc3339(seconds * 1_000)),
+    };
+    Ok(json(HttpResponse::Ok(), &url))
+}

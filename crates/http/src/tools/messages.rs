@@ -1,0 +1,251 @@
+//! Calls and their answers in the formats of model providers.
+//!
+//! Providers send members that are unknown here, and more each year, so unknown members are skipped.
+
+use serde::Deserialize;
+use serde::de::Error as _;
+use serde_json::{Value, json};
+
+use crate::request::json::{BodyFault, RawJson, read_value};
+use threadkeep_domain::{Excerpt, elements};
+use threadkeep_service::tools::{Outcome, Tool};
+use threadkeep_web::ApiError;
+
+/// More than any model calls at once.
+const CALLS_MAX: usize = 128;
+
+/// The format of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    OpenAi,
+    Anthropic,
+}
+
+/// A call by a model.
+#[derive(Debug)]
+pub(super) struct RequestedCall<'a> {
+    /// Its place in the list.
+    pub(crate) index: usize,
+    id: String,
+    /// The tool, or the answer to a call of an unknown one.
+    pub(crate) tool: Result<Tool, String>,
+    /// JSON text, or nothing.
+    pub(super) arguments: &'a str,
+    /// As it came.
+    pub(super) raw: &'a str,
+}
+
+impl Wire {
+    /// The format of a body, and the list of calls in it.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] unless there is exactly one list.
+    pub(crate) fn of<'a>(
+        tool_calls: Option<RawJson<'a>>,
+        tool_use: Option<RawJson<'a>>,
+        content: Option<RawJson<'a>>,
+    ) -> Result<(Self, List<'a>), ApiError> {
+        let list = |name, RawJson(json), is_mixed| List {
+            name,
+            json,
+            is_mixed,
+        };
+        match (tool_calls, tool_use, content) {
+            (Some(json), None, None) => Ok((Self::OpenAi, list("tool_calls", json, false))),
+            (None, Some(json), None) => Ok((Self::Anthropic, list("tool_use", json, false))),
+            (None, None, Some(json)) => Ok((Self::Anthropic, list("content", json, true))),
+            _ => Err(ApiError::InvalidParameter(
+                "Give one of `tool_calls`, `tool_use` and `content`".into(),
+            )),
+        }
+    }
+
+    /// The messages that answer these calls.
+    pub(super) fn messages(self, asked: &[RequestedCall<'_>], outcomes: &[Outcome]) -> Value {
+        let answers = asked.iter().zip(outcomes);
+        match self {
+            Self::OpenAi => answers
+                .map(|(asked, outcome)| {
+                    let content = outcome.to_json();
+                    json!({"role": "tool", "tool_call_id": asked.id, "content": content})
+                })
+                .collect(),
+            Self::Anthropic if asked.is_empty() => json!([]),
+            Self::Anthropic => {
+                let blocks: Vec<_> = answers
+                    .map(|(asked, outcome)| block(asked, outcome))
+                    .collect();
+                json!([{"role": "user", "content": blocks}])
+            }
+        }
+    }
+}
+
+/// A list of calls in a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct List<'a> {
+    name: &'static str,
+    json: &'a str,
+    /// Whether the list may contain other elements.
+    is_mixed: bool,
+}
+
+fn block(asked: &RequestedCall<'_>, outcome: &Outcome) -> Value {
+    let id = &asked.id;
+    match outcome {
+        Outcome::Result(result) => {
+            json!({"type": "tool_result", "tool_use_id": id, "content": result.to_string()})
+        }
+        Outcome::Mistake(text) => {
+            json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": true})
+        }
+    }
+}
+
+/// The calls of a list, in order.
+///
+/// # Errors
+/// [`ApiError::InvalidParameter`] if it is not a list, is too long, or has other elements.
+pub(super) fn read_calls<'a>(
+    wire: Wire,
+    list: List<'a>,
+) -> Result<Vec<RequestedCall<'a>>, ApiError> {
+    let fault = |fault: BodyFault| ApiError::from(fault.in_member(list.name));
+    if !list.json.starts_with('[') {
+        return Err(fault(BodyFault::unwanted("a list")));
+    }
+    let mut calls = Vec::new();
+    for (at, element) in elements(list.json).enumerate() {
+        let index = calls.len();
+        let call = match wire {
+            Wire::OpenAi => read_tool_call(index, element).map(Some),
+            Wire::Anthropic => read_tool_use(index, element, list.is_mixed),
+        };
+        calls.extend(call.map_err(|error| fault(error.in_element(at)))?);
+        if calls.len() > CALLS_MAX {
+            let wanted = format!("a list of at most {CALLS_MAX} calls");
+            return Err(fault(BodyFault::unwanted(wanted)));
+        }
+    }
+    Ok(calls)
+}
+
+/// A call of an OpenAI message, or of a tool of another type, which is unknown here.
+#[derive(Deserialize)]
+struct ToolCall<'a> {
+    id: String,
+    #[serde(borrow)]
+    r#type: Option<RawJson<'a>>,
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    name: String,
+    #[serde(borrow)]
+    arguments: Option<RawJson<'a>>,
+}
+
+/// Any block of an Anthropic message.
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow)]
+    r#type: Option<RawJson<'a>>,
+}
+
+/// A block of the type `tool_use`.
+#[derive(Deserialize)]
+struct ToolUse<'a> {
+    id: String,
+    name: String,
+    #[serde(borrow)]
+    input: Option<RawJson<'a>>,
+}
+
+fn read_tool_call(index: usize, raw: &str) -> Result<RequestedCall<'_>, BodyFault> {
+    let call: ToolCall<'_> = read_value(raw)?;
+    let (name, arguments) = match (call.function, call.r#type) {
+        (Some(function), _) => (function.name, function.arguments),
+        (None, Some(RawJson(kind))) if kind != r#""function""# => (read_value(kind)?, None),
+        (None, _) => return Err(BodyFault::missing_field("function")),
+    };
+    Ok(RequestedCall::new(index, call.id, &name, arguments, raw))
+}
+
+/// A call, unless it is another block among those of a whole content.
+fn read_tool_use(
+    index: usize,
+    raw: &str,
+    is_mixed: bool,
+) -> Result<Option<RequestedCall<'_>>, BodyFault> {
+    let Block { r#type: kind } = read_value(raw)?;
+    if kind != Some(RawJson(r#""tool_use""#)) {
+        let wanted = || BodyFault::unwanted("a block of the type tool_use");
+        return if is_mixed { Ok(None) } else { Err(wanted()) };
+    }
+    let block: ToolUse<'_> = read_value(raw)?;
+    let call = RequestedCall::new(index, block.id, &block.name, block.input, raw);
+    Ok(Some(call))
+}
+
+impl<'a> RequestedCall<'a> {
+    fn new(
+        index: usize,
+        id: String,
+        name: &str,
+        arguments: Option<RawJson<'a>>,
+        raw: &'a str,
+    ) -> Self {
+        Self {
+            index,
+            id,
+            tool: which(name),
+            arguments: arguments.map_or("", |RawJson(json)| json),
+            raw,
+        }
+    }
+}
+
+/// The tool of a name. Models invent names; the answer to these lists the known tools.
+fn which(name: &str) -> Result<Tool, String> {
+    name.parse().map_err(|_| {
+        let tools = Tool::ALL.map(Tool::as_str).join(", ");
+        let name = Excerpt(name);
+        format!("there is no tool {name}; the tools are {tools}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use threadkeep_domain::Json;
+
+    proptest! {
+        #[test]
+        fn no_list_makes_the_reader_fail_in_another_way_than_by_its_table(
+            text in "[{}\\[\\]\":,a-z0-9_. -]{0,40}",
+            id in any::<String>(),
+            name in any::<String>(),
+        ) {
+            let call = json!({"id": id, "type": "tool_use", "name": name, "function": {"name": name}});
+            for list in [text.clone(), format!("[{text}]"), format!("[{{{text}}}]"), format!("[{call}]")] {
+                let Ok(list) = Json::parse(&list) else {
+                    continue;
+                };
+                let list = Some(RawJson(list.as_str()));
+                for (calls, uses, content) in [(list, None, None), (None, list, None), (None, None, list)] {
+                    let (wire, list) = Wire::of(calls, uses, content).unwrap();
+                    match read_calls(wire, list) {
+                        Ok(calls) => {
+                            let outcomes = vec![Outcome::Mistake(String::new()); calls.len()];
+                            prop_assert!(wire.messages(&calls, &outcomes).is_array());
+                        }
+                        Err(error) => prop_assert_eq!(error.problem().status, 400),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Bodies and answers of calls of tools.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::request::json::RawJson;
+
+/// Definitions of tools for a model.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ToolList {
+    #[schema(value_type = Vec<BTreeMap<String, Value>>)]
+    pub(super) tools: Value,
+}
+
+/// A call of a tool.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolCallBody<'a> {
+    /// The scope to read and write, by default `request`, which ends with the response.
+    #[schema(nullable = false, value_type = Option<String>)]
+    #[serde(borrow)]
+    pub(super) scope: Option<RawJson<'a>>,
+    /// An object, or a string with its JSON text.
+    #[schema(value_type = Option<Value>)]
+    pub(super) arguments: Option<RawJson<'a>>,
+}
+
+/// Either `result` or `error`.
+#[derive(Default, Serialize, ToSchema)]
+pub(super) struct ToolResult<'a> {
+    /// The result of the tool.
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) result: Option<&'a Value>,
+    /// The mistake in the call, for the model to read. Nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<&'a str>,
+    /// Present if the request names no scope, so that the writes end with the response.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) warning: Option<&'static str>,
+}
+
+/// Tool calls in a model's message: one of `tool_calls`, `tool_use` and `content`.
+#[derive(ToSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolCallsBody<'a> {
+    /// The scope to read and write, by default `request`, which ends with the response.
+    #[schema(nullable = false, value_type = Option<String>)]
+    #[serde(borrow)]
+    pub(super) scope: Option<RawJson<'a>>,
+    /// The tool calls of an OpenAI message, unchanged; at most 128.
+    #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
+    pub(super) tool_calls: Option<RawJson<'a>>,
+    /// The `tool_use` blocks of an Anthropic message, unchanged; at most 128.
+    #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>, max_items = 128)]
+    pub(super) tool_use: Option<RawJson<'a>>,
+    /// The whole content of an Anthropic message; the server ignores its other blocks.
+    #[schema(nullable = false, value_type = Option<Vec<BTreeMap<String, Value>>>)]
+    pub(super) content: Option<RawJson<'a>>,
+    /// If true, the answer returns calls of unknown tools in `unknown`.
+    #[schema(nullable = false)]
+    pub(super) ignore_unknown: Option<bool>,
+}
+
+/// The messages to append to the conversation.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ToolMessages {
+    /// In the form of the provider: for OpenAI a `tool` message for each call, for Anthropic one `user` message with a
+    /// `tool_result` for each call.
+    #[schema(value_type = Vec<BTreeMap<String, Value>>)]
+    pub(super) messages: Value,
+    /// With `ignore_unknown`, the calls of unknown tools, unchanged.
+    #[schema(value_type = Option<Vec<BTreeMap<String, Value>>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unknown: Option<Vec<Box<RawValue>>>,
+    /// Present if the request names no scope, so that the writes end with the response.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) warning: Option<&'static str>,
+}

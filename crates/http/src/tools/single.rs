@@ -1,0 +1,120 @@
+//! Handlers that list the tools, and call one.
+
+use super::schemas::{ToolCallBody, ToolList, ToolResult};
+use crate::answer::json::json;
+use crate::answer::negotiation::accepts_json;
+use crate::answer::receipt::mark_replay;
+use crate::openapi::problems::{ScopeProblems, ToolProblems};
+use crate::request::conditions::Repeatable;
+use crate::request::json::{RawJson, body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Parameters, Query, set_once};
+use crate::scopes::access::ScopeAccess;
+use crate::scopes::schemas::RepeatCallsHeader;
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use threadkeep_service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
+use threadkeep_web::ApiError;
+
+/// Levels around a value: the body, and the arguments.
+const AROUND: usize = 2;
+
+/// The warning about a write without a scope. Callers that name `request` need none.
+pub(super) const NOT_KEPT: &str =
+    "The request names no `scope`, so what the tool wrote is gone with this response";
+
+/// `?format=`.
+#[derive(Debug, Default)]
+pub(crate) struct InFormat(Option<Format>);
+
+impl Parameters for InFormat {
+    const NAMES: &'static [&'static str] = &["format"];
+
+    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+        let malformed = "must be openai, anthropic, mcp or modelrelay, given once";
+        set_once(&mut self.0, value.parse().ok(), name, malformed)
+    }
+}
+
+/// List the tools
+///
+/// Paste the answer into a request to a model. Needs no credential.
+#[utoipa::path(
+    get,
+    path = "/v1/tools",
+    tag = "tools",
+    params(("format" = Option<String>, Query, pattern = "^(openai|anthropic|mcp|modelrelay)$", description = "The provider's format, `openai` by default.")),
+    responses(
+        (status = 200, description = "The definitions of all tools.", body = ToolList),
+        ToolProblems,
+    ),
+)]
+pub(crate) async fn list_tools(
+    request: HttpRequest,
+    Query(InFormat(format)): Query<InFormat>,
+) -> Result<HttpResponse, ApiError> {
+    accepts_json(&request)?;
+    let tools = definitions(format.unwrap_or_default());
+    Ok(json(HttpResponse::Ok(), &ToolList { tools }))
+}
+
+/// Call a tool
+///
+/// A mistake of the model is also answered with 200, as an `error` for the model to read. A call without a scope, or in
+/// the scope `request`, keeps nothing beyond the response.
+#[utoipa::path(
+    post,
+    path = "/v1/tools/{name}",
+    tag = "tools",
+    params(
+        ("name" = String, Path, description = "The name of a tool, such as `kv_write` or `kv.write`."),
+        RepeatCallsHeader,
+    ),
+    request_body(content = ToolCallBody<'_>),
+    responses(
+        (status = 200, description = "The result, or the mistake in the call.", body = ToolResult<'_>),
+        ScopeProblems,
+    ),
+    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
+)]
+pub(crate) async fn call_tool(
+    request: HttpRequest,
+    access: ScopeAccess,
+    repeatable: Repeatable,
+    _: Query<Nothing>,
+    body: JsonBody,
+) -> Result<HttpResponse, ApiError> {
+    let body = body_object(body.as_str(), AROUND)?;
+    let scope = access.open(&body)?;
+    let body: ToolCallBody<'_> = read(&body)?;
+    let name = request.match_info().get("name").unwrap_or_default();
+    let tool: Tool = name.parse().map_err(|_| ApiError::ToolNotFound)?;
+    let call = Call {
+        idempotency: repeatable.idempotency,
+        turn: repeatable.turn,
+        ..Call::new(tool, body.arguments.map_or("", |RawJson(json)| json))
+    };
+    let answered = access.tools()?.call_all(&scope, &[call]).await?;
+    let is_kept = body.scope.is_some() || tool.only_reads();
+    let result = answered.first().map(|only| match &only.outcome {
+        Outcome::Result(result) => ToolResult {
+            result: Some(result),
+            warning: (!is_kept).then_some(NOT_KEPT),
+            error: None,
+        },
+        Outcome::Mistake(text) => ToolResult {
+            error: Some(text),
+            ..ToolResult::default()
+        },
+    });
+    Ok(json(marked(&answered), &result))
+}
+
+/// The beginning of an answer, marked if it is a replay.
+pub(super) fn marked(answered: &[Answered]) -> HttpResponseBuilder {
+    let mut response = HttpResponse::Ok();
+    mark_replay(
+        &mut response,
+        answered.iter().any(|answered| answered.replayed),
+    );
+    response
+}

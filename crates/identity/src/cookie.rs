@@ -1,0 +1,339 @@
+//! The cookie that carries a signed thread id, in the encoding of Agentuity's runtime.
+
+use std::sync::Arc;
+
+use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
+use memchr::{memchr, memchr3, memchr3_iter};
+use percent_encoding::percent_decode;
+
+use super::caller::{Caller, Source};
+use super::replacement::ReplacementCookie;
+use threadkeep_domain::{KeyRing, ThreadId};
+
+/// The longest lifetime that browsers accept, 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).
+pub const MAX_AGE_SECONDS: u32 = 34_560_000;
+
+/// How the cookie is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CookieSettings {
+    /// Its name.
+    pub name: String,
+    /// To which requests of other sites a browser adds it.
+    pub same_site: SameSite,
+    /// Whether it is for https alone.
+    pub secure: Secure,
+    /// Whether each top-level site has a cookie jar of its own for it (CHIPS).
+    pub partitioned: bool,
+    /// The domain that it covers with its subdomains; none for the host only.
+    pub domain: Option<String>,
+    /// How long a browser keeps it after it was last set, in seconds; browsers keep none for more than 34,560,000.
+    /// The thread's own lifetime is the one that counts.
+    pub max_age_seconds: u32,
+}
+
+/// The attribute `SameSite`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SameSite {
+    /// Never with requests of other sites.
+    Strict,
+    /// With links from other sites.
+    Lax,
+    /// With all requests of other sites.
+    None,
+}
+
+/// The attribute `Secure`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secure {
+    /// When the request came by https.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Settings that a browser would not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CookieError {
+    /// Empty, or with a character that no cookie name has (RFC 6265, section 4.1.1).
+    #[error("the name of a cookie must be a token of visible ASCII")]
+    Name,
+    /// A prefix of the name promises what the other settings do not keep.
+    #[error(
+        "a cookie named `__Host-` must be secure always and without a domain, one named `__Secure-` secure always"
+    )]
+    Prefix,
+    /// `SameSite=None` and `Partitioned` count for secure cookies alone.
+    #[error("browsers accept SameSite=None and Partitioned only if `cookie_secure` is always")]
+    Insecure,
+    /// A domain with characters that end the attribute.
+    #[error("the domain of a cookie must be a host name")]
+    Domain,
+}
+
+impl Default for CookieSettings {
+    fn default() -> Self {
+        Self {
+            name: "atid".into(),
+            same_site: SameSite::Lax,
+            secure: Secure::Auto,
+            partitioned: false,
+            domain: None,
+            max_age_seconds: MAX_AGE_SECONDS,
+        }
+    }
+}
+
+impl CookieSettings {
+    /// Checks what browsers ask of these settings together.
+    ///
+    /// # Errors
+    /// [`CookieError`] says what a browser would refuse.
+    pub fn check(&self) -> Result<(), CookieError> {
+        let is_token =
+            |byte: u8| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?={}".contains(&byte);
+        if self.name.is_empty() || !self.name.bytes().all(is_token) {
+            return Err(CookieError::Name);
+        }
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+        if self
+            .domain
+            .as_ref()
+            .is_some_and(|domain| domain.is_empty() || !domain.bytes().all(is_host))
+        {
+            return Err(CookieError::Domain);
+        }
+        let always = self.secure == Secure::Always;
+        // browsers compare the prefixes without regard to case
+        let name = self.name.to_ascii_lowercase();
+        if name.starts_with("__host-") && (!always || self.domain.is_some())
+            || name.starts_with("__secure-") && !always
+        {
+            return Err(CookieError::Prefix);
+        }
+        if (self.same_site == SameSite::None || self.partitioned) && !always {
+            return Err(CookieError::Insecure);
+        }
+        Ok(())
+    }
+
+    /// The attributes after the value.
+    fn attributes(&self, is_https: bool) -> String {
+        let same_site = match self.same_site {
+            SameSite::Strict => "Strict",
+            SameSite::Lax => "Lax",
+            SameSite::None => "None",
+        };
+        let max_age = self.max_age_seconds;
+        let mut text = format!("; Path=/; HttpOnly; SameSite={same_site}; Max-Age={max_age}");
+        if let Some(domain) = &self.domain {
+            text.push_str("; Domain=");
+            text.push_str(domain);
+        }
+        if self.secure == Secure::Always || self.secure == Secure::Auto && is_https {
+            text.push_str("; Secure");
+        }
+        if self.partitioned {
+            text.push_str("; Partitioned");
+        }
+        text
+    }
+}
+
+/// Cookies by these settings, with their common parts.
+#[derive(Debug)]
+pub(super) struct Cookie {
+    pub(super) settings: CookieSettings,
+    pub(super) replacement: ReplacementCookie,
+    attributes: Attributes,
+}
+
+/// The attributes of a cookie, for each scheme.
+#[derive(Debug)]
+pub(super) struct Attributes {
+    http: String,
+    https: String,
+}
+
+impl Cookie {
+    pub(super) fn new(settings: CookieSettings) -> Self {
+        Self {
+            attributes: Attributes::new(&settings),
+            replacement: ReplacementCookie::new(&settings),
+            settings,
+        }
+    }
+
+    /// The caller of the first cookie of the name that verifies, or else a new one. A browser may send
+    /// several, set for different paths or domains.
+    pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
+        let (mut ignored_cookie, mut unverified_cookie) = (false, false);
+        for value in named(&self.settings.name, headers) {
+            match verify(value, ring) {
+                Ok(caller) => return self.replacing(caller, headers, ring),
+                Err(Fault { is_signed }) => {
+                    ignored_cookie = true;
+                    unverified_cookie |= is_signed;
+                }
+            }
+        }
+        Caller {
+            ignored_cookie,
+            unverified_cookie,
+            ..Caller::of(ThreadId::random(), Source::Minted)
+        }
+    }
+
+    /// The caller of an id, or of its replacement, which the response then sets.
+    fn replacing(&self, caller: Caller, headers: &HeaderMap, ring: &KeyRing) -> Caller {
+        let next = self.replacement.next_of(&caller.id, headers, ring);
+        match next {
+            Some(next) => Caller {
+                signed: None,
+                ..next
+            },
+            None => caller,
+        }
+    }
+
+    /// The cookie for a signed id that is given in the form of the header.
+    pub(super) fn set(&self, signed: &HeaderValue, is_https: bool) -> HeaderValue {
+        let attributes = self.attributes.of(is_https);
+        let name = &self.settings.name;
+        let escapes = memchr3_iter(b'+', b'/', b'=', signed.as_bytes()).count();
+        // to the byte: else the whole would be moved once more
+        let around = name.len() + 1 + attributes.len();
+        let mut text = Vec::with_capacity(around + signed.len() + 2 * escapes);
+        text.extend_from_slice(name.as_bytes());
+        text.push(b'=');
+        write_value(&mut text, signed.as_bytes());
+        text.extend_from_slice(attributes.as_bytes());
+        HeaderValue::try_from(text).expect("name and domain were checked, the rest is ASCII")
+    }
+}
+
+impl Attributes {
+    pub(super) fn new(settings: &CookieSettings) -> Self {
+        Self {
+            http: settings.attributes(false),
+            https: settings.attributes(true),
+        }
+    }
+
+    pub(super) fn of(&self, is_https: bool) -> &str {
+        match is_https {
+            true => &self.https,
+            false => &self.http,
+        }
+    }
+}
+
+/// Returns the values of all cookies called `name`, as bytes: another application's cookie that is not text must not
+/// hide ours.
+pub(super) fn named<'a>(name: &str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
+    let lines = headers.get_all(COOKIE).map(HeaderValue::as_bytes);
+    let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
+    pairs.filter_map(move |pair| {
+        let pair = pair.trim_ascii();
+        let equals = memchr(b'=', pair)?;
+        (pair[..equals] == *name.as_bytes()).then(|| &pair[equals + 1..])
+    })
+}
+
+/// Converts `signed` from the header's format to the cookie's, with base64 escaped as by `encodeURIComponent`.
+pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
+    let id_bytes = memchr(b';', signed).unwrap_or(signed.len());
+    let (id, signature) = signed.split_at(id_bytes);
+    let mut signature = signature.get(1..).unwrap_or_default();
+    text.extend_from_slice(id);
+    text.push(b'.');
+    while let Some(at) = memchr3(b'+', b'/', b'=', signature) {
+        text.extend_from_slice(&signature[..at]);
+        text.extend_from_slice(match signature[at] {
+            b'+' => b"%2B",
+            b'/' => b"%2F",
+            _ => b"%3D",
+        });
+        signature = &signature[at + 1..];
+    }
+    text.extend_from_slice(signature);
+}
+
+/// A cookie that names no thread.
+pub(super) struct Fault {
+    /// Whether it has the form of a signed id, so that a key may be missing here.
+    is_signed: bool,
+}
+
+/// Verifies the value of a cookie, and returns its caller.
+pub(super) fn verify(value: &[u8], ring: &KeyRing) -> Result<Caller, Fault> {
+    let decoded = percent_decode(value).decode_utf8();
+    let parts = decoded
+        .as_deref()
+        .ok()
+        .and_then(|text| text.split_once('.'));
+    let (id, signature) = parts.ok_or(Fault { is_signed: false })?;
+    let signed = ring.verify(id, signature).ok_or_else(|| Fault {
+        is_signed: KeyRing::is_well_formed(id, signature),
+    })?;
+    let header = signed.is_current.then(|| format!("{id};{signature}"));
+    Ok(Caller {
+        key_name: Some(Arc::clone(signed.key_name)),
+        signed: header.and_then(|text| HeaderValue::try_from(text).ok()),
+        ..Caller::of(signed.id, Source::Cookie)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises_of_a_name_are_kept_or_refused() {
+        let settings = |name: &str, secure, domain: Option<&str>| CookieSettings {
+            name: name.into(),
+            secure,
+            domain: domain.map(Into::into),
+            ..CookieSettings::default()
+        };
+
+        assert_eq!(
+            settings("__Host-atid", Secure::Always, None).check(),
+            Ok(())
+        );
+        for refused in [
+            settings("__Host-atid", Secure::Auto, None),
+            settings("__Host-atid", Secure::Always, Some("example.com")),
+            settings("__Secure-atid", Secure::Never, None),
+        ] {
+            assert_eq!(refused.check(), Err(CookieError::Prefix));
+        }
+        assert_eq!(
+            settings("a b", Secure::Auto, None).check(),
+            Err(CookieError::Name)
+        );
+        assert_eq!(
+            settings("a", Secure::Auto, Some("x; Secure")).check(),
+            Err(CookieError::Domain)
+        );
+    }
+
+    #[test]
+    fn what_a_browser_would_drop_is_refused() {
+        let none = CookieSettings {
+            same_site: SameSite::None,
+            ..CookieSettings::default()
+        };
+
+        assert_eq!(none.check(), Err(CookieError::Insecure));
+        assert_eq!(
+            CookieSettings {
+                secure: Secure::Always,
+                ..none
+            }
+            .check(),
+            Ok(())
+        );
+    }
+}

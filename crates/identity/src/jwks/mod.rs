@@ -1,0 +1,215 @@
+//! Public keys of an issuer of tokens, fetched from its JWK Set URL and kept fresh.
+
+mod fetch;
+mod set;
+mod url;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use jsonwebtoken::{AlgorithmFamily, decode_header};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+use super::provider::ProviderError;
+use super::verifier::{JwtSettings, Verifier};
+use fetch::Fetcher;
+use set::KeySet;
+use threadkeep_tls::install_tls_provider;
+pub use url::{JwksUrl, JwksUrlError};
+
+/// How often the set is fetched, so how long a key counts that the issuer has withdrawn.
+const EVERY: Duration = Duration::from_secs(300);
+/// The pause after each fetch, which no token shortens: strangers can send any number of unknown key ids.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How long a request waits for a key that it needs.
+const FETCH_WAIT: Duration = Duration::from_secs(2);
+/// How many requests wait for that; more are refused at once.
+const MOST_WAITING: usize = 256;
+
+/// The keys behind a JWK Set URL (RFC 7517). Clones share them.
+///
+/// Nothing is fetched unless [`Self::keep_fresh`] runs. The last readable set counts until the next one. A set without
+/// a usable key counts too: the issuer has withdrawn its keys, and no token verifies.
+#[derive(Clone)]
+pub struct Jwks(Arc<Inner>);
+
+struct Inner {
+    url: JwksUrl,
+    settings: JwtSettings,
+    set: RwLock<Option<Arc<KeySet>>>,
+    /// A token has named a key that is not in the set.
+    wanted: Notify,
+    /// Whether the pause after a fetch lasts.
+    rests: AtomicBool,
+    /// Counts the fetches, for requests that wait for the next one.
+    fetches: watch::Sender<u64>,
+    waiting: Arc<Semaphore>,
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// How the fetches went, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JwksCounts {
+    /// Fetches that brought a set.
+    pub succeeded: u64,
+    /// Fetches that did not.
+    pub failed: u64,
+    /// Keys that tokens are verified with now.
+    pub keys: u64,
+}
+
+impl Jwks {
+    /// The keys at that URL, for tokens that are as the settings say. Chooses the cryptography of the
+    /// process' TLS connections, unless that was done before.
+    #[must_use]
+    pub fn new(url: JwksUrl, settings: JwtSettings) -> Self {
+        install_tls_provider();
+        Self(Arc::new(Inner {
+            url,
+            settings,
+            set: RwLock::default(),
+            wanted: Notify::new(),
+            rests: AtomicBool::new(false),
+            fetches: watch::Sender::default(),
+            waiting: Arc::new(Semaphore::new(MOST_WAITING)),
+            succeeded: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }))
+    }
+
+    /// How the fetches went.
+    #[must_use]
+    pub fn counts(&self) -> JwksCounts {
+        JwksCounts {
+            succeeded: self.0.succeeded.load(Ordering::Relaxed),
+            failed: self.0.failed.load(Ordering::Relaxed),
+            keys: self.set().map_or(0, |set| set.len() as u64),
+        }
+    }
+
+    /// Fetches the set now, then every five minutes, and sooner when a token names a key that is not in
+    /// it: one fetch at a time, and none within five seconds of the last. Never ends; it may be dropped.
+    pub async fn keep_fresh(self) {
+        let fetcher = Fetcher::new();
+        let (mut has_failed, mut keys_before) = (false, None);
+        loop {
+            match self.fetch(&fetcher).await {
+                Ok(keys) => {
+                    if keys == 0 && keys_before != Some(0) {
+                        tracing::warn!(
+                            "the key set of `identity_jwt_jwks_url` has no public key of RSA, EC (P-256, \
+                             P-384) or Ed25519 that verifies signatures: every token is rejected"
+                        );
+                    } else if keys > 0 && (has_failed || keys_before.unwrap_or(0) == 0) {
+                        tracing::info!(keys, "fetched the key set of `identity_jwt_jwks_url`");
+                    }
+                    has_failed = false;
+                    keys_before = Some(keys);
+                }
+                Err(error) => {
+                    if !has_failed {
+                        tracing::warn!(
+                            error = &*error,
+                            "the key set of `identity_jwt_jwks_url` cannot be fetched; the last good \
+                             one counts, and it is tried again and again"
+                        );
+                    }
+                    has_failed = true;
+                }
+            }
+            // in this order: a request that sees no rest waits for the fetch after this one
+            self.0.rests.store(true, Ordering::SeqCst);
+            self.0.fetches.send_modify(|count| *count += 1);
+            sleep(PAUSE).await;
+            self.0.rests.store(false, Ordering::SeqCst);
+            if !has_failed {
+                timeout(EVERY - PAUSE, self.0.wanted.notified()).await.ok();
+            }
+        }
+    }
+
+    async fn fetch(&self, fetcher: &Fetcher) -> Result<usize, Box<dyn std::error::Error>> {
+        let fetched = async {
+            let text = fetcher.fetch(&self.0.url).await?;
+            Ok(KeySet::parse(&text, &self.0.settings)?)
+        };
+        let fetched: Result<_, Box<dyn std::error::Error>> = fetched.await;
+        let counter = match fetched {
+            Ok(_) => &self.0.succeeded,
+            Err(_) => &self.0.failed,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        let set = fetched?;
+        let keys = set.len();
+        let mut current = self.0.set.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(Arc::new(set));
+        Ok(keys)
+    }
+
+    /// The wait before a token is verified: the next fetch, if it is allowed soon and may bring the key that the token
+    /// names.
+    pub(super) fn prepare(&self, token: &str) -> Option<BoxFuture<'static, ()>> {
+        let header = decode_header(token).ok()?;
+        // no key of a set is a shared secret
+        if header.alg.family() == AlgorithmFamily::Hmac {
+            return None;
+        }
+        if self
+            .set()
+            .is_some_and(|set| set.may_have(header.kid.as_deref()))
+        {
+            return None;
+        }
+        let mut fetches = self.0.fetches.subscribe();
+        self.0.wanted.notify_one();
+        if self.0.rests.load(Ordering::SeqCst) {
+            return None;
+        }
+        let place = Arc::clone(&self.0.waiting).try_acquire_owned().ok()?;
+        Some(Box::pin(async move {
+            timeout(FETCH_WAIT, fetches.changed()).await.ok();
+            drop(place);
+        }))
+    }
+
+    /// Hands the keys that may have signed the token to `verify`, and gives its first success.
+    ///
+    /// # Errors
+    /// [`ProviderError::Unavailable`] while there is no set; [`ProviderError::Untrusted`].
+    pub(super) fn verify<T>(
+        &self,
+        token: &str,
+        verify: impl Fn(&Verifier) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        let set = self.set().ok_or(ProviderError::Unavailable)?;
+        let untrusted =
+            |error: jsonwebtoken::errors::Error| ProviderError::Untrusted(Some(error.into()));
+        let header = decode_header(token).map_err(untrusted)?;
+        let mut refusal = ProviderError::Untrusted(None);
+        for verifier in set.candidates(&header) {
+            match verify(verifier) {
+                Ok(verified) => return Ok(verified),
+                Err(error) => refusal = error,
+            }
+        }
+        Err(refusal)
+    }
+
+    fn set(&self) -> Option<Arc<KeySet>> {
+        let set = self.0.set.read().unwrap_or_else(PoisonError::into_inner);
+        set.clone()
+    }
+}
+
+impl fmt::Debug for Jwks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jwks")
+            .field("url", &self.0.url)
+            .finish_non_exhaustive()
+    }
+}

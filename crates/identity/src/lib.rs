@@ -1,0 +1,528 @@
+//! The caller: the signed thread id of a request, and the headers that return it.
+
+mod api_keys;
+mod bearer;
+mod caller;
+mod client_network;
+mod cookie;
+#[cfg(test)]
+mod fuzz;
+#[cfg(feature = "jwt")]
+mod jwks;
+#[cfg(feature = "jwt")]
+mod jwt;
+mod origins;
+mod owners;
+mod provider;
+mod proxies;
+mod replacement;
+mod rights;
+mod scope_grant;
+mod trusted_header;
+#[cfg(feature = "jwt")]
+mod verifier;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use actix_web::HttpRequest;
+use actix_web::http::Method;
+use actix_web::http::header::{
+    COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE,
+};
+use futures_util::future::BoxFuture;
+
+use threadkeep_domain::{Excerpt, KeyRing};
+
+#[doc(hidden)]
+pub use api_keys::{ApiKey, ApiKeys};
+#[doc(hidden)]
+pub use bearer::bearer;
+#[doc(hidden)]
+pub use caller::{Caller, Source};
+use cookie::Cookie;
+pub use cookie::MAX_AGE_SECONDS as COOKIE_MAX_AGE_SECONDS;
+pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
+#[cfg(feature = "jwt")]
+pub use jwks::{Jwks, JwksCounts, JwksUrl, JwksUrlError};
+#[cfg(feature = "jwt")]
+pub use jwt::{JwtError, JwtSubject};
+use origins::{Origins, has_origin, is_cross_site};
+#[cfg(feature = "jwt")]
+pub use owners::JwtOwner;
+#[doc(hidden)]
+pub use owners::{Behalf, Owners};
+pub use owners::{HeaderOwner, OwnerProvider};
+pub use provider::{ProviderError, ThreadIdProvider};
+pub use proxies::{ProxyError, TrustedProxies};
+#[doc(hidden)]
+pub use rights::{Right, RightError, Rights};
+#[doc(hidden)]
+pub use scope_grant::ScopeGrant;
+pub use threadkeep_domain::{KeyRingError, ThreadId, ThreadIdError};
+pub use trusted_header::TrustedHeader;
+#[cfg(feature = "jwt")]
+pub use verifier::JwtSettings;
+
+/// The header that carries a signed thread id both ways.
+pub const THREAD_ID: HeaderName = HeaderName::from_static("x-thread-id");
+
+/// Finds the thread of a request, and hands its signed id back.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Identity {
+    ring: Arc<KeyRing>,
+    cookie: Arc<Cookie>,
+    proxies: Arc<TrustedProxies>,
+    origins: Arc<Origins>,
+    provider: Option<Arc<dyn ThreadIdProvider>>,
+    owners: Option<Owners>,
+    /// Whether a refusal was already logged: of a page of another host, and of a page behind a proxy that changes
+    /// `Host`.
+    logged: Arc<[AtomicBool; 2]>,
+}
+
+/// A request whose thread cannot be determined. No part of the answer reveals the cause.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The header `x-thread-id` is malformed, unsigned or tampered with.
+    #[error("the thread id is not signed by this service")]
+    InvalidSignature,
+    /// A write by cookie, or by another credential that browsers add by themselves, that a page of
+    /// another origin made.
+    #[error("the origin may not write by cookie")]
+    OriginNotAllowed,
+    /// The provider in place does not know the caller.
+    #[error("the caller is unknown")]
+    UnknownCaller(#[source] ProviderError),
+    /// The credential for an owner is rejected.
+    #[error("the server does not accept the owner of the request")]
+    UnknownOwner(#[source] ProviderError),
+    /// Each request for a thread needs an owner, and this one has none.
+    #[error("the request needs an owner")]
+    OwnerRequired,
+    /// The provider in place cannot tell at the moment.
+    #[error("the server cannot verify callers at the moment")]
+    Unavailable(#[source] ProviderError),
+}
+
+impl Identity {
+    /// Identity by header and cookie, signed by that ring.
+    #[must_use]
+    pub fn new(ring: KeyRing, cookie: CookieSettings) -> Self {
+        Self {
+            ring: Arc::new(ring),
+            cookie: Arc::new(Cookie::new(cookie)),
+            proxies: Arc::default(),
+            origins: Arc::default(),
+            provider: None,
+            owners: None,
+            logged: Arc::default(),
+        }
+    }
+
+    /// Believes these proxies what they say of a request's scheme and client.
+    #[must_use]
+    pub fn trust(self, proxies: TrustedProxies) -> Self {
+        Self {
+            proxies: Arc::new(proxies),
+            ..self
+        }
+    }
+
+    /// Lets pages of these origins write by cookie, as the host's own pages may.
+    #[must_use]
+    pub fn allow_origins(self, origins: impl IntoIterator<Item = String>) -> Self {
+        let origins = Origins {
+            allowed: origins.into_iter().collect(),
+            own: self.origins.own.clone(),
+        };
+        Self {
+            origins: Arc::new(origins),
+            ..self
+        }
+    }
+
+    /// Takes pages of this origin for the host's own, also where a proxy changes `Host`.
+    #[must_use]
+    pub fn at_origin(self, own: String) -> Self {
+        let origins = Origins {
+            allowed: self.origins.allowed.clone(),
+            own: Some(own),
+        };
+        Self {
+            origins: Arc::new(origins),
+            ..self
+        }
+    }
+
+    /// Takes thread ids from a provider, instead of header, cookie and new ids.
+    #[must_use]
+    pub fn provide(self, provider: Arc<dyn ThreadIdProvider>) -> Self {
+        Self {
+            provider: Some(provider),
+            ..self
+        }
+    }
+
+    /// Asks each caller for an owner.
+    #[must_use]
+    pub fn own(self, owners: Owners) -> Self {
+        Self {
+            owners: Some(owners),
+            ..self
+        }
+    }
+
+    /// The keys that sign.
+    #[must_use]
+    pub fn ring(&self) -> &KeyRing {
+        &self.ring
+    }
+
+    /// The proxies whose reports on scheme and client count.
+    #[must_use]
+    pub fn proxies(&self) -> &TrustedProxies {
+        &self.proxies
+    }
+
+    /// The caller's own thread: of the provider, or of the header, or of a cookie that verifies,
+    /// or a new one.
+    ///
+    /// # Errors
+    /// [`IdentityError`]; the store was not touched.
+    pub fn identify(&self, request: &HttpRequest) -> Result<Caller, IdentityError> {
+        if let Some(provider) = &self.provider {
+            let id = provider
+                .thread_id(request, &self.proxies)
+                .map_err(|error| match error {
+                    ProviderError::Unavailable => IdentityError::Unavailable(error),
+                    error => IdentityError::UnknownCaller(error),
+                })?;
+            if provider.is_ambient() {
+                self.check_origin(request)?;
+            }
+            return Ok(Caller::of(id, Source::Provider));
+        }
+        if request.headers().contains_key(THREAD_ID) {
+            return self.by_header(request.headers());
+        }
+        let mut caller = self.cookie.find(request.headers(), &self.ring);
+        caller.foreign_without_cookie = is_write(request)
+            && !request.headers().contains_key(COOKIE)
+            && self.origins.is_foreign(request, &self.proxies);
+        if caller.source == Source::Cookie {
+            self.check_origin(request)
+                .inspect_err(|_| self.log_refusal(request))?;
+            // pages of every site add it, so a request without an origin must not count
+            let is_cross_site = self.cookie.settings.same_site == SameSite::None;
+            if is_cross_site && is_write(request) && !has_origin(request) {
+                return Err(IdentityError::OriginNotAllowed);
+            }
+        }
+        Ok(caller)
+    }
+
+    /// Whether callers without an api key are asked for owners.
+    #[must_use]
+    pub fn asks_for_owners(&self) -> bool {
+        self.owners.is_some()
+    }
+
+    /// On whose behalf a caller without an api key acts.
+    ///
+    /// # Errors
+    /// [`IdentityError`]; the store was not touched.
+    pub fn behalf(&self, request: &HttpRequest) -> Result<Behalf, IdentityError> {
+        let Some(Owners { provider, required }) = &self.owners else {
+            return Ok(Behalf::Anyone);
+        };
+        let owner = provider
+            .owner(request, &self.proxies)
+            .map_err(|error| match error {
+                ProviderError::Unavailable => IdentityError::Unavailable(error),
+                error => IdentityError::UnknownOwner(error),
+            })?;
+        match &owner {
+            None if *required => return Err(IdentityError::OwnerRequired),
+            Some(_) if provider.is_ambient() => self.check_origin(request)?,
+            _ => {}
+        }
+        Ok(Behalf::Caller(owner))
+    }
+
+    /// When the credentials of a request expire; none if they do not.
+    #[must_use]
+    pub fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
+        let provider = self.provider.as_ref();
+        let thread = provider.and_then(|provider| provider.valid_until(request));
+        let owners = self.owners.as_ref();
+        let owner = owners.and_then(|owners| owners.provider.valid_until(request));
+        thread.into_iter().chain(owner).min()
+    }
+
+    /// The wait before [`Self::identify`] and [`Self::behalf`], if a provider needs something for this request first.
+    #[must_use]
+    pub fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
+        let provider = self.provider.as_ref();
+        let thread = provider.and_then(|provider| provider.prepare(request));
+        let owners = self.owners.as_ref();
+        let owner = owners.and_then(|owners| owners.provider.prepare(request));
+        match (thread, owner) {
+            (Some(thread), Some(owner)) => Some(Box::pin(async {
+                thread.await;
+                owner.await;
+            })),
+            (thread, owner) => thread.or(owner),
+        }
+    }
+
+    /// Whether a provider knows the callers.
+    #[must_use]
+    pub fn has_provider(&self) -> bool {
+        self.provider.is_some()
+    }
+
+    /// The thread that a request has shown to be its own in a way that no browser adds by itself,
+    /// or that the provider in place knows it by: a signed id is no key where callers log in.
+    #[must_use]
+    pub fn proven_caller(&self, request: &HttpRequest) -> Option<Caller> {
+        if self.has_provider() {
+            return self.identify(request).ok();
+        }
+        self.by_header(request.headers()).ok()
+    }
+
+    /// The caller's own thread, if it has one already.
+    #[must_use]
+    pub fn known_caller(&self, request: &HttpRequest) -> Option<Caller> {
+        let caller = self.identify(request).ok()?;
+        (caller.source != Source::Minted).then_some(caller)
+    }
+
+    /// The thread that the header names, which must be there once and verify.
+    ///
+    /// # Errors
+    /// [`IdentityError::InvalidSignature`].
+    pub fn by_header(&self, headers: &HeaderMap) -> Result<Caller, IdentityError> {
+        let mut values = headers.get_all(THREAD_ID);
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err(IdentityError::InvalidSignature);
+        };
+        let signed = str::from_utf8(value.as_bytes())
+            .ok()
+            .and_then(|text| text.split_once(';'))
+            .and_then(|(id, signature)| self.ring.verify(id, signature))
+            .ok_or(IdentityError::InvalidSignature)?;
+        Ok(Caller {
+            key_name: Some(Arc::clone(signed.key_name)),
+            signed: signed.is_current.then(|| value.clone()),
+            ..Caller::of(signed.id, Source::Header)
+        })
+    }
+
+    /// The signed id of a thread in the form of the header.
+    #[must_use]
+    pub fn signed_id(&self, id: &ThreadId) -> HeaderValue {
+        HeaderValue::try_from(format!("{id};{}", self.ring.sign(id)))
+            .expect("ids and base64 are visible ASCII")
+    }
+
+    /// Puts the caller's signed id on a response: always as the header, and as the cookie if that changes what the
+    /// browser has, or if the response `renews` the cookie. An id that replaces another is also sent in the replacement
+    /// cookie, so that a late response to an earlier request does not bring the old id back.
+    ///
+    /// Callers of a provider get no cookie, as they have another credential. Nor do new callers that come from another
+    /// site: the browser may have withheld their own cookie, or a page that may not write for them has just filled the
+    /// thread.
+    pub fn hand_back(
+        &self,
+        caller: &Caller,
+        request: &HttpRequest,
+        renews: bool,
+        headers: &mut HeaderMap,
+    ) {
+        // an id that came signed by the newest key is what the client has already
+        let is_news = caller.signed.is_none();
+        let signed = match &caller.signed {
+            Some(signed) => signed.clone(),
+            None => self.signed_id(&caller.id),
+        };
+        let is_withheld =
+            is_cross_site(request) && self.cookie.settings.same_site != SameSite::None;
+        let is_stranger =
+            caller.source == Source::Minted && (is_withheld || self.check_origin(request).is_err());
+        if caller.source != Source::Provider && !is_stranger && (is_news || renews) {
+            let is_https = self.proxies.is_https(request);
+            headers.append(SET_COOKIE, self.cookie.set(&signed, is_https));
+            if let Some(replaced) = &caller.replaced {
+                let cookie = &self.cookie.replacement;
+                let earlier = cookie.replaced_by(replaced, request.headers(), &self.ring);
+                headers.append(
+                    SET_COOKIE,
+                    cookie.set(&signed, replaced, &earlier, is_https),
+                );
+            }
+        }
+        headers.insert(THREAD_ID, signed);
+    }
+
+    /// Returns the address at which the client reached this service, from the headers of the request or of a trusted
+    /// proxy. None without a valid host.
+    #[must_use]
+    pub fn address(&self, request: &HttpRequest) -> Option<String> {
+        let host = self.proxies.host(request);
+        let host = host.or_else(|| origins::host(request))?;
+        let host = std::str::from_utf8(host).ok()?;
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+        let is_plain = !host.is_empty() && host.bytes().all(is_host);
+        let scheme = if self.proxies.is_https(request) {
+            "https"
+        } else {
+            "http"
+        };
+        is_plain.then(|| format!("{scheme}://{host}"))
+    }
+
+    /// Logs only the first refusal of each kind, because a wrong setting causes one for every write of every page.
+    fn log_refusal(&self, request: &HttpRequest) {
+        let is_proxied = origins::is_same_origin(request);
+        if self.logged[usize::from(is_proxied)].swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let text = |name| {
+            request
+                .headers()
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+        };
+        let [origin, host] = [ORIGIN, HOST].map(|name| text(name).unwrap_or_default());
+        let advice = match is_proxied {
+            true => "a proxy changes the Host header: let it pass the original, or set public_url",
+            false => "if its pages may write, add the origin to cors_origins",
+        };
+        tracing::warn!(
+            origin = %Excerpt(origin),
+            host = %Excerpt(host),
+            advice,
+            "refused a page's write by cookie; further ones of this kind are not logged"
+        );
+    }
+
+    /// A write whose credential a browser adds by itself, whichever page made it, has to come from a page that may
+    /// write.
+    fn check_origin(&self, request: &HttpRequest) -> Result<(), IdentityError> {
+        if is_write(request) && !self.origins.may_write(request, &self.proxies) {
+            return Err(IdentityError::OriginNotAllowed);
+        }
+        Ok(())
+    }
+}
+
+fn is_write(request: &HttpRequest) -> bool {
+    !matches!(
+        *request.method(),
+        Method::GET | Method::HEAD | Method::OPTIONS
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::COOKIE;
+    use actix_web::test::TestRequest;
+    use proptest::prelude::*;
+
+    use super::*;
+    use threadkeep_domain::SigningKey;
+
+    fn identity() -> Identity {
+        let key = SigningKey::new("main", b"a secret for tests of identity");
+        Identity::new(KeyRing::new(vec![key]).unwrap(), CookieSettings::default())
+    }
+
+    fn ask(name: HeaderName, value: &[u8]) -> Option<Result<Caller, IdentityError>> {
+        let value = HeaderValue::from_bytes(value).ok()?;
+        let request = TestRequest::default().insert_header((name, value));
+        Some(identity().identify(&request.to_http_request()))
+    }
+
+    #[test]
+    fn what_is_handed_back_is_recognized_in_both_forms() {
+        let id = ThreadId::random();
+        let caller = Caller::of(id, Source::Minted);
+        let mut headers = HeaderMap::new();
+        let request = TestRequest::default().to_http_request();
+
+        identity().hand_back(&caller, &request, false, &mut headers);
+
+        let header = headers.get(THREAD_ID).unwrap();
+        let cookie = headers.get(SET_COOKIE).unwrap().to_str().unwrap();
+        let pair = cookie.split(';').next().unwrap();
+        for (name, value, source) in [
+            (THREAD_ID, header.as_bytes(), Source::Header),
+            (COOKIE, pair.as_bytes(), Source::Cookie),
+        ] {
+            let caller = ask(name, value).unwrap().unwrap();
+            assert_eq!((caller.id, caller.source), (id, source));
+        }
+    }
+
+    #[test]
+    fn a_cookie_that_is_not_text_does_not_hide_ours() {
+        let id = ThreadId::random();
+        let signed = identity().signed_id(&id);
+        let ours = signed
+            .to_str()
+            .unwrap()
+            .replace(';', ".")
+            .replace('+', "%2B");
+        let line = [b"name=\xe4; atid=\xff; atid=", ours.as_bytes()].concat();
+
+        let caller = ask(COOKIE, &line).unwrap().unwrap();
+
+        assert_eq!((caller.id, caller.source), (id, Source::Cookie));
+        assert!(!caller.ignored_cookie);
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_of_a_strangers_making_is_believed(
+            bytes in prop::collection::vec(any::<u8>(), 0..120),
+            id in "thrd_[a-zA-Z0-9]{20,62}",
+            signature in "[A-Za-z0-9+/=;.%]{0,90}",
+        ) {
+            let forged = format!("{id};{signature}").into_bytes();
+            for value in [bytes, forged] {
+                if let Some(asked) = ask(THREAD_ID, &value) {
+                    prop_assert!(asked.is_err());
+                }
+            }
+        }
+
+        #[test]
+        fn no_cookie_of_a_strangers_making_is_believed(
+            bytes in prop::collection::vec(any::<u8>(), 0..120),
+            id in "thrd_[a-zA-Z0-9]{20,62}",
+            signature in "[A-Za-z0-9+/=;.%]{0,90}",
+        ) {
+            let forged = format!("x=1; atid={id}.{signature}; atid; =").into_bytes();
+            let named = [b"atid=", &bytes[..]].concat();
+            for value in [bytes, forged, named] {
+                if let Some(asked) = ask(COOKIE, &value) {
+                    prop_assert_eq!(asked.unwrap().source, Source::Minted);
+                }
+            }
+        }
+
+        #[test]
+        fn a_signed_id_with_one_letter_changed_is_not_believed(index in 0usize..82, letter in "[!-~]") {
+            let signed = identity().signed_id(&ThreadId::random());
+            let mut bytes = signed.as_bytes().to_vec();
+            prop_assume!(bytes[index] != letter.as_bytes()[0]);
+            bytes[index] = letter.as_bytes()[0];
+
+            prop_assert!(ask(THREAD_ID, &bytes).unwrap().is_err());
+        }
+    }
+}

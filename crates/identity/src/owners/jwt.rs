@@ -1,0 +1,72 @@
+//! Owners from the subjects of JSON Web Tokens.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use actix_web::HttpRequest;
+use futures_util::future::BoxFuture;
+
+use super::{OwnerProvider, named};
+use crate::bearer::bearer;
+use crate::jwks::Jwks;
+use crate::jwt::{JwtError, TokenKeys};
+use crate::provider::ProviderError;
+use crate::proxies::TrustedProxies;
+use crate::verifier::JwtSettings;
+use threadkeep_domain::Owner;
+
+/// The claim `sub` of the token in `Authorization: Bearer` as the owner, once its signature and `exp` are verified.
+pub struct JwtOwner {
+    keys: TokenKeys,
+}
+
+impl JwtOwner {
+    /// Verifies with that key, as [`JwtSubject::new`](crate::JwtSubject::new) does.
+    ///
+    /// # Errors
+    /// [`JwtError`].
+    pub fn new(key: &[u8], settings: &JwtSettings) -> Result<Self, JwtError> {
+        let keys = TokenKeys::one(key, settings)?;
+        Ok(Self { keys })
+    }
+
+    /// Verifies with the keys of a set, which you have to [keep fresh](Jwks::keep_fresh).
+    #[must_use]
+    pub fn of_set(keys: Jwks) -> Self {
+        Self {
+            keys: TokenKeys::Set(keys),
+        }
+    }
+}
+
+impl OwnerProvider for JwtOwner {
+    /// No browser adds a bearer token by itself.
+    fn is_ambient(&self) -> bool {
+        false
+    }
+
+    fn prepare(&self, request: &HttpRequest) -> Option<BoxFuture<'static, ()>> {
+        self.keys.prepare(request)
+    }
+
+    fn owner(
+        &self,
+        request: &HttpRequest,
+        _: &TrustedProxies,
+    ) -> Result<Option<Owner>, ProviderError> {
+        let Some(token) = bearer(request.headers()) else {
+            return Ok(None);
+        };
+        named(&self.keys.verify(token)?.subject).map(Some)
+    }
+
+    fn valid_until(&self, request: &HttpRequest) -> Option<SystemTime> {
+        self.keys.valid_until(request)
+    }
+}
+
+impl fmt::Debug for JwtOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JwtOwner").finish_non_exhaustive()
+    }
+}

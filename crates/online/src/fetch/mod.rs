@@ -1,0 +1,188 @@
+//! Pages of the web, as text.
+
+mod charset;
+mod form;
+mod html;
+mod html_text;
+mod private_host;
+mod requests;
+mod spaced;
+
+use std::time::Duration;
+
+pub use private_host::{PrivateHost, PrivateHostError};
+
+pub(super) use html::text_of_html;
+pub(super) use requests::{FetchError, Requests, Wanted, parse_url};
+
+use charset::decode;
+use form::Form;
+use html::text_of_page;
+use threadkeep_responses::StatelessError;
+use threadkeep_service::tools::WebFetch;
+
+/// The types that a page may have, the best first.
+const ACCEPT: &str =
+    "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.8, application/xml;q=0.8";
+
+/// The settings of fetches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchSettings {
+    /// Hosts that models may reach although their addresses are private.
+    pub private_hosts: Vec<PrivateHost>,
+    /// Bytes of a page, as it is sent and decompressed.
+    pub max_bytes: usize,
+    /// How long a fetch may take with all of its redirects.
+    pub timeout: Duration,
+}
+
+/// Reads pages as text.
+///
+/// A fetch takes memory for its page, up to the limit, once more if the page is not in UTF-8 (then up to three times as
+/// much), and for its text.
+#[derive(Debug)]
+pub(super) struct PageReader {
+    requests: Requests,
+    max_bytes: usize,
+    timeout: Duration,
+}
+
+impl PageReader {
+    pub(super) fn new(settings: FetchSettings) -> Self {
+        Self {
+            requests: Requests::new(settings.private_hosts),
+            max_bytes: settings.max_bytes,
+            timeout: settings.timeout,
+        }
+    }
+
+    /// Reads the text of a page.
+    ///
+    /// # Errors
+    /// [`StatelessError`].
+    pub(super) async fn read(&self, fetch: &WebFetch) -> Result<String, StatelessError> {
+        let url = parse_url(&fetch.url).ok_or(StatelessError::Mistake {
+            name: "url",
+            wanted: "an http or https URL without user and password",
+        })?;
+        let wanted = Wanted {
+            accept: ACCEPT,
+            is_accepted: |content_type| Form::of(content_type).is_some(),
+            max_bytes: self.max_bytes,
+        };
+        let read = async {
+            let page = self.requests.get(url, &wanted).await?;
+            let form = Form::of(&page.content_type).ok_or(FetchError::Type)?;
+            let text = decode(&page.bytes, &page.content_type, form);
+            Ok(match form {
+                Form::Html => text_of_page(&text, false, fetch.max_chars).await,
+                Form::Xhtml => text_of_page(&text, true, fetch.max_chars).await,
+                Form::Xml | Form::Plain => plain(&text, fetch.max_chars),
+            })
+        };
+        let text = tokio::time::timeout(self.timeout, read)
+            .await
+            .unwrap_or(Err(FetchError::Timeout(self.timeout)));
+        text.map_err(|error| StatelessError::Failed(error.to_string().into()))
+    }
+}
+
+/// A text without control characters, up to that many characters.
+fn plain(text: &str, max_chars: usize) -> String {
+    let is_kept = |char: &char| !char.is_control() || matches!(char, '\n' | '\t');
+    text.chars().filter(is_kept).take(max_chars).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::{Reply, Scripted, reply};
+
+    fn reader(server: &Scripted) -> PageReader {
+        PageReader::new(FetchSettings {
+            private_hosts: vec![server.address.to_string().parse().unwrap()],
+            max_bytes: 4 * 1_048_576,
+            timeout: Duration::from_secs(30),
+        })
+    }
+
+    async fn read(pages: &PageReader, url: &str) -> Result<String, StatelessError> {
+        let fetch = WebFetch {
+            url: url.into(),
+            max_chars: 100,
+        };
+        pages.read(&fetch).await
+    }
+
+    #[tokio::test]
+    async fn each_form_of_a_page_becomes_text() {
+        let server = Scripted::start(|path| {
+            let (content_type, body): (_, &[u8]) = match path {
+                "/html" => ("text/html", b"<title>t</title><p>a</p>"),
+                "/latin1" => ("text/html; charset=iso-8859-1", b"<p>\xe4</p>"),
+                "/meta" => ("text/html", b"<meta charset=koi8-r><p>\xf0</p>"),
+                "/xhtml" => ("application/xhtml+xml", b"<html><script/><p>a</p></html>"),
+                "/json" => ("application/json", b"{\"a\": [1]}"),
+                "/xml" => ("application/rss+xml", b"<rss>a</rss>"),
+                _ => ("text/plain", b"a\r\n\tb<c>"),
+            };
+            reply(200, &format!("content-type: {content_type}\r\n"), body)
+        })
+        .await;
+        let pages = reader(&server);
+
+        for (path, text) in [
+            ("/html", "t\na"),
+            ("/latin1", "ä"),
+            ("/meta", "П"),
+            ("/xhtml", "a"),
+            ("/json", r#"{"a": [1]}"#),
+            ("/xml", "<rss>a</rss>"),
+            ("/plain", "a\n\tb<c>"),
+        ] {
+            assert_eq!(read(&pages, &server.url(path)).await.as_deref(), Ok(text));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_that_is_slow_is_given_up_wherever_it_stalls() {
+        let server = Scripted::start(|path| {
+            let head = "HTTP/1.1 200 X\r\ncontent-type: text/plain\r\ncontent-length: 9\r\n";
+            Reply::Stall(match path {
+                "/head" => Vec::new(),
+                "/headers" => head.into(),
+                _ => format!("{head}\r\na").into(),
+            })
+        })
+        .await;
+        let pages = PageReader {
+            timeout: Duration::from_millis(50),
+            ..reader(&server)
+        };
+
+        for path in ["/head", "/headers", "/body"] {
+            let error = read(&pages, &server.url(path)).await.unwrap_err();
+            let text = "the page did not load within 50 ms";
+            assert_eq!(error, StatelessError::Failed(text.into()), "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_url_that_is_none_is_a_mistake() {
+        let server = Scripted::start(|_| unreachable!()).await;
+        let pages = reader(&server);
+
+        for url in ["", "a", "file:///etc/passwd", "http://u:p@a.example"] {
+            let error = read(&pages, url).await.unwrap_err();
+            let text = "url must be an http or https URL without user and password";
+            assert!(matches!(error, StatelessError::Mistake { .. }));
+            assert_eq!(error.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_plain_text_is_cut_between_characters_and_has_no_controls() {
+        assert_eq!(plain("a\0\u{1b}[1m\tä\r\nb", 100), "a[1m\tä\nb");
+        assert_eq!(plain("äöü", 2), "äö");
+    }
+}

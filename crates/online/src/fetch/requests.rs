@@ -1,0 +1,186 @@
+//! Requests for URLs that others choose: the guard against private addresses, redirects, limits.
+
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION};
+use reqwest::{Client, Response, Url};
+
+use super::private_host::PrivateHost;
+use crate::body::{BodyError, read_body};
+use threadkeep_egress::{
+    AGENT, PrivateAddress, PublicResolver, address_of, has_source, http_client, is_public,
+};
+
+const URL_MAX_BYTES: usize = 2_048;
+const REDIRECTS_MAX: usize = 5;
+
+/// Requests to hosts that others choose. They have no cookie, no credential and no `Referer`.
+pub(crate) struct Requests {
+    /// Reaches public addresses alone.
+    guarded: Client,
+    /// Reaches the private hosts.
+    open: Client,
+    private_hosts: Vec<PrivateHost>,
+}
+
+/// The answers that a request is for.
+pub(crate) struct Wanted {
+    /// The header `Accept`.
+    pub(crate) accept: &'static str,
+    /// Whether a content type is acceptable.
+    pub(crate) is_accepted: fn(&str) -> bool,
+    /// The size of a body, as it is sent and decompressed.
+    pub(crate) max_bytes: usize,
+}
+
+/// An answer.
+pub(crate) struct Fetched {
+    pub(crate) content_type: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Why a page could not be read. The texts say only what kind of failure it was; a private host that exists and one that
+/// does not have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error("the host has no public address")]
+    NotPublic,
+    #[error("there is no answer from the host")]
+    Connect,
+    #[error("the page did not load within {} ms", .0.as_millis())]
+    Timeout(Duration),
+    #[error("the page answered {0}")]
+    Status(u16),
+    #[error("there are more than {REDIRECTS_MAX} redirects")]
+    Redirects,
+    #[error("a redirect leads to a URL that is not http or https, or has a user or password")]
+    Location,
+    #[error("the page is neither text nor JSON nor XML")]
+    Type,
+    #[error("the page has more than {0} bytes")]
+    TooLong(usize),
+    #[error("the page is compressed in a way that this server does not know")]
+    Encoding,
+    #[error("the page was cut off")]
+    Broken,
+}
+
+/// A URL that may be requested: http or https, with a host, without credentials.
+pub(crate) fn parse_url(text: &str) -> Option<Url> {
+    // the parser would pass over white space and controls
+    let is_odd = |char: char| char.is_whitespace() || char.is_control();
+    if text.len() > URL_MAX_BYTES || text.contains(is_odd) {
+        return None;
+    }
+    Url::parse(text).ok().filter(is_allowed)
+}
+
+fn is_allowed(url: &Url) -> bool {
+    ["http", "https"].contains(&url.scheme())
+        && url.has_host()
+        && url.username().is_empty()
+        && url.password().is_none()
+}
+
+impl Requests {
+    pub(crate) fn new(private_hosts: Vec<PrivateHost>) -> Self {
+        Self::with(private_hosts, PublicResolver::system())
+    }
+
+    fn with(private_hosts: Vec<PrivateHost>, resolver: PublicResolver) -> Self {
+        let failing = "pages cannot be fetched by https";
+        // hardly a host is asked again soon
+        let client =
+            |builder: reqwest::ClientBuilder| builder.user_agent(AGENT).pool_max_idle_per_host(0);
+        Self {
+            guarded: http_client(failing, |builder| {
+                client(builder).dns_resolver(resolver.clone())
+            }),
+            open: http_client(failing, client),
+            private_hosts,
+        }
+    }
+
+    /// Gets the answer for a URL, behind its redirects.
+    ///
+    /// # Errors
+    /// [`FetchError`].
+    pub(crate) async fn get(&self, mut url: Url, wanted: &Wanted) -> Result<Fetched, FetchError> {
+        for _ in 0..=REDIRECTS_MAX {
+            let response = self.hop(&url, wanted).await?;
+            if response.status().is_success() {
+                return read(response, wanted).await;
+            }
+            url = match response.status().as_u16() {
+                301 | 302 | 303 | 307 | 308 => target(&url, &response)?,
+                status => return Err(FetchError::Status(status)),
+            };
+        }
+        Err(FetchError::Redirects)
+    }
+
+    async fn hop(&self, url: &Url, wanted: &Wanted) -> Result<Response, FetchError> {
+        let is_private_host = self.private_hosts.iter().any(|host| host.is_of(url));
+        // an address in the URL never reaches the resolver
+        if !is_private_host && address_of(url).is_some_and(|address| !is_public(address)) {
+            return Err(FetchError::NotPublic);
+        }
+        let client = match is_private_host {
+            true => &self.open,
+            false => &self.guarded,
+        };
+        let request = client
+            .get(url.clone())
+            .header(ACCEPT, wanted.accept)
+            .header(ACCEPT_ENCODING, "gzip");
+        request.send().await.map_err(|error| {
+            if error.is_dns() || has_source::<PrivateAddress>(&error) {
+                FetchError::NotPublic
+            } else {
+                FetchError::Connect
+            }
+        })
+    }
+}
+
+/// Where a redirect leads.
+fn target(url: &Url, response: &Response) -> Result<Url, FetchError> {
+    let location = response.headers().get(LOCATION);
+    let location = location
+        .and_then(|location| location.to_str().ok())
+        .filter(|location| location.len() <= URL_MAX_BYTES)
+        .ok_or(FetchError::Location)?;
+    let target = url.join(location).map_err(|_| FetchError::Location)?;
+    match is_allowed(&target) {
+        true => Ok(target),
+        false => Err(FetchError::Location),
+    }
+}
+
+async fn read(response: Response, wanted: &Wanted) -> Result<Fetched, FetchError> {
+    let header = |name: HeaderName| response.headers().get(name)?.to_str().ok();
+    let content_type = header(CONTENT_TYPE).unwrap_or_default().to_owned();
+    if !(wanted.is_accepted)(&content_type) {
+        return Err(FetchError::Type);
+    }
+    let bytes = read_body(response, wanted.max_bytes).await;
+    let bytes = bytes.map_err(|error| match error {
+        BodyError::TooLong => FetchError::TooLong(wanted.max_bytes),
+        BodyError::Encoding => FetchError::Encoding,
+        BodyError::Broken => FetchError::Broken,
+    })?;
+    Ok(Fetched {
+        content_type,
+        bytes,
+    })
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requests").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Tools of models that ask other servers: web search, pages of the web, images.
+//!
+//! All that comes back was written by others. It has limits in bytes and milliseconds, and goes to the model as a result,
+//! never as an instruction. Errors, logs and debug forms contain neither queries nor URLs nor texts.
+
+mod body;
+mod fetch;
+mod images;
+#[cfg(test)]
+mod scripted;
+mod search;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use fetch::{FetchSettings, PrivateHost, PrivateHostError};
+pub use images::ImageSettings;
+pub use search::{SearchKind, SearchSettings};
+
+use fetch::PageReader;
+use images::Painter;
+use search::Searcher;
+use threadkeep_responses::{GeneratedImage, SearchResult, StatelessError, StatelessTools};
+use threadkeep_service::tools::{WebFetch, WebSearch};
+
+/// The tools of a deployment. One without settings is not available.
+#[derive(Debug, Default)]
+pub struct OnlineTools {
+    search: Option<Searcher>,
+    pages: Option<PageReader>,
+    images: Option<Painter>,
+}
+
+impl OnlineTools {
+    /// The tools of those settings.
+    #[must_use]
+    pub fn new(
+        search: Option<SearchSettings>,
+        fetch: Option<FetchSettings>,
+        images: Option<ImageSettings>,
+    ) -> Self {
+        Self {
+            search: search.map(Searcher::new),
+            pages: fetch.map(PageReader::new),
+            images: images.map(Painter::new),
+        }
+    }
+}
+
+#[async_trait]
+impl StatelessTools for OnlineTools {
+    async fn search(&self, search: &WebSearch) -> Result<Vec<SearchResult>, StatelessError> {
+        let searcher = self.search.as_ref();
+        searcher
+            .ok_or(StatelessError::NOT_CONFIGURED)?
+            .search(search)
+            .await
+    }
+
+    async fn fetch(&self, fetch: &WebFetch) -> Result<String, StatelessError> {
+        let pages = self.pages.as_ref();
+        pages
+            .ok_or(StatelessError::NOT_CONFIGURED)?
+            .read(fetch)
+            .await
+    }
+
+    async fn generate(
+        &self,
+        prompt: &str,
+        left: Duration,
+    ) -> Result<GeneratedImage, StatelessError> {
+        let images = self.images.as_ref();
+        images
+            .ok_or(StatelessError::NOT_CONFIGURED)?
+            .generate(prompt, left)
+            .await
+    }
+}

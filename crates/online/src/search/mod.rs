@@ -1,0 +1,215 @@
+//! Search: one file for each kind of server.
+
+mod brave;
+mod searxng;
+mod tavily;
+
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::{Client, RequestBuilder};
+use tokio::time::timeout;
+
+use super::body::{BodyError, read_body};
+use threadkeep_egress::{AGENT, http_client};
+use threadkeep_responses::{SearchResult, StatelessError};
+use threadkeep_service::tools::WebSearch;
+use threadkeep_upstreams::{UpstreamKey, UpstreamUrl};
+
+/// From the look-up of the name to the last byte.
+const TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_MAX_BYTES: usize = 1_048_576;
+/// Titles and snippets are excerpts anyway, and end there.
+const TITLE_MAX_CHARS: usize = 300;
+const SNIPPET_MAX_CHARS: usize = 2_000;
+/// `web_fetch` takes no longer URLs, so a result with one is left out.
+const URL_MAX_BYTES: usize = 2_048;
+
+/// The API of a search server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchKind {
+    /// Brave Search.
+    Brave,
+    /// `SearXNG`.
+    Searxng,
+    /// Tavily.
+    Tavily,
+}
+
+/// The settings of the search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchSettings {
+    /// The API that the server speaks.
+    pub kind: SearchKind,
+    /// The URL that the paths of its API follow. The operator sets it, so its address may be private.
+    pub url: UpstreamUrl,
+    /// Its key, if it needs one.
+    pub key: Option<UpstreamKey>,
+}
+
+/// Searches at one server.
+pub(super) struct Searcher {
+    client: Client,
+    settings: SearchSettings,
+    timeout: Duration,
+}
+
+impl SearchKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Brave, Self::Searxng, Self::Tavily];
+
+    /// Its name in the settings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Brave => "brave",
+            Self::Searxng => "searxng",
+            Self::Tavily => "tavily",
+        }
+    }
+
+    /// Whether its server has a key, without which it answers nobody. The others take none.
+    #[must_use]
+    pub fn has_key(self) -> bool {
+        match self {
+            Self::Brave | Self::Tavily => true,
+            Self::Searxng => false,
+        }
+    }
+}
+
+impl Searcher {
+    pub(super) fn new(settings: SearchSettings) -> Self {
+        let client = http_client("searches cannot be made by https", |builder| {
+            builder.user_agent(AGENT)
+        });
+        Self {
+            client,
+            settings,
+            timeout: TIMEOUT,
+        }
+    }
+
+    /// Searches.
+    ///
+    /// # Errors
+    /// [`StatelessError`].
+    pub(super) async fn search(
+        &self,
+        search: &WebSearch,
+    ) -> Result<Vec<SearchResult>, StatelessError> {
+        let answered = timeout(self.timeout, self.ask(search)).await;
+        let answered = answered.unwrap_or(Err(SearchError::Unreachable));
+        let results = answered.map_err(|error| {
+            let kind = self.settings.kind.as_str();
+            tracing::warn!(kind, %error, "web search failed");
+            StatelessError::from(error)
+        })?;
+        let usable = results.into_iter().filter_map(usable);
+        Ok(usable.take(search.max_results).collect())
+    }
+
+    async fn ask(&self, search: &WebSearch) -> Result<Vec<SearchResult>, SearchError> {
+        let response = self.request(search).send().await;
+        let response = response.map_err(|error| match error.is_connect() {
+            true => SearchError::Unreachable,
+            false => SearchError::Broken,
+        })?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(SearchError::Status(status.as_u16()));
+        }
+        let body = read_body(response, ANSWER_MAX_BYTES).await?;
+        let read = match self.settings.kind {
+            SearchKind::Brave => brave::read(&body),
+            SearchKind::Searxng => searxng::read(&body),
+            SearchKind::Tavily => tavily::read(&body),
+        };
+        read.ok_or(SearchError::Unreadable)
+    }
+
+    fn request(&self, search: &WebSearch) -> RequestBuilder {
+        let SearchSettings { kind, url, key } = &self.settings;
+        match kind {
+            SearchKind::Brave => brave::request(&self.client, url, key.as_ref(), search),
+            SearchKind::Searxng => searxng::request(&self.client, url, search),
+            SearchKind::Tavily => tavily::request(&self.client, url, key.as_ref(), search),
+        }
+    }
+}
+
+/// The query with the operator that most engines take for a domain.
+fn query_with_site(search: &WebSearch) -> String {
+    match &search.site {
+        Some(site) => format!("{} site:{site}", search.query),
+        None => search.query.clone(),
+    }
+}
+
+/// A result within its limits, unless its URL is too long.
+fn usable(result: SearchResult) -> Option<SearchResult> {
+    let SearchResult {
+        title,
+        url,
+        snippet,
+    } = result;
+    let is_usable = !url.is_empty() && url.len() <= URL_MAX_BYTES;
+    is_usable.then(|| SearchResult {
+        title: beginning(title, TITLE_MAX_CHARS),
+        url,
+        snippet: beginning(snippet, SNIPPET_MAX_CHARS),
+    })
+}
+
+fn beginning(mut text: String, max_chars: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(max_chars) {
+        text.truncate(end);
+    }
+    text
+}
+
+/// Why a search has no results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum SearchError {
+    #[error("the search server is unreachable")]
+    Unreachable,
+    #[error("the search server answered {0}")]
+    Status(u16),
+    #[error("the answer of the search server was cut off")]
+    Broken,
+    #[error("the answer of the search server is too long")]
+    TooLong,
+    #[error("the answer of the search server is unreadable")]
+    Unreadable,
+}
+
+impl From<BodyError> for SearchError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLong => Self::TooLong,
+            BodyError::Encoding => Self::Unreadable,
+            BodyError::Broken => Self::Broken,
+        }
+    }
+}
+
+impl From<SearchError> for StatelessError {
+    fn from(error: SearchError) -> Self {
+        let text = error.to_string().into();
+        match error {
+            SearchError::Unreachable => Self::Unavailable(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+impl fmt::Debug for Searcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Searcher")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

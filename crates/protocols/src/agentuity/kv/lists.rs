@@ -1,0 +1,99 @@
+//! Lists of a namespace's entries.
+
+use actix_web::HttpResponse;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::super::AgentuityError;
+use super::pages::{Page, respond};
+use super::request::KvRequest;
+use threadkeep_domain::{EntryKey, rfc3339};
+use threadkeep_store::{Entry, EntryRange};
+
+/// Entries that are read at once.
+const AT_ONCE: usize = 1_000;
+/// Bytes of values that are read at once, without the last one.
+const BYTES_AT_ONCE: u64 = 1_048_576;
+
+/// An entry that was found.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found<'a> {
+    /// In base64.
+    value: String,
+    content_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_encoding: Option<&'a str>,
+    /// Of the value.
+    size: u64,
+    expires_at: Option<String>,
+    /// When it was first put.
+    first_used: u64,
+    /// When it was last put or read.
+    last_used: u64,
+    /// How often it was read.
+    count: u64,
+}
+
+/// `GET /kv/keys/{namespace}`: the keys, in the order of their bytes; empty if the namespace does
+/// not exist.
+pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
+    let read = move |after: Option<EntryKey>| {
+        let (namespaces, namespace) = (namespaces.clone(), namespace.clone());
+        async move {
+            let range = EntryRange {
+                after: after.as_ref(),
+                ..EntryRange::default()
+            };
+            let page = namespaces.list(&namespace, range, AT_ONCE).await?;
+            Ok(Page {
+                items: page.entries.iter().map(|(key, _)| string(key)).collect(),
+                next: page.next,
+            })
+        }
+    };
+    respond(["[", "]"], read).await
+}
+
+/// `GET /kv/search/{namespace}/{keyword}`: the entries whose keys hold it; an empty one is in each.
+pub(super) async fn search(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let (namespaces, namespace) = (request.namespaces().clone(), request.namespace()?);
+    let keyword = request.keyword()?.into_owned();
+    let read = move |after: Option<EntryKey>| {
+        let (namespaces, namespace) = (namespaces.clone(), namespace.clone());
+        let keyword = keyword.clone();
+        async move {
+            let (limit, most_bytes) = (AT_ONCE, BYTES_AT_ONCE);
+            let page = namespaces.search(&namespace, &keyword, after.as_ref(), limit, most_bytes);
+            let page = page.await?;
+            let items = page.entries.iter();
+            Ok(Page {
+                items: items.map(|(key, entry)| member(key, entry)).collect(),
+                next: page.next,
+            })
+        }
+    };
+    respond(["{", "}"], read).await
+}
+
+fn string(key: &EntryKey) -> String {
+    serde_json::to_string(key.as_str()).expect("text always serializes")
+}
+
+fn member(key: &EntryKey, entry: &Entry) -> String {
+    let head = &entry.head;
+    let found = Found {
+        value: STANDARD.encode(&entry.body),
+        content_type: head.content_type.as_str(),
+        content_encoding: head.content_encoding.as_ref().map(|it| it.as_str()),
+        size: head.size_bytes,
+        expires_at: head.expires_ms.and_then(rfc3339),
+        first_used: head.created_ms,
+        last_used: entry.last_used_ms,
+        count: entry.uses,
+    };
+    let found = serde_json::to_string(&found).expect("text and numbers always serialize");
+    [&string(key), ":", &found].concat()
+}

@@ -1,0 +1,73 @@
+//! How much is in namespaces.
+
+use actix_web::HttpResponse;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::super::AgentuityError;
+use super::request::KvRequest;
+use super::stats_query::read_ranking;
+use threadkeep_service::NamespaceView;
+
+/// Namespaces listed at most if the query asks for no order.
+const TOLD: usize = 1_000;
+
+/// The usage of a namespace. Times are milliseconds of the Unix epoch.
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Stats {
+    /// Bytes of all values.
+    sum: u64,
+    /// How many entries.
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used_at: Option<u64>,
+}
+
+/// `GET /kv/stats/{namespace}`: zeros if the namespace does not exist.
+pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let namespace = [request.namespace()?];
+    let views = request.namespaces().describe(&namespace).await?;
+    let stats = views.first().map(Stats::of).unwrap_or_default();
+    Ok(HttpResponse::Ok().json(stats))
+}
+
+/// `GET /kv/stats`: the newest namespaces; with a query, a part of all of them in an order.
+pub(super) async fn get_all_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
+    let Some(ranking) = read_ranking(request.query())? else {
+        let (views, _) = request
+            .all_namespaces()?
+            .list_namespaces(None, TOLD)
+            .await?;
+        return Ok(HttpResponse::Ok().json(by_name(&views)));
+    };
+    let ranked = request.all_namespaces()?.rank(&ranking).await?;
+    Ok(HttpResponse::Ok().json(json!({
+        "namespaces": by_name(&ranked.views),
+        "total": ranked.total,
+        "limit": ranking.limit,
+        "offset": ranking.offset,
+        "hasMore": ranking.offset.saturating_add(ranked.views.len()) < ranked.total,
+    })))
+}
+
+fn by_name(views: &[NamespaceView]) -> Map<String, Value> {
+    let member = |view: &NamespaceView| {
+        let name = view.record.namespace.as_str().to_owned();
+        (name, json!(Stats::of(view)))
+    };
+    views.iter().map(member).collect()
+}
+
+impl Stats {
+    fn of(view: &NamespaceView) -> Self {
+        Self {
+            sum: view.usage.bytes,
+            count: view.usage.entries,
+            created_at: Some(view.record.created_ms),
+            last_used_at: view.usage.last_used_ms,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! From a request to its answer.
+
+use std::cell::RefCell;
+use std::error::Error as _;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use tracing::field::display;
+
+use super::counters::SocketCounters;
+use super::error::RequestError;
+use super::outbox::Outbox;
+use super::pings::Pings;
+use super::reply::{done, refused};
+use super::request::{Action, Request, Unreadable};
+use threadkeep_domain::{Json, ThreadId};
+use threadkeep_service::rates::RateSubject;
+use threadkeep_service::{Copies, Receipt, RequestTimes, Restored, ServiceError};
+use threadkeep_store::{StoreError, Whole};
+
+/// Bytes that an answer without a thread counts as.
+const SHORT_BYTES: usize = 256;
+
+/// The means to answer requests of one connection.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) copies: Copies,
+    pub(super) outbox: Outbox,
+    pub(super) pings: RefCell<Pings>,
+    pub(super) counters: Arc<SocketCounters>,
+}
+
+/// The outcome of a request.
+#[derive(Default)]
+struct Answer {
+    /// State and metadata of a requested thread.
+    thread: Option<(String, Json)>,
+    /// A note to make once the client has the answer.
+    receipt: Option<Receipt>,
+}
+
+impl Desk {
+    /// The times known about a request that is read now.
+    pub(super) fn asked(&self) -> RequestTimes {
+        RequestTimes {
+            read: Instant::now(),
+            sent_after: self.pings.borrow().sent_after(),
+        }
+    }
+
+    /// Performs a request, and answers it.
+    pub(super) async fn answer(&self, request: Request, asked: RequestTimes) {
+        let Request { id, thread, action } = request;
+        let (start, name) = (Instant::now(), action.name());
+        let counters = self.counters.of(&action);
+        // the rate limit counts one message as one write, whatever the retries
+        let performed = self.perform(&thread, action, asked);
+        let answer = RateSubject::back_end().around(performed).await;
+        counters.count(&answer);
+        let (about_bytes, receipt) = match &answer {
+            Ok(answer) => (SHORT_BYTES + answer.bytes(), answer.receipt),
+            Err(error) => {
+                if error.is_ours() {
+                    log(&thread, name, start, error);
+                }
+                (SHORT_BYTES, None)
+            }
+        };
+        let make = || match answer {
+            Ok(answer) => done(&id, answer.thread),
+            Err(error) => refused(Some(&id), &error),
+        };
+        self.outbox.text(about_bytes, make).await;
+        if let Some(receipt) = receipt {
+            self.pings.borrow_mut().give(receipt);
+        }
+    }
+
+    /// Pings the client. Its pong proves that it has received all earlier messages.
+    pub(super) fn ping(&self) {
+        let bytes = self.pings.borrow_mut().send();
+        self.outbox.ping(bytes);
+    }
+
+    /// Takes the answer to that.
+    pub(super) fn pong(&self, bytes: &[u8]) {
+        for receipt in self.pings.borrow_mut().answered(bytes) {
+            self.copies.received(receipt);
+        }
+    }
+
+    /// Answers what is no request.
+    pub(super) async fn refuse(&self, Unreadable { id, why }: Unreadable) {
+        self.counters.unreadable.inc();
+        let make = || refused(id.as_ref(), &why);
+        self.outbox.text(SHORT_BYTES, make).await;
+    }
+
+    async fn perform(
+        &self,
+        thread: &ThreadId,
+        action: Action,
+        asked: RequestTimes,
+    ) -> Result<Answer, RequestError> {
+        let copies = &self.copies;
+        match action {
+            Action::Restore => return Answer::of(copies.restore(thread, asked).await?),
+            Action::Save { state, metadata } => {
+                let saved = copies.save(thread, state, metadata, asked).await?;
+                self.counters.count_saved(saved);
+            }
+            Action::Merge {
+                operations,
+                metadata,
+            } => drop(copies.merge(thread, &operations, metadata, asked).await?),
+            Action::Delete => copies.destroy(thread, asked).await?,
+        }
+        Ok(Answer::default())
+    }
+}
+
+impl Answer {
+    fn of(restored: Restored) -> Result<Self, RequestError> {
+        let Restored { whole, receipt } = restored;
+        let read = |Whole { state, metadata }| {
+            let corrupt = |_| ServiceError::Store(StoreError::Corrupt("a state that is not UTF-8"));
+            let state = String::from_utf8(state.into()).map_err(corrupt)?;
+            Ok::<_, ServiceError>((state, metadata))
+        };
+        let thread = whole.map(read).transpose()?;
+        Ok(Self { thread, receipt })
+    }
+
+    fn bytes(&self) -> usize {
+        let thread = self.thread.as_ref();
+        thread.map_or(0, |(state, metadata)| state.len() + metadata.as_str().len())
+    }
+}
+
+/// A line for a request that failed at the store.
+fn log(thread: &ThreadId, action: &'static str, start: Instant, error: &RequestError) {
+    let duration_ms = start.elapsed().as_secs_f64() * 1000.0;
+    let cause = error.source().map(display);
+    tracing::warn!(
+        action,
+        duration_ms,
+        thread.id = ?thread,
+        %error,
+        cause,
+        "failed"
+    );
+}

@@ -1,0 +1,67 @@
+//! The first message of a client: its API key. This needs no store, so clients can connect while
+//! the store is unavailable.
+
+use actix_web::http::Method;
+use serde::Deserialize;
+
+use crate::object::Object;
+use threadkeep_http::missing;
+use threadkeep_identity::ApiKeys;
+
+/// The outcome of a first message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The key is one of ours.
+    Admitted,
+    /// The key is unknown, or may not write threads.
+    TurnedAway,
+    /// The message is not an authentication.
+    Unexpected,
+}
+
+#[derive(Deserialize)]
+struct First {
+    authorization: String,
+}
+
+/// Judges the first message.
+pub(super) fn judge(text: &[u8], keys: &ApiKeys) -> Verdict {
+    let Ok(Object(First { authorization })) = serde_json::from_slice(text) else {
+        return Verdict::Unexpected;
+    };
+    match keys.find(authorization.as_bytes()) {
+        Some(key) if missing(key, &Method::POST, "/thread/ws").is_none() => Verdict::Admitted,
+        _ => Verdict::TurnedAway,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_identity::ApiKey;
+
+    #[test]
+    fn only_a_key_that_may_write_threads_is_admitted() {
+        let key = |name: &str, rights: &str| ApiKey {
+            name: name.into(),
+            rights: rights.parse().unwrap(),
+        };
+        let keys = [
+            ("all", "all"),
+            ("threads", "threads+kv"),
+            ("read", "threads.read+kv"),
+        ];
+        let keys = ApiKeys::new(keys.map(|(name, rights)| (key(name, rights), name)));
+        let judge = |secret: &str| {
+            judge(
+                format!(r#"{{"authorization":"{secret}"}}"#).as_bytes(),
+                &keys,
+            )
+        };
+
+        assert_eq!(judge("all"), Verdict::Admitted);
+        assert_eq!(judge("threads"), Verdict::Admitted);
+        assert_eq!(judge("read"), Verdict::TurnedAway);
+        assert_eq!(judge("unknown"), Verdict::TurnedAway);
+    }
+}

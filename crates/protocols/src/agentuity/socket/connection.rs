@@ -1,0 +1,249 @@
+//! One socket from its first message to its end, as one task of its worker.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::web::Payload;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use tokio::task::yield_now;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::answering::Desk;
+use super::authentication::{Verdict, judge};
+use super::counters::Open;
+use super::ending::Ending;
+use super::error::RequestError;
+use super::frames::{Message, Reader};
+use super::id::RequestId;
+use super::in_flight::InFlight;
+use super::limits::{FIRST_MESSAGE_MAX_BYTES, MESSAGE_MAX_BYTES, SocketTiming, TURN_BYTES};
+use super::outbox::Outbox;
+use super::pings::Pings;
+use super::reply::{ADMITTED, TURNED_AWAY};
+use super::request::{Request, Unreadable};
+use super::silence::{Due, Silence};
+use crate::agentuity::Agentuity;
+use threadkeep_identity::ApiKeys;
+use threadkeep_service::Copies;
+
+/// A socket.
+pub(super) struct Connection {
+    payload: Payload,
+    reader: Reader,
+    in_flight: InFlight,
+    silence: Silence,
+    desk: Rc<Desk>,
+    api_keys: ApiKeys,
+    max_keys: u32,
+    timing: SocketTiming,
+    stop: CancellationToken,
+    _open: Open,
+}
+
+impl Connection {
+    /// A socket through that protocol.
+    pub(super) fn new(protocol: &Agentuity, payload: Payload, outbox: Outbox) -> Self {
+        let timing = protocol.timing;
+        let desk = Desk {
+            copies: Copies::new(&protocol.threads, timing.client_timeout),
+            outbox,
+            pings: RefCell::new(Pings::new()),
+            counters: Arc::clone(&protocol.counters),
+        };
+        Self {
+            payload,
+            reader: Reader::new(FIRST_MESSAGE_MAX_BYTES),
+            in_flight: InFlight::default(),
+            silence: Silence::new(timing),
+            _open: Open::count(&protocol.counters),
+            desk: Rc::new(desk),
+            api_keys: protocol.api_keys.clone(),
+            max_keys: protocol.threads.policy().max_keys,
+            timing,
+            stop: protocol.events.streams_end(),
+        }
+    }
+
+    /// Runs until one of the sides closes it. All requests received by then are executed, though the client may not
+    /// see the answers: it saves after it has answered its own client, which relies on it.
+    pub(super) async fn run(mut self) {
+        let ending = self.talk().await;
+        tracing::debug!(%ending, "socket closed");
+        let outbox = &self.desk.outbox;
+        if let Some(frame) = ending.frame() {
+            outbox.close(frame);
+        }
+        outbox.end();
+        self.finish().await;
+    }
+
+    async fn talk(&mut self) -> Ending {
+        if let Err(ending) = self.authenticate().await {
+            return ending;
+        }
+        let stop = self.stop.clone();
+        let ending = self.serve(stop.cancelled()).await;
+        if matches!(ending, Ending::GoingAway) {
+            self.go_away(&ending).await;
+        }
+        ending
+    }
+
+    /// Admits clients with a key.
+    async fn authenticate(&mut self) -> Result<(), Ending> {
+        let (limit, stop) = (self.timing.authentication, self.stop.clone());
+        let first = tokio::select! {
+            first = timeout(limit, self.first_text()) => first.unwrap_or(Err(Ending::Late))?,
+            () = stop.cancelled() => return Err(Ending::GoingAway),
+        };
+        match judge(&first, &self.api_keys) {
+            Verdict::Admitted => {
+                self.reader.allow(MESSAGE_MAX_BYTES);
+                self.silence.heard();
+                self.say(ADMITTED).await;
+                Ok(())
+            }
+            Verdict::TurnedAway => {
+                self.desk.counters.turned_away.inc();
+                self.say(TURNED_AWAY).await;
+                Err(Ending::NotAdmitted)
+            }
+            Verdict::Unexpected => Err(Ending::NotAdmitted),
+        }
+    }
+
+    async fn say(&self, text: &str) {
+        self.desk.outbox.text(text.len(), || text.into()).await;
+    }
+
+    async fn first_text(&mut self) -> Result<Bytes, Ending> {
+        loop {
+            match self.reader.next()? {
+                Some(Message::Text(text)) => return Ok(text),
+                Some(Message::Refused { why, .. }) => {
+                    let is_too_large = matches!(why, RequestError::TooLarge { .. });
+                    return Err(if is_too_large {
+                        Ending::TooLarge
+                    } else {
+                        Ending::NotAdmitted
+                    });
+                }
+                Some(Message::Ping(bytes)) => self.desk.outbox.pong(bytes).await,
+                Some(Message::Pong(_)) => {}
+                Some(Message::Close(reason)) => return Err(Ending::Closed(reason)),
+                None => match self.payload.next().await {
+                    Some(Ok(bytes)) => self.reader.push(&bytes),
+                    _ => return Err(Ending::Gone),
+                },
+            }
+        }
+    }
+
+    /// Takes requests while there is room. The rest waits in the connection, and so does the client.
+    async fn serve(&mut self, until: impl Future<Output = ()>) -> Ending {
+        let mut until = pin!(until);
+        loop {
+            let has_room = self.in_flight.has_room();
+            if has_room {
+                match self.reader.next() {
+                    Ok(Some(Message::Close(reason))) => return Ending::Closed(reason),
+                    Ok(Some(message)) => {
+                        if self.take(message) > TURN_BYTES {
+                            yield_now().await;
+                        }
+                        continue;
+                    }
+                    Ok(None) => {}
+                    Err(error) => return error.into(),
+                }
+            } else {
+                // nobody listens
+                self.silence.heard();
+            }
+            tokio::select! {
+                () = self.in_flight.settle() => {
+                    if self.desk.pings.borrow().has_given() {
+                        self.desk.ping();
+                    }
+                }
+                received = self.payload.next(), if has_room => match received {
+                    Some(Ok(bytes)) => {
+                        self.reader.push(&bytes);
+                        self.silence.heard();
+                    }
+                    _ => return Ending::Gone,
+                },
+                due = self.silence.due(&self.desk) => match due {
+                    Due::Ping => self.desk.ping(),
+                    Due::Gone => return Ending::Silent,
+                    Due::Stuck => return Ending::Stuck,
+                },
+                () = &mut until => return Ending::GoingAway,
+            }
+        }
+    }
+
+    /// Takes a message, and returns its size. An answer counts as in flight until there is room for it.
+    fn take(&mut self, message: Message) -> usize {
+        match message {
+            Message::Text(text) => {
+                self.take_text(&text);
+                return text.len();
+            }
+            Message::Refused { why, start } => {
+                let id = RequestId::found_in(&start);
+                self.refuse(Unreadable { id, why });
+            }
+            Message::Ping(bytes) => {
+                let desk = Rc::clone(&self.desk);
+                let job = async move { desk.outbox.pong(bytes).await };
+                self.in_flight.push(None, 0, job);
+            }
+            Message::Pong(bytes) => self.desk.pong(&bytes),
+            Message::Close(_) => {}
+        }
+        0
+    }
+
+    fn take_text(&mut self, text: &[u8]) {
+        match Request::read(text, self.max_keys) {
+            Ok(request) => {
+                let (desk, thread) = (Rc::clone(&self.desk), request.thread);
+                let asked = desk.asked();
+                let job = async move { desk.answer(request, asked).await };
+                self.in_flight.push(Some(thread), text.len(), job);
+            }
+            Err(unreadable) => self.refuse(unreadable),
+        }
+    }
+
+    fn refuse(&mut self, unreadable: Unreadable) {
+        let desk = Rc::clone(&self.desk);
+        let job = async move { desk.refuse(unreadable).await };
+        self.in_flight.push(None, 0, job);
+    }
+
+    /// Answers requests in flight, tells the client to reconnect, and performs the messages that it
+    /// sent before it received that.
+    async fn go_away(&mut self, ending: &Ending) {
+        self.finish().await;
+        if let Some(frame) = ending.frame() {
+            self.desk.outbox.close(frame);
+        }
+        let farewell = self.timing.farewell;
+        self.serve(sleep(farewell)).await;
+        self.finish().await;
+    }
+
+    async fn finish(&mut self) {
+        let all = self.in_flight.settle_all();
+        if timeout(self.timing.finish, all).await.is_err() {
+            tracing::warn!("requests of a closed socket were dropped");
+        }
+    }
+}

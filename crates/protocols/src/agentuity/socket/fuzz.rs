@@ -1,0 +1,89 @@
+//! Fuzz targets of what a client sends on a socket.
+
+use super::envelope::{read_envelope, write_envelope};
+use super::frames::{Message, Reader};
+use super::limits::START_BYTES;
+use threadkeep_domain::Json;
+use threadkeep_fuzzing::{Bound, fuzz, json};
+
+const MAX_BYTES: u64 = 1_000;
+
+/// A message is held once, and the bytes that arrived with it once more. Control frames of six bytes
+/// are a message each.
+const FRAMES: Bound = Bound {
+    held: 8,
+    allocated: 400,
+    nanos: 3_000,
+};
+
+#[test]
+fn frames_make_the_same_messages_in_whatever_pieces_they_come() {
+    fuzz("frames", |input| {
+        let read = |at_once: usize| {
+            FRAMES.hold(input.bytes().len(), || {
+                let mut reader = Reader::new(MAX_BYTES);
+                let mut lengths = Vec::new();
+                for piece in input.bytes().chunks(at_once) {
+                    reader.push(piece);
+                    loop {
+                        match reader.next() {
+                            Ok(Some(message)) => lengths.push(bytes(&message)),
+                            Ok(None) => break,
+                            Err(_) => return (lengths, false),
+                        }
+                    }
+                }
+                (lengths, true)
+            })
+        };
+
+        let whole = read(input.bytes().len().max(1));
+
+        let most_bytes = START_BYTES.max(MAX_BYTES as usize);
+        assert!(whole.0.iter().all(|bytes| *bytes <= most_bytes));
+        assert_eq!(read(1_021), whole);
+        if input.bytes().len() <= 4_096 {
+            assert_eq!(read(1), whole);
+        }
+    });
+}
+
+fn bytes(message: &Message) -> usize {
+    match message {
+        Message::Text(bytes) | Message::Ping(bytes) | Message::Pong(bytes) => bytes.len(),
+        Message::Refused { start, .. } => start.len(),
+        Message::Close(_) => 0,
+    }
+}
+
+/// The input is an envelope, and a state and metadata to be put in one.
+#[test]
+fn a_state_comes_out_of_an_envelope_as_it_was_put_in() {
+    fuzz("envelopes", |input| {
+        let Some([envelope, state, metadata]) = input.parts() else {
+            return;
+        };
+        drop(Bound::LINEAR.hold(envelope.len(), || read_envelope(envelope, 100)));
+        let objects = [state, metadata].map(|text| Json::parse_object(text, 1));
+        let [Ok(state), Ok(metadata)] = objects else {
+            return;
+        };
+        let input_bytes = state.as_str().len() + metadata.as_str().len();
+
+        let written = Bound::LINEAR.hold(input_bytes, || {
+            let mut out = String::new();
+            write_envelope(state.as_str(), metadata.as_str(), &mut out);
+            out
+        });
+
+        assert!(written.len() <= 2 * input_bytes + 32);
+        let Ok(opened) = serde_json::from_str::<String>(&written) else {
+            // it has a lone surrogate
+            return;
+        };
+        if let (Some(opened), Some(state)) = (json(&opened), json(state.as_str())) {
+            let found = opened.get("state").cloned();
+            assert_eq!(found.unwrap_or_else(|| serde_json::json!({})), state);
+        }
+    });
+}

@@ -1,0 +1,38 @@
+//! `GET /thread/ws`: from HTTP to a socket.
+
+use std::convert::Infallible;
+
+use actix_http::ws::handshake;
+use actix_web::body::BodyStream;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, rt};
+use futures_util::StreamExt as _;
+
+use super::connection::Connection;
+use super::counters::Connected;
+use super::outbox::outbox;
+use crate::agentuity::{Agentuity, AgentuityError};
+
+/// `GET /thread/ws`
+///
+/// Any origin may open a socket, although the rules for other origins do not apply to sockets: a browser adds no
+/// credential that counts here. The key is in the first message, and its holder may be anywhere.
+///
+/// The server accepts no extension, not even `permessage-deflate`, which clients offer: a small message could then
+/// become a large one.
+pub(super) async fn open_socket(
+    request: HttpRequest,
+    payload: Payload,
+    protocol: Data<Agentuity>,
+) -> Result<HttpResponse, AgentuityError> {
+    let mut response = handshake(request.head())?;
+    let (outbox, frames) = outbox();
+    rt::spawn(Connection::new(&protocol, payload, outbox).run());
+    // the body is dropped with the connection
+    let connected = Connected::count(&protocol.counters);
+    let body = BodyStream::new(frames.map(move |frame| {
+        let _ = &connected;
+        Ok::<_, Infallible>(frame)
+    }));
+    Ok(response.body(body).map_into_boxed_body().into())
+}

@@ -1,0 +1,180 @@
+//! Finds the scope of a request, and checks that the request may use it.
+
+use actix_web::error::QueryPayloadError;
+use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::{HttpRequest, web};
+use serde::Deserialize;
+
+use super::Mcp;
+use threadkeep_domain::ThreadId;
+use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
+use threadkeep_http::{missing, no_key};
+use threadkeep_identity::{Behalf, IdentityError, ScopeGrant, THREAD_ID};
+use threadkeep_service::ScopeService;
+use threadkeep_store::Clock;
+use threadkeep_web::ApiError;
+
+/// The headers that name a scope of that kind, for callers with an API key. As a header of a request, `x-session-id`
+/// names a session's scope, although that of an answer is the request's own id.
+const NAMING: [(&str, HeaderName); 2] = [
+    ("state", HeaderName::from_static("x-state-id")),
+    ("session", HeaderName::from_static("x-session-id")),
+];
+
+/// The query.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct McpQuery {
+    scope: Option<String>,
+    expires: Option<String>,
+    sig: Option<String>,
+}
+
+impl McpQuery {
+    fn of(request: &HttpRequest) -> Result<Self, QueryPayloadError> {
+        let query = web::Query::from_query(request.query_string());
+        query.map(web::Query::into_inner)
+    }
+}
+
+impl Mcp {
+    /// The scope of a request, and the scopes as the caller may use them. A signed query has the authority of the API
+    /// key that made it, so it is not asked for an owner.
+    ///
+    /// # Errors
+    /// As [`Self::scope`], and those of an owner that is not accepted.
+    pub(super) fn open(&self, request: &HttpRequest) -> Result<(Scope, ScopeService), ApiError> {
+        let refusal = self.refusal(request);
+        let is_back_end = refusal.is_none();
+        let query = McpQuery::of(request);
+        let granted = match &query {
+            Ok(query) => self.granted(query)?,
+            Err(_) => None,
+        };
+        let is_granted = granted.is_some();
+        let scope = self.scope(request, refusal, query, granted)?;
+        let behalf = match is_back_end || is_granted {
+            true => Behalf::Anyone,
+            false => self.identity.behalf(request)?,
+        };
+        let scopes = match behalf {
+            Behalf::Anyone => self.scopes.clone(),
+            Behalf::Caller(owner) => self.scopes.on_behalf_of(owner),
+        };
+        Ok((scope, scopes))
+    }
+
+    /// The scope of a request.
+    ///
+    /// A signed thread id opens the scope of its thread, and a signed query the one that it names. An API key opens
+    /// the scope that the other headers, or a query without a signature, name, and without any name the scope
+    /// `request`. If a provider identifies callers, one without any name has the scope of its own thread. Cookies are
+    /// ignored.
+    ///
+    /// # Errors
+    /// [`ApiError`] with 401 without a valid credential, or with any invalid one, without revealing which part was
+    /// wrong. Only then 400 for a malformed name, or for more than one scope.
+    fn scope(
+        &self,
+        request: &HttpRequest,
+        refusal: Option<ApiError>,
+        query: Result<McpQuery, QueryPayloadError>,
+        granted: Option<Scope>,
+    ) -> Result<Scope, ApiError> {
+        let headers = request.headers();
+        let thread = match headers.contains_key(&THREAD_ID) {
+            true => Some(self.own_thread(request, refusal.is_none())?),
+            false => None,
+        };
+        if let Some(refusal) = refusal
+            && granted.is_none()
+            && thread.is_none()
+        {
+            return self.known(request).ok_or(refusal);
+        }
+        let malformed = "The query takes `scope`, `expires` and `sig`, each once";
+        let query = query.map_err(|_| ApiError::InvalidParameter(malformed.into()))?;
+        let by_query = granted.map(Ok).or_else(|| named(&query));
+        let by_thread = thread.map(|id| Ok(ScopeId::Thread(id).into()));
+        let by_headers = named_by(headers);
+        let mut scopes = by_query.into_iter().chain(by_thread).chain(by_headers);
+        match (scopes.next(), scopes.next()) {
+            (None, _) => Ok(Scope::Request),
+            // without an API key, there was a proven scope, and only that
+            (Some(scope), None) => scope,
+            (Some(_), Some(_)) => Err(ApiError::InvalidParameter(
+                "A request is for one scope, and this names more".into(),
+            )),
+        }
+    }
+
+    /// The scope that a query with a signature opens.
+    fn granted(&self, query: &McpQuery) -> Result<Option<Scope>, ApiError> {
+        let Some(signature) = &query.sig else {
+            return Ok(None);
+        };
+        let ring = self.identity.ring();
+        let scope = query.scope.as_deref().unwrap_or_default();
+        let now_ms = Clock::system().now_ms();
+        let grant = ScopeGrant::open(ring, scope, query.expires.as_deref(), signature, now_ms);
+        let grant = grant.ok_or(ApiError::ApiKeyRequired)?;
+        Ok(Some(grant.scope))
+    }
+
+    /// The thread of a signed id. If a provider identifies callers, such an id opens nothing by
+    /// itself: it must be that of the caller.
+    fn own_thread(&self, request: &HttpRequest, has_key: bool) -> Result<ThreadId, ApiError> {
+        let id = self.identity.by_header(request.headers())?.id;
+        let is_own = || {
+            let caller = self.identity.proven_caller(request);
+            caller.is_some_and(|caller| caller.id == id)
+        };
+        if has_key || !self.identity.has_provider() || is_own() {
+            Ok(id)
+        } else {
+            Err(IdentityError::InvalidSignature.into())
+        }
+    }
+
+    /// The reason why the request has no API key that opens every scope.
+    fn refusal(&self, request: &HttpRequest) -> Option<ApiError> {
+        let Some(key) = self.api_keys.verify(request.headers()) else {
+            return Some(no_key(request, &self.identity));
+        };
+        let right = missing(key, request.method(), "/mcp")?.to_string();
+        Some(ApiError::RightMissing { right })
+    }
+
+    /// The scope of a caller that a provider knows, and that names none.
+    fn known(&self, request: &HttpRequest) -> Option<Scope> {
+        let names_one =
+            !request.query_string().is_empty() || named_by(request.headers()).next().is_some();
+        if names_one || !self.identity.has_provider() {
+            return None;
+        }
+        let caller = self.identity.proven_caller(request);
+        Some(ScopeId::Thread(caller?.id).into())
+    }
+}
+
+/// The scope that a query without a signature names.
+fn named(query: &McpQuery) -> Option<Result<Scope, ApiError>> {
+    if query.expires.is_some() {
+        let detail = "`expires` is for signed queries";
+        return Some(Err(ApiError::InvalidParameter(detail.into())));
+    }
+    let scope = query.scope.as_deref()?.parse();
+    Some(scope.map_err(ApiError::from))
+}
+
+/// The scopes that headers name.
+fn named_by(headers: &HeaderMap) -> impl Iterator<Item = Result<Scope, ApiError>> {
+    let named = |kind, id: &[u8]| {
+        let id = std::str::from_utf8(id).map_err(|_| ScopeError::Name)?;
+        Ok(format!("{kind}:{id}").parse()?)
+    };
+    NAMING.into_iter().flat_map(move |(kind, header)| {
+        let values = headers.get_all(header);
+        values.map(move |value| named(kind, value.as_bytes()))
+    })
+}

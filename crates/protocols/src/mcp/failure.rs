@@ -1,0 +1,43 @@
+//! Errors of the services, as errors of the protocol.
+
+use std::error::Error;
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::json;
+
+use super::revision::Revision;
+use threadkeep_service::ServiceError;
+use threadkeep_web::ToProblem as _;
+
+/// The error for a client, with the stable code of the API as `data.code`. The cause of a fault is only in the log.
+pub(super) fn told(error: ServiceError) -> ErrorData {
+    let text = error.to_string();
+    let problem = error.problem();
+    let code = problem.code;
+    let mut data = json!({"code": code});
+    if problem.status.is_server_error() {
+        tracing::warn!(error = &error as &dyn Error, code, "MCP message failed");
+        let text = match code {
+            "store_full" => "the store is full",
+            _ => "the store is not available",
+        };
+        return ErrorData::internal_error(text, Some(data));
+    }
+    if code == "scope_not_found" {
+        return ErrorData::resource_not_found(text, Some(data));
+    }
+    if let Some(seconds) = problem.retry_after_seconds {
+        data["retry_after_seconds"] = seconds.into();
+    }
+    ErrorData::invalid_request(text, Some(data))
+}
+
+/// The same in a call of a tool. From 2026-07-28 on, no error has the code of missing resources; the library replaces it
+/// for all other methods.
+pub(super) fn of_call(error: ServiceError, revision: Revision<'_>) -> ErrorData {
+    let mut told = told(error);
+    if revision.is_stateless() && told.code == ErrorCode::RESOURCE_NOT_FOUND {
+        told.code = ErrorCode::INVALID_PARAMS;
+    }
+    told
+}

@@ -1,0 +1,103 @@
+//! The [Model Context Protocol](https://modelcontextprotocol.io) at `/mcp`, as streamable HTTP: the
+//! tools that keep state, and the keys and tasks of one scope as resources.
+//!
+//! The request names the scope: in the header `x-thread-id` (signed), `x-state-id` or
+//! `x-session-id`, or in a query, which may be signed. Each request is answered on its own and as
+//! JSON, so that any replica can answer it; the protocol's sessions are not used.
+
+mod access;
+mod batch;
+mod exchange;
+mod failure;
+mod fault;
+mod gate;
+mod lifecycle;
+mod message;
+mod methods;
+mod resource_uri;
+mod resources;
+mod revision;
+mod server;
+
+use std::sync::Arc;
+
+use actix_web::HttpMessage;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp_actix_web::transport::StreamableHttpService;
+
+use fault::MESSAGE_MAX_BYTES;
+use server::Server;
+use threadkeep_domain::scope::Scope;
+use threadkeep_domain::{Fingerprint, TurnToken};
+use threadkeep_http::Api;
+use threadkeep_identity::{ApiKeys, Identity};
+use threadkeep_service::ScopeService;
+
+/// The protocol.
+#[derive(Debug, Clone)]
+pub struct Mcp {
+    /// Keys, tasks and histories.
+    pub scopes: ScopeService,
+    /// Finds the thread of a caller.
+    pub identity: Identity,
+    /// Keys of callers that may open any scope.
+    pub api_keys: ApiKeys,
+    /// Hosts under which it may be called, with a port or for all ports; empty: all.
+    pub allowed_hosts: Vec<String>,
+    /// Origins of pages that may call it, with a port or `:*`; empty: all.
+    pub allowed_origins: Vec<String>,
+}
+
+/// The gate's findings about a request, for the handlers of the protocol, which run in another
+/// task.
+#[derive(Clone)]
+struct Opened {
+    scope: Scope,
+    /// The scopes that the caller may use.
+    scopes: ScopeService,
+    /// The client's address, as rate limits count it.
+    address: Option<Fingerprint>,
+    /// The turn that a call belongs to.
+    turn: Option<TurnToken>,
+    /// The arguments of a call, as they were sent.
+    arguments: Option<Arc<str>>,
+}
+
+impl Mcp {
+    /// The protocol over the same scopes, for callers of the API.
+    #[must_use]
+    pub fn new(api: &Api, allowed_hosts: Vec<String>, allowed_origins: Vec<String>) -> Self {
+        Self {
+            scopes: api.scopes.clone(),
+            identity: api.identity.clone(),
+            api_keys: api.api_keys.clone(),
+            allowed_hosts,
+            allowed_origins,
+        }
+    }
+
+    /// Adds `/mcp` to an app, which has [`threadkeep_http::envelope`] around it.
+    pub fn configure(&self, config: &mut ServiceConfig) {
+        let transport = StreamableHttpService::builder()
+            .service_factory(Arc::new(|| Ok(Server)))
+            .session_manager(Arc::new(NeverSessionManager::default()))
+            .stateful_mode(false)
+            .json_response(true)
+            .max_request_body_bytes(MESSAGE_MAX_BYTES as usize)
+            .allowed_hosts(self.allowed_hosts.clone())
+            .allowed_origins(self.allowed_origins.clone())
+            .on_request_fn(|request, extensions| {
+                if let Some(opened) = request.extensions().get::<Opened>() {
+                    extensions.insert(opened.clone());
+                }
+            })
+            .build();
+        let scope = transport
+            .scope_with_path("/mcp")
+            .app_data(web::Data::new(self.clone()))
+            .wrap(from_fn(gate::gate));
+        config.service(scope);
+    }
+}

@@ -1,0 +1,126 @@
+//! Shared parts of bodies and queries.
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::RelayError;
+use crate::object::Object;
+use threadkeep_domain::{Excerpt, Json};
+
+/// Bytes of a UUID as text; other spellings are not taken.
+const UUID_BYTES: usize = 36;
+
+/// The default and the maximum size of a page.
+const LIMIT: usize = 50;
+const LIMIT_MAX: usize = 100;
+
+/// The beginning of actix-web's messages about queries.
+const QUERY: &str = "Query deserialize error: ";
+
+/// Reads a body as its expected type.
+///
+/// # Errors
+/// [`RelayError::Validation`].
+pub(super) fn read_json<T: DeserializeOwned>(json: &Json) -> Result<T, RelayError> {
+    let read = serde_json::from_str::<Object<T>>(json.as_str());
+    let read = read.map_err(|error| RelayError::Validation(wrong(&error.to_string())));
+    Ok(read?.0)
+}
+
+/// A UUID with its four dashes, in any case.
+pub(super) fn read_uuid(text: &str) -> Option<Uuid> {
+    let is_plain = text.len() == UUID_BYTES;
+    is_plain.then(|| text.parse().ok()).flatten()
+}
+
+/// serde's message without the value that was sent, which may be long or private.
+pub(super) fn wrong(text: &str) -> String {
+    // the position refers to the compact text, which the client has not sent
+    let (text, _) = text.rsplit_once(" at line ").unwrap_or((text, ""));
+    let text = text.strip_prefix(QUERY).unwrap_or(text);
+    let Some((found, expected)) = text.rsplit_once(", expected ") else {
+        return text.into();
+    };
+    let is_name = found.starts_with("unknown field");
+    match found.split('`').nth(1) {
+        // a name may hold the words that this text is taken apart by, but not a long secret
+        Some(name) if is_name && name.len() <= Excerpt::MAX_BYTES => {
+            let name = Excerpt(name);
+            format!("unknown field `{name}`, expected {expected}")
+        }
+        _ if is_name => format!("unknown field, expected {expected}"),
+        _ => {
+            let (kind, _) = found.split_once(':').unwrap_or((found, ""));
+            format!("{kind}, expected {expected}")
+        }
+    }
+}
+
+/// The id in a member of a body.
+///
+/// # Errors
+/// [`RelayError::Validation`].
+pub(super) fn read_id(name: &str, id: Option<&str>) -> Result<Option<Uuid>, RelayError> {
+    let malformed = || RelayError::Validation(format!("{name} is not a UUID"));
+    id.map(|id| read_uuid(id).ok_or_else(malformed)).transpose()
+}
+
+/// The size of a page.
+///
+/// # Errors
+/// [`RelayError::InvalidInput`].
+pub(super) fn read_limit(limit: Option<usize>) -> Result<usize, RelayError> {
+    let limit = limit.unwrap_or(LIMIT);
+    if !(1..=LIMIT_MAX).contains(&limit) {
+        let text = format!("limit must be between 1 and {LIMIT_MAX}");
+        return Err(RelayError::InvalidInput(text));
+    }
+    Ok(limit)
+}
+
+/// The start of a page: an offset, or a cursor, which is an offset as text.
+///
+/// # Errors
+/// [`RelayError::InvalidInput`].
+pub(super) fn read_offset(offset: Option<u64>, cursor: Option<&str>) -> Result<u64, RelayError> {
+    let invalid = |text: &str| RelayError::InvalidInput(text.into());
+    match (offset, cursor) {
+        (Some(_), Some(_)) => Err(invalid("offset does not go with cursor")),
+        (offset, None) => Ok(offset.unwrap_or(0)),
+        (None, Some(cursor)) => cursor.parse().map_err(|_| invalid("the cursor is invalid")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_not_said_again() {
+        let long = "x".repeat(Excerpt::MAX_BYTES + 1);
+        for (text, said) in [
+            (
+                r#"invalid type: string "a: b, expected c", expected u64 at line 1 column 9"#,
+                "invalid type, expected u64",
+            ),
+            (
+                "unknown field `a`, expected `b` or `c` at line 1 column 4",
+                "unknown field `a`, expected `b` or `c`",
+            ),
+            (
+                &format!("unknown field `{long}`, expected `b`"),
+                "unknown field, expected `b`",
+            ),
+            (
+                "unknown field `a\nWARN b`, expected `b`",
+                r"unknown field `a\nWARN b`, expected `b`",
+            ),
+            (
+                "Query deserialize error: unknown field `a`, expected `b`",
+                "unknown field `a`, expected `b`",
+            ),
+            ("missing field `a` at line 1 column 2", "missing field `a`"),
+        ] {
+            assert_eq!(wrong(text), said);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The one table that maps errors to answers of the protocol: `{"error","code","message"}`.
+
+use std::sync::Arc;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::{HttpResponse, ResponseError};
+use serde_json::json;
+
+use threadkeep_domain::{Failure, FailureCode, Refusal};
+use threadkeep_identity::Right;
+use threadkeep_responses::TurnError;
+use threadkeep_service::ServiceError;
+use threadkeep_store::StoreError;
+use threadkeep_web::ToProblem as _;
+use threadkeep_web::{BEARER, WRONG_BEARER};
+
+/// Errors of requests.
+#[derive(Debug, thiserror::Error)]
+pub enum RelayError {
+    /// No API key, or an unknown one that is no bearer credential.
+    #[error("an api key is needed")]
+    Unauthorized,
+    /// A bearer credential that is no API key.
+    #[error("an api key is needed")]
+    WrongKey,
+    /// The API key may not make this call.
+    #[error("the api key lacks the right {0}")]
+    Forbidden(Right),
+    /// The object does not exist.
+    #[error("{0} not found")]
+    NotFound(&'static str),
+    /// The path has other methods.
+    #[error("this path does not take that method")]
+    MethodNotAllowed {
+        /// Which it takes.
+        allow: &'static str,
+    },
+    /// A path, query or header that is malformed, or a body that is not JSON.
+    #[error("{0}")]
+    InvalidInput(String),
+    /// An invalid body.
+    #[error("{0}")]
+    Validation(String),
+    /// The body is too large.
+    #[error("the body is larger than {limit_bytes} bytes")]
+    BodyTooLarge {
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// The bodies of other requests use all the memory for bodies.
+    #[error("the server has no memory left for the body")]
+    Overloaded,
+    /// A turn of a model has no answer.
+    #[error("{0}")]
+    Turn(#[source] Arc<TurnError>),
+    /// A turn of a model has failed. Its message may be that of an upstream, which is for the caller alone.
+    #[error("the turn failed: {}", .0.code.as_str())]
+    Failed(Failure),
+    /// The service rejected the request, or failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl From<Arc<TurnError>> for RelayError {
+    fn from(error: Arc<TurnError>) -> Self {
+        Self::Turn(error)
+    }
+}
+
+impl From<TurnError> for RelayError {
+    fn from(error: TurnError) -> Self {
+        Self::Turn(Arc::new(error))
+    }
+}
+
+type Row = (StatusCode, &'static str);
+
+const INVALID: Row = (StatusCode::BAD_REQUEST, "INVALID_INPUT");
+const WRONG: Row = (StatusCode::BAD_REQUEST, "VALIDATION_ERROR");
+const TOO_LARGE: Row = (StatusCode::PAYLOAD_TOO_LARGE, "VALIDATION_ERROR");
+const NOT_FOUND: Row = (StatusCode::NOT_FOUND, "NOT_FOUND");
+const CONFLICT: Row = (StatusCode::CONFLICT, "CONFLICT");
+const RATE_LIMIT: Row = (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMIT");
+const UNAVAILABLE: Row = (StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE");
+const BAD_GATEWAY: Row = (StatusCode::BAD_GATEWAY, "SERVICE_UNAVAILABLE");
+const GATEWAY_TIMEOUT: Row = (StatusCode::GATEWAY_TIMEOUT, "SERVICE_UNAVAILABLE");
+const INTERNAL: Row = (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR");
+
+impl RelayError {
+    fn row(&self) -> Row {
+        match self {
+            Self::Unauthorized | Self::WrongKey => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::Forbidden(_) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
+            Self::NotFound(_) => NOT_FOUND,
+            Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
+            Self::InvalidInput(_) => INVALID,
+            Self::Validation(_) => WRONG,
+            Self::BodyTooLarge { .. } => TOO_LARGE,
+            Self::Overloaded => UNAVAILABLE,
+            Self::Turn(error) => turn_row(error),
+            Self::Failed(failure) => failure_row(failure),
+            Self::Service(error) => service_row(error),
+        }
+    }
+
+    /// The status, code and text of an error, for a line of a stream.
+    pub(super) fn shown(&self) -> (StatusCode, &'static str, String) {
+        let (status, code) = self.row();
+        (status, code, self.message())
+    }
+
+    /// When the client should come back, if it should.
+    fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::Service(error) => error.problem().retry_after_seconds,
+            Self::Failed(failure) => failure.retry_after_seconds,
+            Self::Turn(error) => match &**error {
+                TurnError::Failed(failure) => failure.retry_after_seconds,
+                TurnError::Service(error) => error.problem().retry_after_seconds,
+                TurnError::Locked { .. } | TurnError::TooMany | TurnError::Stopping => Some(1),
+                _ => None,
+            },
+            _ => (self.row() == UNAVAILABLE).then_some(1),
+        }
+    }
+
+    /// The text for people. The cause of a fault is only in the log.
+    fn message(&self) -> String {
+        let service = match self {
+            Self::Failed(failure) => return failure.message.clone(),
+            Self::Service(error) => Some(error),
+            Self::Turn(error) => match &**error {
+                TurnError::Failed(failure) => return failure.message.clone(),
+                TurnError::Service(error) => Some(error),
+                _ => None,
+            },
+            _ => None,
+        };
+        match service {
+            Some(ServiceError::Store(StoreError::Full)) => "the store is full".into(),
+            Some(ServiceError::Store(_)) => "the store is not available".into(),
+            Some(ServiceError::Refused(Refusal::ScopeNotFound)) => "not found".into(),
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// The wire has fewer codes than the API, so the status tells which.
+fn service_row(error: &ServiceError) -> Row {
+    match error.problem().status {
+        StatusCode::BAD_REQUEST => WRONG,
+        StatusCode::NOT_FOUND => NOT_FOUND,
+        StatusCode::PAYLOAD_TOO_LARGE => TOO_LARGE,
+        StatusCode::TOO_MANY_REQUESTS => RATE_LIMIT,
+        StatusCode::SERVICE_UNAVAILABLE => UNAVAILABLE,
+        _ => CONFLICT,
+    }
+}
+
+/// The row of a turn without an answer.
+fn turn_row(error: &TurnError) -> Row {
+    match error {
+        TurnError::NoModel | TurnError::NoResponse | TurnError::NoConversation => NOT_FOUND,
+        TurnError::StreamExpired | TurnError::NoSuchEvent => INVALID,
+        TurnError::NoCall { .. } | TurnError::NoInput => WRONG,
+        TurnError::Locked { .. } => CONFLICT,
+        TurnError::TooMany | TurnError::Stopping => UNAVAILABLE,
+        TurnError::Failed(failure) => failure_row(failure),
+        TurnError::Service(error) => service_row(error),
+    }
+}
+
+/// The row of a turn that failed.
+fn failure_row(failure: &Failure) -> Row {
+    match failure.code {
+        FailureCode::UpstreamRefused => WRONG,
+        FailureCode::RateLimitExceeded => RATE_LIMIT,
+        FailureCode::UpstreamError | FailureCode::UpstreamMalformed => BAD_GATEWAY,
+        FailureCode::UpstreamTimeout => GATEWAY_TIMEOUT,
+        FailureCode::ConversationDestroyed => CONFLICT,
+        FailureCode::ConversationTooLarge => TOO_LARGE,
+        FailureCode::Abandoned => INTERNAL,
+    }
+}
+
+impl ResponseError for RelayError {
+    fn status_code(&self) -> StatusCode {
+        self.row().0
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let (status, code) = self.row();
+        let mut response = HttpResponse::build(status);
+        match self {
+            Self::Unauthorized => {
+                response.insert_header((WWW_AUTHENTICATE, BEARER));
+            }
+            Self::WrongKey => {
+                response.insert_header((WWW_AUTHENTICATE, WRONG_BEARER));
+            }
+            Self::MethodNotAllowed { allow } => {
+                response.insert_header((ALLOW, HeaderValue::from_static(allow)));
+            }
+            _ => {}
+        }
+        if let Some(seconds) = self.retry_after_seconds() {
+            response.insert_header((RETRY_AFTER, HeaderValue::from(seconds)));
+        }
+        let message = self.message();
+        response.json(json!({"error": message, "code": code, "message": message}))
+    }
+}

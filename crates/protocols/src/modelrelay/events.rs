@@ -1,0 +1,342 @@
+//! The events of a run, as lines or as server-sent events.
+//!
+//! The default stream is `run_started`, numbered 1, and the event of its end, numbered 2: the
+//! clients fail on unknown types. With `?include=state`, changes of its keys and tasks come between
+//! them, with their own numbers from 1 on.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use actix_web::{HttpResponse, web};
+use bytes::Bytes;
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::event_query::Wanted;
+use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, told};
+use super::request::RelayRequest;
+use super::{ModelRelay, RelayError};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::Kept;
+use threadkeep_http::{COMMENT, EVENT_STREAM, cut_at_error, streamed};
+use threadkeep_service::{Run, RunStatus, ServiceError};
+
+/// The interval of reads of a run while a stream waits for it.
+const POLL_EVERY: Duration = Duration::from_millis(250);
+/// Events of the state that are held at once; each may have a whole task list.
+const AT_ONCE: usize = 16;
+/// How long the store may fail before the stream is cut.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Reasons to end a stream before its run. The connection is then cut, since a proper end means
+/// that the run is over.
+#[derive(Debug, thiserror::Error)]
+enum Cut {
+    #[error("the server stops")]
+    Stopped,
+    #[error("the run is gone, or cannot be read")]
+    Lost,
+}
+
+/// A reader of a run's events.
+struct Feed {
+    relay: web::Data<ModelRelay>,
+    run: Run,
+    wanted: Wanted,
+    queue: VecDeque<Line>,
+    /// Events of the state that come next. Each is rendered when it is sent, and other tasks of the
+    /// worker run in between, since a whole task list takes a while.
+    told: VecDeque<Kept>,
+    /// Whether nothing comes after what is in the queue.
+    is_last: bool,
+    failing_since: Option<Instant>,
+    silent_since: Instant,
+    stop: CancellationToken,
+}
+
+/// `GET /runs/{id}/events`
+pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id: Uuid = request.id()?;
+    let wanted = Wanted::of(&request)?;
+    let run = request.relay.runs.get(id).await?;
+    let media_type = if wanted.as_sse {
+        EVENT_STREAM
+    } else {
+        "application/x-ndjson"
+    };
+    let feed = Feed {
+        stop: request.relay.events.streams_end(),
+        relay: request.relay,
+        run,
+        wanted,
+        queue: VecDeque::new(),
+        told: VecDeque::new(),
+        is_last: false,
+        failing_since: None,
+        silent_since: Instant::now(),
+    };
+    Ok(cut_at_error(streamed(media_type), feed, Feed::next))
+}
+
+impl Feed {
+    /// The next item to send; none at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Cut> {
+        let heartbeat = self.relay.events.heartbeat();
+        loop {
+            if self.wanted.limit == Some(0) {
+                return Ok(None);
+            }
+            if let Some(line) = self.queue.pop_front() {
+                return Ok(Some(self.send(&line)));
+            }
+            if let Some(item) = self.told.pop_front() {
+                yield_now().await;
+                let line = told(&self.run, self.wanted.seq, &item);
+                let line = line.map_err(|error| lost(&error.into()))?;
+                return Ok(Some(self.send(&line)));
+            }
+            if self.is_last {
+                return Ok(None);
+            }
+            if self.fill().await? {
+                continue;
+            }
+            if self.silent_since.elapsed() >= heartbeat {
+                self.silent_since = Instant::now();
+                let silence = if self.wanted.as_sse { COMMENT } else { "\n" };
+                return Ok(Some(Bytes::from_static(silence.as_bytes())));
+            }
+            tokio::select! {
+                () = sleep(POLL_EVERY) => {}
+                // readers of server-sent events reconnect by themselves
+                () = self.stop.cancelled() => {
+                    return if self.wanted.as_sse { Ok(None) } else { Err(Cut::Stopped) };
+                }
+            }
+            self.look().await?;
+        }
+    }
+
+    /// Reads the progress of the run.
+    async fn look(&mut self) -> Result<(), Cut> {
+        match self.relay.runs.get(self.run.id).await {
+            Ok(run) => {
+                self.failing_since = None;
+                self.run = run;
+                Ok(())
+            }
+            Err(error) => self.bear(&error),
+        }
+    }
+
+    /// Puts new events of the run into the queue. Returns whether there is anything to send.
+    async fn fill(&mut self) -> Result<bool, Cut> {
+        if self.wanted.seq < STARTED_SEQ {
+            self.wanted.seq = STARTED_SEQ;
+            let line = started(&self.run, self.wanted.state_seq);
+            self.queue.push_back(line);
+            return Ok(true);
+        }
+        if let Some(after) = self.wanted.state_seq
+            && after < self.run.last_told
+        {
+            match self.fill_state(after).await {
+                Ok(is_more) => return Ok(is_more),
+                Err(error) => {
+                    self.bear(&error)?;
+                    return Ok(false);
+                }
+            }
+        }
+        if self.run.status != RunStatus::Running {
+            self.is_last = true;
+            if self.wanted.seq < ENDED_SEQ {
+                self.queue.extend(ended(&self.run, self.wanted.state_seq));
+            }
+        }
+        self.is_last |= !self.wanted.waits;
+        Ok(self.is_last)
+    }
+
+    async fn fill_state(&mut self, after: u64) -> Result<bool, ServiceError> {
+        let id = self.run.id;
+        let items = self.relay.runs.told(id, after, AT_ONCE).await?;
+        let Some(last) = items.last() else {
+            // newer events have replaced them; the next read finds those
+            self.wanted.state_seq = Some(self.run.last_told);
+            return Ok(true);
+        };
+        self.wanted.state_seq = Some(last.seq);
+        self.told.extend(items);
+        Ok(true)
+    }
+
+    /// Tolerates errors of the store for a while.
+    fn bear(&mut self, error: &ServiceError) -> Result<(), Cut> {
+        let since = *self.failing_since.get_or_insert_with(Instant::now);
+        let is_gone = matches!(error, ServiceError::Refused(Refusal::ScopeNotFound));
+        if is_gone || since.elapsed() >= WAIT_TIMEOUT {
+            return Err(lost(error));
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, line: &Line) -> Bytes {
+        self.silent_since = Instant::now();
+        if let Some(limit) = &mut self.wanted.limit {
+            *limit -= 1;
+        }
+        let Line {
+            event,
+            json,
+            seq,
+            state_seq,
+        } = line;
+        let text = match (self.wanted.as_sse, state_seq) {
+            (false, _) => format!("{json}\n"),
+            (true, None) => format!("event: {event}\nid: {seq}\ndata: {json}\n\n"),
+            (true, Some(state_seq)) => {
+                format!("event: {event}\nid: {seq}:{state_seq}\ndata: {json}\n\n")
+            }
+        };
+        text.into()
+    }
+}
+
+fn lost(error: &ServiceError) -> Cut {
+    tracing::debug!(%error, "event stream of a run ended");
+    Cut::Lost
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::Arc;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use threadkeep_domain::scope::ScopePolicies;
+    use threadkeep_domain::{Json, KeyRing, Policy, SigningKey};
+    use threadkeep_events::{EventSettings, Events};
+    use threadkeep_identity::ApiKeys;
+    use threadkeep_service::tools::Toolbox;
+    use threadkeep_service::{
+        Making, RunPlan, RunService, ScopeService, SessionService, StateHandleService,
+        ThreadService,
+    };
+    use threadkeep_store::{Backend, Clock};
+    use threadkeep_store_memory::MemoryStore;
+
+    const SILENCE: Duration = Duration::from_millis(1);
+
+    fn relay() -> ModelRelay {
+        let store = Arc::new(MemoryStore::new(Clock::system()));
+        let timeout = Duration::from_secs(2);
+        let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, timeout);
+        let policies = ScopePolicies::DEFAULT;
+        let scopes = ScopeService::new(Arc::clone(&store) as _, threads, policies, timeout);
+        let listings = || Arc::clone(&store) as _;
+        let settings = EventSettings {
+            heartbeat: SILENCE,
+            ..EventSettings::default()
+        };
+        let key = SigningKey::new("main", b"secret");
+        ModelRelay {
+            handles: StateHandleService::new(scopes.clone(), listings(), Clock::system()),
+            sessions: SessionService::new(scopes.clone(), listings(), Clock::system()),
+            runs: RunService::new(scopes.clone()),
+            tools: Toolbox::new(scopes.clone()),
+            scopes,
+            turns: None,
+            events: Events::start(Arc::clone(&store) as Arc<dyn Backend>, settings),
+            ring: KeyRing::new(vec![key]).unwrap(),
+            api_keys: ApiKeys::default(),
+        }
+    }
+
+    async fn feed(as_sse: bool) -> Feed {
+        let relay = relay();
+        let plan = RunPlan {
+            plan_hash: "0".repeat(64),
+            workflow_id: None,
+            session_id: None,
+            state_id: None,
+        };
+        let run = relay.runs.create(&Making::new(), plan).await.unwrap();
+        Feed {
+            stop: relay.events.streams_end(),
+            relay: web::Data::new(relay),
+            run,
+            wanted: Wanted {
+                seq: STARTED_SEQ,
+                state_seq: None,
+                limit: None,
+                waits: true,
+                as_sse,
+            },
+            queue: VecDeque::new(),
+            told: VecDeque::new(),
+            is_last: false,
+            failing_since: None,
+            silent_since: Instant::now(),
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_reader_who_waits_gets_what_the_clients_pass_over() {
+        for (as_sse, silence) in [(false, "\n"), (true, COMMENT)] {
+            let mut feed = feed(as_sse).await;
+
+            for _ in 0..2 {
+                let part = feed.next().await.unwrap().unwrap();
+                assert_eq!(part, silence);
+            }
+        }
+    }
+
+    #[actix_web::test]
+    async fn others_have_their_turn_before_each_event_of_the_state() {
+        let mut feed = feed(false).await;
+        for seq in [1, 2] {
+            feed.told.push_back(Kept {
+                seq,
+                id: seq.to_string().parse().unwrap(),
+                value: Json::parse(r#"{"type":"kv_updated","keys":null}"#).unwrap(),
+                at_ms: 0,
+            });
+        }
+
+        for seq in [1, 2] {
+            let mut next = pin!(feed.next());
+            assert!(next.as_mut().now_or_never().is_none());
+            let line = next.await.unwrap().unwrap();
+            let line: serde_json::Value = serde_json::from_slice(&line).unwrap();
+            assert_eq!(line["seq"], seq);
+        }
+    }
+
+    #[actix_web::test]
+    async fn lines_are_cut_and_server_sent_events_end_when_the_server_stops() {
+        let mut lines = feed(false).await;
+        lines.relay.events.end_streams();
+        lines.silent_since += Duration::from_secs(60);
+        assert!(matches!(lines.next().await, Err(Cut::Stopped)));
+
+        let mut sse = feed(true).await;
+        sse.relay.events.end_streams();
+        sse.silent_since += Duration::from_secs(60);
+        assert!(matches!(sse.next().await, Ok(None)));
+    }
+
+    #[actix_web::test]
+    async fn a_run_that_is_gone_cuts_the_stream() {
+        let mut feed = feed(false).await;
+        feed.silent_since += Duration::from_secs(60);
+        feed.run.id = Uuid::nil();
+
+        assert!(matches!(feed.next().await, Err(Cut::Lost)));
+    }
+}

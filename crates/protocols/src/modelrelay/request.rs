@@ -1,0 +1,176 @@
+//! A request with an API key, and its subject.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::bodies::{read_json, read_uuid, wrong};
+use super::envelope::{RequestContext, client_request_id, is_token};
+use super::{ModelRelay, RelayError};
+use threadkeep_domain::{Fingerprint, Json};
+use threadkeep_http::Body;
+use threadkeep_service::Making;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct RelayRequest {
+    pub(super) relay: web::Data<ModelRelay>,
+    request: HttpRequest,
+    key_name: Arc<str>,
+    body: web::Bytes,
+}
+
+impl RelayRequest {
+    fn of(request: &HttpRequest) -> Result<Self, RelayError> {
+        let relay = request.app_data::<web::Data<ModelRelay>>();
+        let extensions = request.extensions();
+        let exchange = extensions.get::<RequestContext>();
+        // the envelope has checked the API key
+        let (Some(relay), Some(exchange)) = (relay, exchange) else {
+            return Err(RelayError::Unauthorized);
+        };
+        let body = match &exchange.body {
+            Body::Whole { bytes, .. } => bytes.clone(),
+            Body::TooLarge { .. } => {
+                let limit_bytes = Body::LIMIT_BYTES;
+                return Err(RelayError::BodyTooLarge { limit_bytes });
+            }
+            Body::Unreadable => {
+                let text = "the body could not be read";
+                return Err(RelayError::InvalidInput(text.into()));
+            }
+            Body::Overloaded => return Err(RelayError::Overloaded),
+        };
+        Ok(Self {
+            relay: relay.clone(),
+            request: request.clone(),
+            key_name: Arc::clone(&exchange.key_name),
+            body,
+        })
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.request.headers()
+    }
+
+    /// The name of the api key.
+    pub(super) fn key_name(&self) -> &[u8] {
+        self.key_name.as_bytes()
+    }
+
+    /// A part of the path.
+    pub(super) fn part(&self, name: &str) -> &str {
+        self.request.match_info().get(name).unwrap_or_default()
+    }
+
+    /// The id in the path.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`] of one that is no UUID.
+    pub(super) fn id(&self) -> Result<Uuid, RelayError> {
+        read_uuid(self.part("id"))
+            .ok_or_else(|| RelayError::InvalidInput("the id in the path is not a UUID".into()))
+    }
+
+    /// The query, which may have no other parameters.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`].
+    pub(super) fn query<Q: DeserializeOwned>(&self) -> Result<Q, RelayError> {
+        let query = web::Query::<Q>::from_query(self.request.query_string());
+        match query {
+            Ok(query) => Ok(query.into_inner()),
+            Err(error) => Err(RelayError::InvalidInput(wrong(&error.to_string()))),
+        }
+    }
+
+    /// The body.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`] if it is not JSON, [`RelayError::Validation`] if it is invalid.
+    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
+        read_json(&self.text()?)
+    }
+
+    /// The body; an empty one counts as `{}`.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub(super) fn json_or_nothing<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
+        if self.body.is_empty() {
+            return read_json(&Json::empty_object());
+        }
+        self.json()
+    }
+
+    fn text(&self) -> Result<Json, RelayError> {
+        let text = std::str::from_utf8(&self.body);
+        let text = text.map_err(|_| RelayError::InvalidInput("the body is not UTF-8".into()))?;
+        Json::parse(text)
+            .map_err(|error| RelayError::InvalidInput(format!("the body is not JSON: {error}")))
+    }
+
+    /// The identity of an object to create, the same for a repeat. It follows from a key in the body, or else from
+    /// `Idempotency-Key`, or else from the request's id, within the API key and the kind of object.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`] if the key is invalid.
+    pub(super) fn making(&self, kind: &str, key: Option<&str>) -> Result<Making, RelayError> {
+        let key = match key {
+            Some(key) if is_token(key.as_bytes()) => Some(key.as_bytes()),
+            Some(_) => return Err(malformed_key("options.idempotency_key")),
+            None => match self.idempotency_key()? {
+                Some(key) => Some(key),
+                None => client_request_id(self.headers()).map(|id| id.as_bytes()),
+            },
+        };
+        let Some(key) = key else {
+            return Ok(Making::new());
+        };
+        let parts = [kind.as_bytes(), self.key_name(), key];
+        let entropy = self
+            .relay
+            .ring
+            .digest("threadkeep made by modelrelay", &parts);
+        Ok(Making::recognized(entropy, self.fingerprint()))
+    }
+
+    /// The idempotency key: 1 to 128 visible ASCII characters.
+    ///
+    /// # Errors
+    /// [`RelayError::InvalidInput`] if it is invalid.
+    pub(super) fn idempotency_key(&self) -> Result<Option<&[u8]>, RelayError> {
+        match self.headers().get(IDEMPOTENCY_KEY) {
+            Some(key) if is_token(key.as_bytes()) => Ok(Some(key.as_bytes())),
+            Some(_) => Err(malformed_key("Idempotency-Key")),
+            None => Ok(None),
+        }
+    }
+
+    /// The digest of the request, without white space in its body.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        match self.text() {
+            Ok(json) => Fingerprint::of(&[json.as_str().as_bytes()]),
+            Err(_) => Fingerprint::of(&[&self.body]),
+        }
+    }
+}
+
+fn malformed_key(name: &str) -> RelayError {
+    RelayError::InvalidInput(format!("{name} has 1 to 128 visible ASCII characters"))
+}
+
+impl FromRequest for RelayRequest {
+    type Error = RelayError;
+    type Future = Ready<Result<Self, RelayError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

@@ -1,0 +1,240 @@
+//! The body of a request.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+use super::context::Context;
+use super::input::{INPUT_MAX, Input, invalid};
+use super::tools::{GivenChoice, GivenTool, TOOLS_MAX, Tools};
+use crate::leading::Leading;
+use crate::modelrelay::RelayError;
+use crate::object::Object;
+use threadkeep_domain::{Json, ResponseId, TurnLimits};
+use threadkeep_responses::{Door, Parameters, ToolChoice, TurnRequest};
+
+/// Bytes of the name of a model at most.
+const MODEL_MAX: usize = 128;
+/// Texts that end an answer at most, and characters of each.
+const STOPS_MAX: usize = 8;
+const STOP_MAX: usize = 128;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResponsesBody {
+    input: Leading<Box<RawValue>, { INPUT_MAX + 1 }>,
+    model: Option<String>,
+    #[serde(rename = "provider")]
+    _provider: Option<String>,
+    tools: Option<Leading<Object<GivenTool>, { TOOLS_MAX + 1 }>>,
+    tool_choice: Option<Object<GivenChoice>>,
+    state_id: Option<String>,
+    session_id: Option<String>,
+    run_id: Option<String>,
+    max_output_tokens: Option<u64>,
+    temperature: Option<Box<RawValue>>,
+    stop: Option<Leading<String, { STOPS_MAX + 1 }>>,
+    output_format: Option<Object<OutputFormat>>,
+    threadkeep: Option<Object<Extension>>,
+}
+
+#[derive(Deserialize)]
+struct OutputFormat {
+    #[serde(rename = "type")]
+    kind: String,
+    json_schema: Option<Object<JsonSchema>>,
+}
+
+#[derive(Deserialize)]
+struct JsonSchema {
+    name: String,
+    description: Option<String>,
+    schema: Option<Box<RawValue>>,
+    strict: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Extension {
+    #[serde(default)]
+    history: bool,
+}
+
+/// A request as it was understood, for a turn that has no id yet.
+pub(super) struct Asked {
+    pub(super) context: Context,
+    pub(super) model: String,
+    input: Input,
+    tools: Tools,
+    choice: ToolChoice,
+    parameters: Parameters,
+    is_json: bool,
+}
+
+/// How the turn of a request is made.
+pub(super) struct Making {
+    pub(super) id: ResponseId,
+    pub(super) created_ms: u64,
+    pub(super) is_streamed: bool,
+    pub(super) is_repeatable: bool,
+}
+
+/// The parts of a request that its answer needs.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Echo {
+    created_at: u64,
+    model: String,
+    /// The names that the client uses, by those for models, where they differ.
+    #[serde(default)]
+    names: BTreeMap<String, String>,
+    /// Whether the text of the answer is a JSON document.
+    #[serde(default)]
+    pub(super) is_json: bool,
+}
+
+impl ResponsesBody {
+    /// Checks all of it.
+    ///
+    /// # Errors
+    /// [`RelayError`].
+    pub(super) fn read(self, limits: &TurnLimits) -> Result<Asked, RelayError> {
+        let has_history = self.threadkeep.as_ref().is_some_and(|own| own.0.history);
+        let ids = [&self.state_id, &self.session_id, &self.run_id];
+        let context = Context::read(ids.map(|id| id.as_deref()), has_history)?;
+        let is_named = |name: &String| (1..=MODEL_MAX).contains(&name.len());
+        let Some(model) = self.model.clone().filter(is_named) else {
+            let wanted = format!("the name of a model, of 1 to {MODEL_MAX} bytes");
+            return Err(invalid("model", &wanted));
+        };
+        let tools = Tools::read(self.tools.as_deref().unwrap_or_default())?;
+        let choice = tools.choice(self.tool_choice.as_ref().map(|choice| &choice.0))?;
+        let parameters = self.parameters()?;
+        let input = Input::read(&self.input)?;
+        let counted_bytes = input.counted_bytes();
+        if counted_bytes > limits.max_bytes {
+            let limit_bytes = limits.max_bytes;
+            return Err(RelayError::BodyTooLarge { limit_bytes });
+        }
+        Ok(Asked {
+            context,
+            model,
+            input,
+            choice,
+            is_json: parameters.text.is_some(),
+            parameters,
+            tools,
+        })
+    }
+
+    fn parameters(&self) -> Result<Parameters, RelayError> {
+        if self.max_output_tokens == Some(0) {
+            return Err(invalid("max_output_tokens", "1 or more"));
+        }
+        let temperature = self.temperature.as_deref().map(RawValue::get);
+        let is_number =
+            |json: &str| json.starts_with(|char: char| char == '-' || char.is_ascii_digit());
+        if !temperature.is_none_or(is_number) {
+            return Err(invalid("temperature", "a number"));
+        }
+        let stop = self.stop.as_deref().unwrap_or_default();
+        let is_legal = |text: &String| (1..=STOP_MAX).contains(&text.chars().count());
+        if stop.len() > STOPS_MAX || !stop.iter().all(is_legal) {
+            let wanted = format!("at most {STOPS_MAX} texts of 1 to {STOP_MAX} characters");
+            return Err(invalid("stop", &wanted));
+        }
+        let text = self
+            .output_format
+            .as_ref()
+            .map(|Object(format)| format.text());
+        Ok(Parameters {
+            max_output_tokens: self.max_output_tokens,
+            temperature: temperature.map(Json::from_compact),
+            text: text.transpose()?.flatten(),
+            stop: (!stop.is_empty()).then(|| Json::of(stop)),
+            ..Parameters::default()
+        })
+    }
+}
+
+impl OutputFormat {
+    /// The form of the text in OpenAI's Responses API; none for plain text.
+    fn text(&self) -> Result<Option<Json>, RelayError> {
+        let schema = match (self.kind.as_str(), &self.json_schema) {
+            ("text", None) => return Ok(None),
+            ("json_schema", Some(Object(schema))) => schema,
+            ("json_schema", None) => {
+                return Err(invalid("output_format.json_schema", "a schema with a name"));
+            }
+            _ => {
+                let wanted = "text, or json_schema with a schema";
+                return Err(invalid("output_format.type", wanted));
+            }
+        };
+        let given = schema.schema.as_deref().map_or("{}", RawValue::get);
+        if !given.starts_with('{') {
+            return Err(invalid("output_format.json_schema.schema", "an object"));
+        }
+        let name = serde_json::Value::from(schema.name.as_str());
+        let mut format =
+            format!(r#"{{"format":{{"type":"json_schema","name":{name},"schema":{given}"#);
+        if let Some(description) = &schema.description {
+            let description = serde_json::Value::from(description.as_str());
+            format.push_str(&format!(r#","description":{description}"#));
+        }
+        if let Some(strict) = schema.strict {
+            format.push_str(&format!(r#","strict":{strict}"#));
+        }
+        format.push_str("}}");
+        Ok(Some(Json::from_compact(format)))
+    }
+}
+
+impl Asked {
+    /// The request of the turn.
+    pub(super) fn into_request(self, making: &Making) -> TurnRequest {
+        let echo = Echo {
+            created_at: making.created_ms / 1_000,
+            model: self.model.clone(),
+            names: self.tools.names,
+            is_json: self.is_json,
+        };
+        let echo = serde_json::to_string(&echo).expect("an echo has text for keys");
+        TurnRequest {
+            door: Door::ModelRelay,
+            context: self.context.of_turn(),
+            model: self.model,
+            input: self.input.items(&making.id, making.created_ms),
+            instructions: self.input.instructions,
+            state_tools: self.tools.state,
+            stateless: self.tools.stateless,
+            definitions: self.tools.definitions,
+            functions: self.tools.functions,
+            choice: self.choice,
+            parameters: self.parameters,
+            max_tool_calls: None,
+            window_turns: None,
+            messages: None,
+            after: None,
+            continued: None,
+            is_streamed: making.is_streamed,
+            is_background: false,
+            // nobody can ask for it but by a repeat
+            is_kept: false,
+            is_repeatable: making.is_repeatable,
+            created_ms: making.created_ms,
+            echo: Json::from_compact(echo),
+        }
+    }
+}
+
+impl Echo {
+    /// That of a request, which has one if it came by this protocol.
+    pub(super) fn of(request: &TurnRequest) -> Self {
+        serde_json::from_str(request.echo.as_str()).unwrap_or_default()
+    }
+
+    /// The name of a function as the client uses it.
+    pub(super) fn name_here<'a>(&'a self, name: &'a str) -> &'a str {
+        self.names.get(name).map_or(name, String::as_str)
+    }
+}

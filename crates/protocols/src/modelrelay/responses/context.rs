@@ -1,0 +1,94 @@
+//! The context of a turn: where its tools keep state.
+
+use uuid::Uuid;
+
+use crate::modelrelay::bodies::read_id;
+use crate::modelrelay::{ModelRelay, RelayError};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_responses::TurnContext;
+use threadkeep_service::Making;
+
+/// The context that a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Context {
+    /// None: what the tools keep is gone with the response.
+    Nothing,
+    /// A state handle.
+    State(Uuid),
+    /// A session, whose messages the turn continues or not.
+    Session { id: Uuid, has_history: bool },
+    /// A run.
+    Run(Uuid),
+}
+
+impl Context {
+    /// Reads the ids of a handle, a session and a run, of which a request names one at most.
+    ///
+    /// # Errors
+    /// [`RelayError::Validation`].
+    pub(super) fn read(
+        [state, session, run]: [Option<&str>; 3],
+        has_history: bool,
+    ) -> Result<Self, RelayError> {
+        let state = read_id("state_id", state)?;
+        let session = read_id("session_id", session)?;
+        let run = read_id("run_id", run)?;
+        let context = match (state, session, run) {
+            (None, None, None) => Self::Nothing,
+            (Some(id), None, None) => Self::State(id),
+            (None, Some(id), None) => Self::Session { id, has_history },
+            (None, None, Some(id)) => Self::Run(id),
+            _ => {
+                let text = "only one of state_id, session_id and run_id is the context";
+                return Err(RelayError::Validation(text.into()));
+            }
+        };
+        if has_history && !matches!(context, Self::Session { .. }) {
+            let text = "threadkeep.history goes with session_id";
+            return Err(RelayError::Validation(text.into()));
+        }
+        Ok(context)
+    }
+
+    /// The context in the terms of the loop.
+    pub(super) fn of_turn(self) -> TurnContext {
+        match self {
+            Self::Nothing => TurnContext::Nothing,
+            Self::Session {
+                has_history: true, ..
+            } => TurnContext::Session,
+            Self::State(_) | Self::Session { .. } | Self::Run(_) => TurnContext::State,
+        }
+    }
+
+    /// The scope of the turn, which need not be there. Without a context, nothing is ever written to it.
+    ///
+    /// # Errors
+    /// [`RelayError::Service`].
+    pub(super) async fn scope(
+        self,
+        relay: &ModelRelay,
+        making: &Making,
+    ) -> Result<ScopeId, RelayError> {
+        Ok(match self {
+            Self::Nothing => relay.sessions.scope(making.id),
+            Self::State(id) => ScopeId::State(id),
+            Self::Session { id, .. } => relay.sessions.scope(id),
+            Self::Run(id) => relay.runs.get(id).await?.scope(),
+        })
+    }
+
+    /// Checks that the context is there and takes calls of tools.
+    ///
+    /// # Errors
+    /// [`RelayError::Service`].
+    pub(super) async fn check(self, relay: &ModelRelay) -> Result<(), RelayError> {
+        match self {
+            Self::Nothing => {}
+            Self::State(id) => drop(relay.handles.get(id).await?),
+            Self::Session { id, .. } => drop(relay.sessions.tool_scope(id).await?),
+            Self::Run(id) => drop(relay.runs.tool_scope(id).await?),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! The form of an answer.
+
+use actix_web::http::header::{ACCEPT, HeaderMap};
+
+use threadkeep_http::EVENT_STREAM;
+
+/// The form that a client accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One JSON object.
+    Whole,
+    /// Lines of JSON while the turn runs.
+    Lines,
+    /// The same as server-sent events.
+    Events,
+}
+
+impl Form {
+    /// The first form that the client names, by default a whole answer.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let values = headers.get_all(ACCEPT);
+        let texts = values.filter_map(|value| value.to_str().ok());
+        let mut types = texts
+            .flat_map(|text| text.split(','))
+            .map(|accepted| accepted.split(';').next().unwrap_or_default().trim());
+        let found = types.find_map(|media_type| match media_type {
+            _ if media_type.eq_ignore_ascii_case("application/x-ndjson") => Some(Self::Lines),
+            _ if media_type.eq_ignore_ascii_case(EVENT_STREAM) => Some(Self::Events),
+            _ if media_type.eq_ignore_ascii_case("application/json") => Some(Self::Whole),
+            _ => None,
+        });
+        found.unwrap_or(Self::Whole)
+    }
+
+    /// Whether the turn is shown while it runs.
+    pub(super) fn is_streamed(self) -> bool {
+        self != Self::Whole
+    }
+
+    pub(super) fn media_type(self) -> &'static str {
+        match self {
+            Self::Whole => "application/json",
+            Self::Lines => "application/x-ndjson",
+            Self::Events => EVENT_STREAM,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn the_first_known_type_counts() {
+        for (accept, form) in [
+            ("", Form::Whole),
+            ("*/*", Form::Whole),
+            ("application/json, text/event-stream", Form::Whole),
+            (
+                r#"application/x-ndjson; profile="responses-stream/v2""#,
+                Form::Lines,
+            ),
+            ("Application/X-NDJSON", Form::Lines),
+            ("text/html, text/event-stream;q=0.9", Form::Events),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            assert_eq!(Form::of(&headers), form, "{accept}");
+        }
+        assert_eq!(Form::of(&HeaderMap::new()), Form::Whole);
+    }
+}

@@ -1,0 +1,231 @@
+//! The input of a request: messages, which become items.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::tools::name_there;
+use crate::leading::Leading;
+use crate::modelrelay::RelayError;
+use crate::object::Object;
+use threadkeep_domain::{Json, ResponseId, elements, member};
+use threadkeep_responses::{InputItem, items_of_message, turn_item_id};
+
+/// Messages of an input at most, and items that they become: a write of a history takes 1,000, and the output needs room
+/// too.
+pub(super) const INPUT_MAX: usize = 400;
+/// Characters of the id of a call at most.
+const CALL_ID_MAX: usize = 256;
+
+/// A message. Unknown members are skipped.
+#[derive(Deserialize)]
+struct Message {
+    #[serde(rename = "type")]
+    kind: String,
+    role: Option<String>,
+    content: Option<Leading<Object<Part>, { INPUT_MAX + 1 }>>,
+    tool_calls: Option<Leading<Object<ToolCall>, { INPUT_MAX + 1 }>>,
+    tool_call_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    file: Option<Object<File>>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(rename = "data_base64")]
+    _data_base64: String,
+    #[serde(rename = "mime_type")]
+    _mime_type: String,
+    #[serde(rename = "filename")]
+    _filename: Option<String>,
+    #[serde(rename = "size_bytes")]
+    _size_bytes: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    function: Option<Object<Function>>,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: String,
+    #[serde(rename = "arguments")]
+    _arguments: String,
+}
+
+/// An input as it was read.
+pub(super) struct Input {
+    /// The system messages at its beginning.
+    pub(super) instructions: Option<String>,
+    items: Vec<Json>,
+}
+
+impl Input {
+    /// # Errors
+    /// [`RelayError::Validation`].
+    pub(super) fn read(messages: &[Box<RawValue>]) -> Result<Self, RelayError> {
+        if messages.is_empty() {
+            return Err(invalid("input", "a list of one message or more"));
+        }
+        let mut items = Vec::new();
+        for (index, message) in messages.iter().enumerate() {
+            let at = format!("input[{index}]");
+            check(message, &at)?;
+            let of_message = items_of_message(message.get());
+            if of_message.is_empty() {
+                return Err(invalid(&format!("{at}.content"), "not empty"));
+            }
+            items.extend(of_message);
+        }
+        if items.len() > INPUT_MAX {
+            let wanted = format!("a list of at most {INPUT_MAX} messages and calls");
+            return Err(invalid("input", &wanted));
+        }
+        let leading = items.iter().take_while(|item| is_of_system(item)).count();
+        // a model has to be asked something
+        let leading = if leading < items.len() { leading } else { 0 };
+        let rest = items.split_off(leading);
+        let texts: Vec<_> = items.iter().map(text_of).collect();
+        Ok(Self {
+            instructions: (!texts.is_empty()).then(|| texts.join("\n\n")),
+            items: rest,
+        })
+    }
+
+    /// Its bytes without files.
+    pub(super) fn counted_bytes(&self) -> u64 {
+        let instructions = self.instructions.as_ref().map_or(0, String::len) as u64;
+        let items = self.items.iter().map(counted_bytes).sum::<u64>();
+        instructions.saturating_add(items)
+    }
+
+    /// The items of the turn with that response.
+    pub(super) fn items(&self, id: &ResponseId, created_ms: u64) -> Vec<InputItem> {
+        let numbered = (0..).zip(&self.items);
+        numbered
+            .map(|(number, item)| {
+                let id = turn_item_id(prefix(item), id, created_ms, number);
+                let value = format!(r#"{{"id":"{id}",{}"#, &item.as_str()[1..]);
+                InputItem {
+                    id,
+                    counted_bytes: counted_bytes(item),
+                    value: Json::from_compact(value),
+                }
+            })
+            .collect()
+    }
+}
+
+fn check(message: &RawValue, at: &str) -> Result<(), RelayError> {
+    let message: Object<Message> = match serde_json::from_str(message.get()) {
+        Ok(message) => message,
+        Err(error) => {
+            let error = crate::modelrelay::bodies::wrong(&error.to_string());
+            return Err(RelayError::Validation(format!("{at}: {error}")));
+        }
+    };
+    let Object(message) = message;
+    let place = |name: &str| format!("{at}.{name}");
+    if message.kind != "message" {
+        return Err(invalid(&place("type"), "message"));
+    }
+    let role = message.role.as_deref();
+    let Some(role @ ("system" | "user" | "assistant" | "tool")) = role else {
+        return Err(invalid(&place("role"), "system, user, assistant or tool"));
+    };
+    let parts = message.content.iter().flat_map(|parts| parts.iter());
+    for (index, Object(part)) in parts.enumerate() {
+        let is_read = match part.kind.as_str() {
+            "text" => part.text.is_some(),
+            "file" => part.file.is_some() && matches!(role, "user" | "assistant"),
+            _ => false,
+        };
+        if index >= INPUT_MAX || !is_read {
+            let wanted = "a text, or a file of the user, among at most 400 parts";
+            return Err(invalid(&format!("{at}.content[{index}]"), wanted));
+        }
+    }
+    let calls = message.tool_calls.iter().flat_map(|calls| calls.iter());
+    for (index, Object(call)) in calls.enumerate() {
+        let place = format!("{at}.tool_calls[{index}]");
+        if role != "assistant" {
+            return Err(invalid(&place, "in a message of the assistant"));
+        }
+        check_call_id(&call.id, &format!("{place}.id"))?;
+        let Some(Object(function)) = call.function.as_ref().filter(|_| call.kind == "function")
+        else {
+            return Err(invalid(&place, "a call of a function"));
+        };
+        if name_there(&function.name).is_none() {
+            return Err(invalid(&place, "a call of a function by its name"));
+        }
+    }
+    match (&message.tool_call_id, role) {
+        (Some(id), "tool") => check_call_id(id, &place("tool_call_id")),
+        (None, "tool") => Err(invalid(&place("tool_call_id"), "the id of a call")),
+        _ => Ok(()),
+    }
+}
+
+fn check_call_id(id: &str, at: &str) -> Result<(), RelayError> {
+    match (1..=CALL_ID_MAX).contains(&id.len()) {
+        true => Ok(()),
+        false => {
+            let wanted = format!("1 to {CALL_ID_MAX} bytes");
+            Err(invalid(at, &wanted))
+        }
+    }
+}
+
+/// An error about a part of a body.
+pub(super) fn invalid(at: &str, wanted: &str) -> RelayError {
+    RelayError::Validation(format!("{at} must be {wanted}"))
+}
+
+fn kind_of(item: &Json) -> &str {
+    member(item.as_str(), "type").unwrap_or_default()
+}
+
+fn is_of_system(item: &Json) -> bool {
+    member(item.as_str(), "role") == Some(r#""system""#)
+}
+
+fn prefix(item: &Json) -> &'static str {
+    match kind_of(item) {
+        r#""function_call""# => "fc_",
+        r#""function_call_output""# => "fco_",
+        _ => "msg_",
+    }
+}
+
+fn parts_of(item: &Json) -> impl Iterator<Item = &str> {
+    elements(member(item.as_str(), "content").unwrap_or("[]"))
+}
+
+/// The text of a message.
+fn text_of(item: &Json) -> String {
+    let texts = parts_of(item).filter_map(|part| member(part, "text"));
+    let texts = texts.filter_map(|text| serde_json::from_str::<String>(text).ok());
+    texts.collect()
+}
+
+fn counted_bytes(item: &Json) -> u64 {
+    let is_file = |part: &&str| {
+        matches!(
+            member(part, "type"),
+            Some(r#""input_image""# | r#""input_file""#)
+        )
+    };
+    let files: usize = parts_of(item).filter(is_file).map(str::len).sum();
+    item.as_str().len().saturating_sub(files) as u64
+}

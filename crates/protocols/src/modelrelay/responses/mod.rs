@@ -1,0 +1,89 @@
+//! Responses of models: turns whose tools this server runs, in the form of the protocol.
+
+mod body;
+mod context;
+mod form;
+mod input;
+mod object;
+mod stream;
+mod tools;
+mod transcript;
+
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use actix_web::http::header::ContentType;
+
+use super::RelayError;
+use super::request::RelayRequest;
+use crate::prefer::wait;
+use body::{Making, ResponsesBody};
+use context::Context;
+use form::Form;
+use threadkeep_domain::Status;
+use threadkeep_http::mark_replay;
+use threadkeep_responses::{MissingThread, NewTurn, TurnError};
+use threadkeep_store::Clock;
+
+/// `POST /responses`
+pub(super) async fn create_response(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let relay = request.relay.clone();
+    let turns = relay.turns.clone().ok_or(RelayError::NotFound("path"))?;
+    let form = Form::of(request.headers());
+    let asked = request.json::<ResponsesBody>()?.read(turns.limits())?;
+    if !turns.catalog().has(&asked.model) {
+        return Err(TurnError::NoModel.into());
+    }
+    let making = request.making("response", None)?;
+    let context = asked.context;
+    let scope = context.scope(&relay, &making).await?;
+    let id = turns.response_id(&scope, making.id.into_bytes());
+    let is_repeatable = making.request.is_some();
+    if let Err(error) = context.check(&relay).await {
+        // the answer to a repeat outlives the context
+        if !is_repeatable || !turns.knows(&id).await? {
+            return Err(error);
+        }
+    }
+    // a turn counts as one write
+    if context != Context::Nothing {
+        relay.scopes.admit(&scope).await?;
+    }
+    let of_turn = Making {
+        id,
+        created_ms: Clock::system().now_ms(),
+        is_streamed: form.is_streamed(),
+        is_repeatable,
+    };
+    let new = NewTurn {
+        id,
+        scope,
+        missing: MissingThread::Refuse,
+        lent: None,
+        wait: wait(request.headers()),
+        fingerprint: request.fingerprint(),
+        request: Arc::new(asked.into_request(&of_turn)),
+    };
+    let catalog = turns.catalog();
+    if catalog
+        .refused_media(&new.request.model, &new.request.input)
+        .is_some()
+    {
+        let text = "the server of this model does not take a file in that place and form";
+        return Err(RelayError::Validation(text.into()));
+    }
+    // a body can be large, and a turn takes a while
+    drop(request);
+    if form.is_streamed() {
+        return stream::respond(turns, new, form).await;
+    }
+    let ended = turns.run(new).await?;
+    if let Status::Failed(failure) = &ended.outcome.status {
+        return Err(RelayError::Failed(failure.clone()));
+    }
+    let mut response = HttpResponse::Ok();
+    mark_replay(&mut response, ended.is_replay);
+    Ok(response
+        .content_type(ContentType::json())
+        .body(object::of_ended(&ended)))
+}

@@ -1,0 +1,311 @@
+//! The tools of a request.
+//!
+//! The interfaces of models take no dots in names, which clients may use. A function is called by its name with
+//! underscores there, and the client gets its own name back.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::input::invalid;
+use crate::modelrelay::RelayError;
+use crate::object::Object;
+use threadkeep_domain::Json;
+use threadkeep_responses::{Function, StateTools, StatelessServer, StatelessSet, ToolChoice};
+use threadkeep_service::tools::{StatelessTool, Tool};
+
+/// Tools of a request at most: none of them costs more than its text, and providers take no more than this.
+pub(super) const TOOLS_MAX: usize = 128;
+/// Bytes of a name that all models take.
+const NAME_MAX: usize = 64;
+/// The label of the server's own tools, which no client of this protocol sees.
+const LABEL: &str = "threadkeep";
+
+/// A tool. Unknown members are skipped.
+#[derive(Deserialize)]
+pub(super) struct GivenTool {
+    #[serde(rename = "type")]
+    kind: String,
+    function: Option<Object<GivenFunction>>,
+    #[serde(rename = "image_generation")]
+    _image_generation: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct GivenFunction {
+    name: Option<String>,
+    description: Option<String>,
+    parameters: Option<Box<RawValue>>,
+}
+
+/// Whether the model has to call a tool.
+#[derive(Deserialize)]
+pub(super) struct GivenChoice {
+    #[serde(rename = "type")]
+    kind: String,
+    function: Option<String>,
+}
+
+/// The tools of a request.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    /// Those that the server runs on the state.
+    pub(super) state: Option<StateTools>,
+    /// Those that it runs and that change no state.
+    pub(super) stateless: StatelessSet,
+    /// How the client defines these.
+    pub(super) definitions: Vec<Function>,
+    /// Those that the client runs.
+    pub(super) functions: Vec<Function>,
+    /// The names that the client uses, by those for models, where they differ.
+    pub(super) names: BTreeMap<String, String>,
+}
+
+/// The runner of a function.
+enum Runner {
+    State(Tool),
+    Stateless(StatelessTool),
+    Client,
+}
+
+/// The name of a function for models: without dots.
+pub(super) fn name_there(name: &str) -> Option<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let is_legal = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain);
+    is_legal.then(|| name.replace('.', "_"))
+}
+
+impl Tools {
+    /// # Errors
+    /// [`RelayError::Validation`].
+    pub(super) fn read(list: &[Object<GivenTool>]) -> Result<Self, RelayError> {
+        if list.len() > TOOLS_MAX {
+            let wanted = format!("a list of at most {TOOLS_MAX} tools");
+            return Err(invalid("tools", &wanted));
+        }
+        let mut tools = Self::default();
+        for (index, Object(tool)) in list.iter().enumerate() {
+            tools.add(tool, &format!("tools[{index}]"))?;
+        }
+        Ok(tools)
+    }
+
+    fn add(&mut self, tool: &GivenTool, at: &str) -> Result<(), RelayError> {
+        match tool.kind.as_str() {
+            "function" => {}
+            "image_generation" => {
+                let name = StatelessTool::ImageGeneration.as_str();
+                if self.has(name) {
+                    return Err(twice(at, name));
+                }
+                self.stateless.typed.push(StatelessTool::ImageGeneration);
+                return Ok(());
+            }
+            "web" | "x_search" | "code_execution" => {
+                let text = format!("{at}: {} is a tool that only providers run", tool.kind);
+                return Err(RelayError::Validation(text));
+            }
+            _ => return Err(invalid(&format!("{at}.type"), "function")),
+        }
+        let Some(Object(function)) = &tool.function else {
+            return Err(invalid(&format!("{at}.function"), "an object"));
+        };
+        let given = function.name.as_deref().unwrap_or_default();
+        let Some(name) = name_there(given) else {
+            let wanted = format!("1 to {NAME_MAX} of A-Z, a-z, 0-9, '_', '-' and '.'");
+            return Err(invalid(&format!("{at}.function.name"), &wanted));
+        };
+        let parameters = function.parameters.as_deref().map(RawValue::get);
+        if parameters.is_some_and(|parameters| !parameters.starts_with('{')) {
+            return Err(invalid(&format!("{at}.function.parameters"), "an object"));
+        }
+        if self.has(&name) {
+            return Err(twice(at, &name));
+        }
+        if given != name {
+            self.names.insert(name.clone(), given.to_owned());
+        }
+        let defined = Function {
+            name,
+            description: function.description.clone(),
+            parameters: parameters.map(Json::from_compact),
+            strict: None,
+            custom: None,
+        };
+        match runner_of(&defined.name) {
+            Runner::State(tool) => {
+                let state = self.state.get_or_insert_with(|| StateTools {
+                    label: LABEL.into(),
+                    allowed: Vec::new(),
+                });
+                state.allowed.push(tool.as_str().into());
+                self.definitions.push(defined);
+            }
+            Runner::Stateless(StatelessTool::ImageGeneration) => {
+                self.stateless.typed.push(StatelessTool::ImageGeneration);
+                self.definitions.push(defined);
+            }
+            Runner::Stateless(tool) => {
+                let server = self
+                    .stateless
+                    .server
+                    .get_or_insert_with(|| StatelessServer {
+                        label: LABEL.into(),
+                        allowed: Vec::new(),
+                    });
+                server.allowed.push(tool);
+                self.definitions.push(defined);
+            }
+            Runner::Client => self.functions.push(defined),
+        }
+        Ok(())
+    }
+
+    /// Whether a tool has that name for models.
+    fn has(&self, name: &str) -> bool {
+        let mut all = self.definitions.iter().chain(&self.functions);
+        let mut stateless = self.stateless.tools();
+        all.any(|function| function.name == name) || stateless.any(|tool| tool.as_str() == name)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.state.is_none() && self.stateless.is_empty() && self.functions.is_empty()
+    }
+
+    /// Whether the model has to call a tool.
+    ///
+    /// # Errors
+    /// [`RelayError::Validation`].
+    pub(super) fn choice(&self, choice: Option<&GivenChoice>) -> Result<ToolChoice, RelayError> {
+        let Some(choice) = choice else {
+            return Ok(ToolChoice::Auto);
+        };
+        match (choice.kind.as_str(), &choice.function) {
+            ("auto", None) => Ok(ToolChoice::Auto),
+            ("none", None) => Ok(ToolChoice::None),
+            ("required", None) if self.is_empty() => {
+                Err(invalid("tool_choice.type", "auto or none without tools"))
+            }
+            ("required", None) => Ok(ToolChoice::Required),
+            ("required", Some(name)) => match name_there(name).filter(|name| self.has(name)) {
+                Some(name) => Ok(ToolChoice::Function(name)),
+                None => Err(invalid("tool_choice.function", "one of the tools")),
+            },
+            ("auto" | "none", Some(_)) => {
+                let text = "tool_choice.function goes with the type required";
+                Err(RelayError::Validation(text.into()))
+            }
+            _ => Err(invalid("tool_choice.type", "auto, required or none")),
+        }
+    }
+}
+
+/// The runner of the function of that name. The server runs those that have the name of one of its tools.
+fn runner_of(name: &str) -> Runner {
+    let state = name.parse().map(Runner::State).ok();
+    let stateless = || name.parse().map(Runner::Stateless).ok();
+    state.or_else(stateless).unwrap_or(Runner::Client)
+}
+
+fn twice(at: &str, name: &str) -> RelayError {
+    RelayError::Validation(format!("{at}: two tools are called {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(tools: &str) -> Result<Tools, String> {
+        let list: Vec<Object<GivenTool>> = serde_json::from_str(tools).unwrap();
+        Tools::read(&list).map_err(|error| error.to_string())
+    }
+
+    fn function(name: &str) -> String {
+        format!(r#"{{"type":"function","function":{{"name":"{name}"}}}}"#)
+    }
+
+    #[test]
+    fn the_server_runs_its_own_tools_by_either_name_and_the_client_all_others() {
+        let list = ["kv.write", "tasks_read", "fs.search", "look"].map(function);
+        let tools = read(&format!("[{}]", list.join(","))).unwrap();
+
+        assert_eq!(
+            tools.state.as_ref().unwrap().allowed,
+            ["kv_write", "tasks_read"]
+        );
+        let web = ["web.search", "web_fetch", "image.generation"].map(function);
+        let web = read(&format!("[{}]", web.join(","))).unwrap();
+        let allowed = web.stateless.tools().map(StatelessTool::as_str);
+        assert_eq!(
+            allowed.collect::<Vec<_>>(),
+            ["web_search", "web_fetch", "image_generation"]
+        );
+        let names = |functions: &[Function]| -> Vec<String> {
+            functions
+                .iter()
+                .map(|function| function.name.clone())
+                .collect()
+        };
+        assert_eq!(names(&tools.definitions), ["kv_write", "tasks_read"]);
+        assert_eq!(names(&tools.functions), ["fs_search", "look"]);
+        let differing = [("fs_search", "fs.search"), ("kv_write", "kv.write")];
+        let differing = differing.map(|(there, here)| (there.to_owned(), here.to_owned()));
+        assert_eq!(tools.names, differing.into());
+        let choice = |kind: &str, function: Option<&str>| {
+            let choice = GivenChoice {
+                kind: kind.into(),
+                function: function.map(Into::into),
+            };
+            tools.choice(Some(&choice)).ok()
+        };
+        let wanted = ToolChoice::Function("kv_write".into());
+        assert_eq!(choice("required", Some("kv.write")), Some(wanted));
+        assert_eq!(choice("required", None), Some(ToolChoice::Required));
+        for (kind, function) in [
+            ("required", Some("kv_read")),
+            ("auto", Some("look")),
+            ("any", None),
+        ] {
+            assert_eq!(choice(kind, function), None, "{kind}");
+        }
+    }
+
+    #[test]
+    fn tools_that_nobody_here_runs_are_refused() {
+        for (tools, said) in [
+            (r#"[{"type":"web"}]"#.to_owned(), "only providers run"),
+            (
+                r#"[{"type":"x_search","x_search":{}}]"#.to_owned(),
+                "x_search",
+            ),
+            (
+                r#"[{"type":"code_execution"}]"#.to_owned(),
+                "code_execution",
+            ),
+            (
+                format!(
+                    r#"[{{"type":"image_generation"}},{}]"#,
+                    function("image_generation")
+                ),
+                "two tools are called image_generation",
+            ),
+            (r#"[{"type":"other"}]"#.to_owned(), "must be function"),
+            (r#"[{"type":"function"}]"#.to_owned(), "tools[0].function"),
+            (format!("[{}]", function("a b")), "function.name"),
+            (format!("[{}]", function(&"x".repeat(65))), "function.name"),
+            (
+                format!("[{},{}]", function("fs.a"), function("fs_a")),
+                "two tools are called fs_a",
+            ),
+            (
+                r#"[{"type":"function","function":{"name":"f","parameters":[]}}]"#.to_owned(),
+                "parameters",
+            ),
+        ] {
+            let error = read(&tools).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

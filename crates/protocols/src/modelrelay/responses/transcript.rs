@@ -1,0 +1,320 @@
+//! The lines of a stream, as its items make them.
+//!
+//! A client keeps each delta that it gets, and cannot take one back. So a text that breaks off stays in the answer's text:
+//! if it is written again with the same beginning, the stream goes on behind that, or else the new text follows after an
+//! empty line. Calls, and texts that are JSON documents, come when they are complete, because clients run or read all parts
+//! that they have collected.
+
+use serde_json::{Value, json};
+
+use super::body::Echo;
+use super::object::{CallItem, calls_for_client, of_usage, stop_reason, text_of_message};
+use crate::modelrelay::RelayError;
+use threadkeep_domain::{Json, Outcome, ResponseId, Status, member};
+use threadkeep_responses::{StreamItem, TextKind, TurnEvent, TurnRequest};
+
+/// Between a text that broke off and the one that replaces it.
+const GAP: &str = "\n\n";
+
+/// One line.
+#[derive(Debug, PartialEq)]
+pub(super) struct Line {
+    /// Its type.
+    pub(super) kind: &'static str,
+    /// An object.
+    pub(super) json: Value,
+}
+
+/// The part of a stream that its reader has.
+#[derive(Debug)]
+pub(super) struct Transcript {
+    id: ResponseId,
+    model: String,
+    echo: Echo,
+    has_started: bool,
+    /// All deltas together.
+    content: String,
+    attempt: Attempt,
+    /// Calls for the client so far.
+    calls: usize,
+}
+
+/// The text of an answer of the model while it is written.
+#[derive(Debug, Default)]
+struct Attempt {
+    /// The text that the reader has of it, or of the attempt that broke off before it.
+    told: String,
+    /// How much of that the attempt has repeated; none if all of that is its own.
+    repeated: Option<usize>,
+    /// Whether it broke off, so that the next text is of another one.
+    is_broken: bool,
+}
+
+impl Line {
+    fn new(kind: &'static str, mut members: Value) -> Self {
+        let mut json = json!({ "type": kind });
+        if let (Some(json), Some(members)) = (json.as_object_mut(), members.as_object_mut()) {
+            json.append(members);
+        }
+        Self { kind, json }
+    }
+
+    /// A sign of life.
+    pub(super) fn keepalive() -> Self {
+        Self::new("keepalive", json!({}))
+    }
+
+    /// The last line of a turn that failed.
+    pub(super) fn error(error: &RelayError) -> Self {
+        let (status, code, message) = error.shown();
+        Self::new(
+            "error",
+            json!({"code": code, "message": message, "status": status.as_u16()}),
+        )
+    }
+}
+
+impl Transcript {
+    /// A transcript without a line.
+    pub(super) fn new(id: ResponseId, request: &TurnRequest) -> Self {
+        Self {
+            id,
+            model: request.model.clone(),
+            echo: Echo::of(request),
+            has_started: false,
+            content: String::new(),
+            attempt: Attempt::default(),
+            calls: 0,
+        }
+    }
+
+    /// Whether the reader has the first line.
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// The first line.
+    pub(super) fn start(&mut self) -> Line {
+        self.has_started = true;
+        Line::new(
+            "start",
+            json!({"request_id": self.id.to_string(), "model": self.model}),
+        )
+    }
+
+    /// The lines of the next item.
+    pub(super) fn lines(&mut self, item: &StreamItem) -> Vec<Line> {
+        match item {
+            StreamItem::Created if !self.has_started => vec![self.start()],
+            StreamItem::Created | StreamItem::Running => Vec::new(),
+            StreamItem::Event(event) => self.event(event),
+            StreamItem::Ended(ended) => vec![self.end(&ended.outcome)],
+            StreamItem::Failed(error, _) => {
+                vec![Line::error(&RelayError::Turn(std::sync::Arc::clone(error)))]
+            }
+        }
+    }
+
+    fn event(&mut self, event: &TurnEvent) -> Vec<Line> {
+        match event {
+            TurnEvent::TextDelta {
+                kind: TextKind::Text | TextKind::Refusal,
+                delta,
+                ..
+            } if !self.echo.is_json => {
+                let text = self.attempt.add(delta);
+                self.update(text)
+            }
+            TurnEvent::ItemDone { item, is_cut, .. } => self.done(item, *is_cut),
+            _ => Vec::new(),
+        }
+    }
+
+    /// An item is complete or was broken off.
+    fn done(&mut self, item: &Json, is_cut: bool) -> Vec<Line> {
+        let kind = member(item.as_str(), "type");
+        if kind == Some(r#""reasoning""#) {
+            return Vec::new();
+        }
+        if !is_cut && member(item.as_str(), "status") == Some(r#""incomplete""#) {
+            self.attempt.break_off();
+            return Vec::new();
+        }
+        let text = match self.echo.is_json {
+            true => text_of_message(item),
+            false => self.attempt.end(),
+        };
+        let mut lines = self.update(text);
+        if let Some(call) = CallItem::of(item) {
+            lines.extend(self.call(&call));
+        }
+        lines
+    }
+
+    fn update(&mut self, delta: Option<String>) -> Vec<Line> {
+        let Some(delta) = delta.filter(|delta| !delta.is_empty()) else {
+            return Vec::new();
+        };
+        self.content.push_str(&delta);
+        let mut members = json!({ "delta": delta });
+        // clients that build the document apply patches, and know no deltas
+        if let Some(document) = self.document() {
+            members["patch"] = json!([{"op": "replace", "path": "", "value": document}]);
+        }
+        vec![Line::new("update", members)]
+    }
+
+    /// The text as a JSON document, if it is to be one.
+    fn document(&self) -> Option<Value> {
+        let content = self.echo.is_json.then_some(&self.content)?;
+        serde_json::from_str(content).ok()
+    }
+
+    fn call(&mut self, call: &CallItem) -> Vec<Line> {
+        let stop = json!({"tool_calls": [call.to_json(&self.echo)]});
+        if let Some(result) = call.result() {
+            let mut stop = stop;
+            stop["tool_result"] = result;
+            return vec![Line::new("tool_use_stop", stop)];
+        }
+        if !call.is_for_client() {
+            return Vec::new();
+        }
+        let index = self.calls;
+        self.calls += 1;
+        let part =
+            |arguments| json!({"tool_call_delta": call.to_delta(&self.echo, index, arguments)});
+        vec![
+            Line::new("tool_use_start", part("")),
+            Line::new("tool_use_delta", part(call.arguments())),
+            Line::new("tool_use_stop", stop),
+        ]
+    }
+
+    fn end(&mut self, outcome: &Outcome) -> Line {
+        if let Status::Failed(failure) = &outcome.status {
+            return Line::error(&RelayError::Failed(failure.clone()));
+        }
+        let mut members = json!({
+            "content": self.content,
+            "tool_calls": calls_for_client(outcome, &self.echo),
+            "usage": of_usage(&outcome.usage),
+            "stop_reason": stop_reason(outcome),
+            "model": self.model,
+        });
+        if let Some(document) = self.document() {
+            members["payload"] = document;
+        }
+        Line::new("completion", members)
+    }
+}
+
+impl Attempt {
+    /// More text. Returns what the reader lacks of it.
+    fn add(&mut self, delta: &str) -> Option<String> {
+        if std::mem::take(&mut self.is_broken) {
+            self.repeated = (!self.told.is_empty()).then_some(0);
+        }
+        let Some(repeated) = self.repeated else {
+            self.told.push_str(delta);
+            return Some(delta.to_owned());
+        };
+        let rest = &self.told[repeated..];
+        if rest.starts_with(delta) {
+            self.repeated = Some(repeated + delta.len());
+            return None;
+        }
+        self.repeated = None;
+        if let Some(new) = delta.strip_prefix(rest) {
+            let new = new.to_owned();
+            self.told.push_str(&new);
+            return Some(new);
+        }
+        self.told.truncate(repeated);
+        self.told.push_str(delta);
+        Some(format!("{GAP}{}", self.told))
+    }
+
+    /// It breaks off. If it has only repeated until then, the reader has more.
+    fn break_off(&mut self) {
+        self.is_broken = true;
+    }
+
+    /// It is complete. Returns what the reader lacks of it.
+    fn end(&mut self) -> Option<String> {
+        let Self { told, repeated, .. } = std::mem::take(self);
+        let repeated = repeated?;
+        // it ends where the one before went on
+        let is_shorter = (1..told.len()).contains(&repeated);
+        is_shorter.then(|| format!("{GAP}{}", &told[..repeated]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The deltas of attempts, each a text in pieces that breaks off or not.
+    fn deltas(attempts: &[(&[&str], bool)]) -> Vec<String> {
+        let mut attempt = Attempt::default();
+        let mut deltas = Vec::new();
+        for (pieces, is_broken) in attempts {
+            for piece in *pieces {
+                deltas.extend(attempt.add(piece));
+            }
+            match is_broken {
+                true => attempt.break_off(),
+                false => deltas.extend(attempt.end()),
+            }
+        }
+        deltas
+    }
+
+    #[test]
+    fn a_text_that_is_written_again_goes_on_where_it_broke_off() {
+        for (again, told) in [
+            (
+                &["One ", "two ", "three"][..],
+                &["One ", "tw", "o ", "three"][..],
+            ),
+            (&["One tw"], &["One ", "tw"]),
+            (&["One two"], &["One ", "tw", "o"]),
+            (&["One ten"], &["One ", "tw", "\n\nOne ten"]),
+            (&["On", "ce"], &["One ", "tw", "\n\nOnce"]),
+            (&["One"], &["One ", "tw", "\n\nOne"]),
+            (&["Other"], &["One ", "tw", "\n\nOther"]),
+            (&[], &["One ", "tw"]),
+        ] {
+            let all = deltas(&[(&["One ", "tw"], true), (again, false)]);
+            assert_eq!(all, told, "{again:?}");
+        }
+        let twice = deltas(&[(&["a", "b"], true), (&["a"], true), (&["a", "bc"], false)]);
+        assert_eq!(twice, ["a", "b", "c"]);
+        let next = deltas(&[(&["a"], true), (&["ab"], false), (&["ab"], false)]);
+        assert_eq!(next, ["a", "b", "ab"]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_of_the_last_attempt_ends_the_content(
+            attempts in prop::collection::vec(prop::collection::vec("[ab]{1,3}", 0..4), 1..4),
+        ) {
+            let attempts: Vec<Vec<&str>> = attempts
+                .iter()
+                .map(|pieces| pieces.iter().map(String::as_str).collect())
+                .collect();
+            let last = attempts.len() - 1;
+            let numbered = attempts.iter().enumerate();
+            let made: Vec<_> = numbered.map(|(at, pieces)| (&pieces[..], at < last)).collect();
+
+            let content = deltas(&made).concat();
+
+            let text = attempts[last].concat();
+            prop_assert!(content.ends_with(&text), "{content:?} {text:?}");
+            let paragraph = content.rsplit(GAP).next().unwrap();
+            prop_assert!(text.is_empty() || paragraph == text, "{content:?} {text:?}");
+        }
+    }
+}

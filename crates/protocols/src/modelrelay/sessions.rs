@@ -1,0 +1,116 @@
+//! Sessions.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::ContentType;
+use serde::Deserialize;
+
+use super::RelayError;
+use super::bodies::{read_id, read_limit, read_offset};
+use super::request::RelayRequest;
+use super::session_objects::{RESERVED, SessionList, SessionObject};
+use threadkeep_service::{Clearing, SessionMetadata};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewSession {
+    customer_id: Option<String>,
+    metadata: Option<SessionMetadata>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Patch {
+    metadata: SessionMetadata,
+}
+
+/// Beyond the original, which drops the messages alone: `tool_state` drops keys and tasks too, and
+/// with `keep_unfinished` nothing at all if a task among them is not completed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClearingBody {
+    #[serde(default)]
+    tool_state: bool,
+    #[serde(default)]
+    keep_unfinished: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Page {
+    limit: Option<usize>,
+    offset: Option<u64>,
+    cursor: Option<String>,
+    customer_id: Option<String>,
+}
+
+/// `POST /sessions`
+pub(super) async fn create_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let body: NewSession = request.json_or_nothing()?;
+    let customer_id = read_id("customer_id", body.customer_id.as_deref())?;
+    let metadata = unreserved(body.metadata.unwrap_or_default())?;
+    let making = request.making("session", None)?;
+    let sessions = &request.relay.sessions;
+    let session = sessions.create(&making, customer_id, metadata).await?;
+    Ok(HttpResponse::Created().json(SessionObject::of(&session)))
+}
+
+/// `GET /sessions`, where what tools keep is left out.
+pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let page: Page = request.query()?;
+    let offset = read_offset(page.offset, page.cursor.as_deref())?;
+    let limit = read_limit(page.limit)?;
+    let customer_id = read_id("customer_id", page.customer_id.as_deref())?;
+    let listed = request
+        .relay
+        .sessions
+        .list(customer_id, offset, limit)
+        .await?;
+    Ok(HttpResponse::Ok().json(SessionList {
+        sessions: listed.items.iter().map(SessionObject::of).collect(),
+        next_cursor: listed.next_offset.map(|offset| offset.to_string()),
+    }))
+}
+
+/// `GET /sessions/{id}`
+pub(super) async fn get_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let said = request.relay.sessions.conversation(request.id()?).await?;
+    let json = SessionObject::of(&said.session).with_messages(&said.messages);
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(json))
+}
+
+/// `PATCH /sessions/{id}`
+pub(super) async fn patch_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let patch = unreserved(request.json::<Patch>()?.metadata)?;
+    let session = request.relay.sessions.patch(id, &patch).await?;
+    Ok(HttpResponse::Ok().json(SessionObject::of(&session)))
+}
+
+/// `POST /sessions/{id}/clear`
+pub(super) async fn clear_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let body: ClearingBody = request.json_or_nothing()?;
+    let what = Clearing {
+        tool_state: body.tool_state,
+        keep_unfinished: body.keep_unfinished,
+    };
+    let session = request.relay.sessions.clear(id, what).await?;
+    Ok(HttpResponse::Ok().json(SessionObject::of(&session)))
+}
+
+/// `DELETE /sessions/{id}`
+pub(super) async fn delete_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    request.relay.sessions.delete(request.id()?).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Metadata without names that are shown for what tools keep.
+fn unreserved(metadata: SessionMetadata) -> Result<SessionMetadata, RelayError> {
+    if metadata.iter().any(|(name, _)| name.starts_with(RESERVED)) {
+        let text = format!("metadata names that begin with {RESERVED} are reserved");
+        return Err(RelayError::Validation(text));
+    }
+    Ok(metadata)
+}

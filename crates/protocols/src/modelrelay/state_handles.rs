@@ -1,0 +1,107 @@
+//! State handles.
+
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use serde::{Deserialize, Serialize};
+
+use super::bodies::{read_limit, read_offset};
+use super::request::RelayRequest;
+use super::{PROJECT_ID, RelayError};
+use threadkeep_domain::rfc3339;
+use threadkeep_service::StateHandle;
+
+const TTL_MAX_SECONDS: u64 = 31_536_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lifetime {
+    ttl_seconds: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Page {
+    limit: Option<usize>,
+    offset: Option<u64>,
+    cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct HandleObject {
+    id: String,
+    project_id: &'static str,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct HandleList {
+    state_handles: Vec<HandleObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// `POST /state-handles`
+pub(super) async fn create_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let ttl = request.json_or_nothing::<Lifetime>()?.ttl()?;
+    let making = request.making("state-handle", None)?;
+    let handle = request.relay.handles.create(&making, ttl).await?;
+    Ok(HttpResponse::Created().json(HandleObject::of(&handle)))
+}
+
+/// `GET /state-handles`
+pub(super) async fn list_handles(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let page: Page = request.query()?;
+    let offset = read_offset(page.offset, page.cursor.as_deref())?;
+    let limit = read_limit(page.limit)?;
+    let listed = request.relay.handles.list(offset, limit).await?;
+    Ok(HttpResponse::Ok().json(HandleList {
+        state_handles: listed.items.iter().map(HandleObject::of).collect(),
+        next_cursor: listed.next_offset.map(|offset| offset.to_string()),
+    }))
+}
+
+/// `GET /state-handles/{id}`
+pub(super) async fn get_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let handle = request.relay.handles.get(request.id()?).await?;
+    Ok(HttpResponse::Ok().json(HandleObject::of(&handle)))
+}
+
+/// `POST /state-handles/{id}/extend`
+pub(super) async fn extend_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    let id = request.id()?;
+    let ttl = request.json::<Lifetime>()?.ttl()?;
+    let ttl = ttl.ok_or_else(|| RelayError::Validation("ttl_seconds is required".into()))?;
+    let handle = request.relay.handles.extend(id, ttl).await?;
+    Ok(HttpResponse::Ok().json(HandleObject::of(&handle)))
+}
+
+/// `DELETE /state-handles/{id}`, which may be repeated.
+pub(super) async fn delete_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
+    request.relay.handles.delete(request.id()?).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+impl Lifetime {
+    fn ttl(&self) -> Result<Option<Duration>, RelayError> {
+        let is_legal = |seconds: &u64| (1..=TTL_MAX_SECONDS).contains(seconds);
+        if !self.ttl_seconds.iter().all(is_legal) {
+            let text = format!("ttl_seconds must be between 1 and {TTL_MAX_SECONDS}");
+            return Err(RelayError::Validation(text));
+        }
+        Ok(self.ttl_seconds.map(Duration::from_secs))
+    }
+}
+
+impl HandleObject {
+    fn of(handle: &StateHandle) -> Self {
+        Self {
+            id: handle.id.to_string(),
+            project_id: PROJECT_ID,
+            created_at: rfc3339(handle.created_ms).unwrap_or_default(),
+            expires_at: handle.expires_ms.and_then(rfc3339),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Bodies. Unknown members are ignored, and null counts as absent.
+
+use super::OpenAiError;
+use super::fault::Fault;
+use super::metadata::read_metadata;
+use super::new_items::read_items;
+use threadkeep_domain::scope::HistoryItem;
+use threadkeep_domain::{IdempotencyKey, Json, ObjectError, member};
+use threadkeep_web::ApiError;
+
+/// Levels around a list of items. The list itself counts towards the depth of its items, as it does in a state.
+const AROUND: usize = 1;
+
+/// A body that is an object.
+pub(super) struct ObjectBody(Json);
+
+impl ObjectBody {
+    /// The text of the object.
+    pub(super) fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// # Errors
+    /// [`ApiError::InvalidJson`] or [`OpenAiError::NotAnObject`].
+    pub(super) fn read(text: &str) -> Result<Self, OpenAiError> {
+        let object = Json::parse_object(text, AROUND).map_err(|error| match error {
+            ObjectError::Json(error) => ApiError::InvalidJson(error).into(),
+            ObjectError::NotAnObject => OpenAiError::NotAnObject,
+        });
+        object.map(Self)
+    }
+
+    /// The metadata, if the body has any.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(super) fn metadata(&self) -> Result<Option<Json>, Fault> {
+        self.given("metadata").map(read_metadata).transpose()
+    }
+
+    /// The metadata that take the place of all others; null removes these.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(super) fn new_metadata(&self) -> Result<Json, Fault> {
+        match member(self.0.as_str(), "metadata") {
+            Some("null") => Ok(Json::empty_object()),
+            Some(metadata) => read_metadata(metadata),
+            None => Err(Fault::missing("metadata")),
+        }
+    }
+
+    /// The items, if the body has any.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(super) fn items(&self, request: Option<IdempotencyKey>) -> Result<Vec<HistoryItem>, Fault> {
+        let items = self.given("items");
+        items.map_or(Ok(Vec::new()), |items| read_items(items, request))
+    }
+
+    /// The items, of which there must be one.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(super) fn some_items(
+        &self,
+        request: Option<IdempotencyKey>,
+    ) -> Result<Vec<HistoryItem>, Fault> {
+        let items = self.given("items").ok_or_else(|| Fault::missing("items"))?;
+        match read_items(items, request)? {
+            items if items.is_empty() => {
+                Err(Fault::wrong_value("items", "an array with 1 to 20 items"))
+            }
+            items => Ok(items),
+        }
+    }
+
+    /// A member, unless it is null.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        given(self.0.as_str(), name)
+    }
+}
+
+/// A member of an object, unless it is null.
+pub(super) fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    member(object, name).filter(|value| *value != "null")
+}
+
+/// A text that an object at that place has to have.
+///
+/// # Errors
+/// [`Fault`] if it has none.
+pub(super) fn required(object: &str, name: &str, at: &str) -> Result<String, Fault> {
+    let place = format!("{at}.{name}");
+    let value = given(object, name).ok_or_else(|| Fault::missing(&place))?;
+    string(value, &place)
+}
+
+/// The text that a JSON value is.
+///
+/// # Errors
+/// [`Fault`] if the value is something else, or has half a character.
+pub(super) fn string(json: &str, param: &str) -> Result<String, Fault> {
+    serde_json::from_str(json).map_err(|_| {
+        let got = match kind_of(json) {
+            "a string" => "one that is not Unicode",
+            kind => kind,
+        };
+        let wanted = format!("a string, but got {got}");
+        Fault::wrong_type(param, &wanted)
+    })
+}
+
+/// The kind of a JSON value, for people.
+pub(super) fn kind_of(json: &str) -> &'static str {
+    match json.as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}

@@ -1,0 +1,465 @@
+//! Errors as the clients show them: `{"error":{"message","type","param","code"}}`. Never 409, which the clients take
+//! for transient.
+
+use std::sync::Arc;
+
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use actix_web::{HttpResponse, ResponseError};
+use serde_json::{Value, json};
+
+use super::fault::Fault;
+use threadkeep_domain::{Failure, FailureCode, Refusal, ResponseId};
+use threadkeep_http::mark_answer_of_replay;
+use threadkeep_responses::TurnError;
+use threadkeep_service::ServiceError;
+use threadkeep_web::ApiError;
+
+const INVALID: &str = "invalid_request_error";
+
+/// Errors of requests.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenAiError {
+    /// An error that the API has too.
+    #[error(transparent)]
+    Api(ApiError),
+    /// The store failed before the request changed anything.
+    #[error(transparent)]
+    Unchanged(ApiError),
+    /// A malformed parameter.
+    #[error(transparent)]
+    Invalid(#[from] InvalidRequest),
+    /// The body of a request for a turn is not JSON.
+    #[error(transparent)]
+    NotJson(ApiError),
+    /// The body is JSON, but not an object.
+    #[error("The body must be a JSON object.")]
+    NotAnObject,
+    /// There is no such conversation.
+    #[error("Conversation not found.")]
+    NoSuchConversation,
+    /// The conversation has no such item.
+    #[error("Item not found in this conversation.")]
+    NoSuchItem,
+    /// The response that a request continues is not kept, or never was.
+    #[error("Previous response with id '{0}' not found.")]
+    NoPreviousResponse(String),
+    /// A page begins after an item that was never in the conversation.
+    #[error("The item in 'after' was not found in this conversation.")]
+    UnknownCursor,
+    /// A turn of a model has no answer.
+    #[error("{0}")]
+    Turn(Arc<TurnError>),
+    /// A turn of a model has failed. Its message may be that of an upstream, which is for the caller alone.
+    #[error("the turn failed: {}", .failure.code.as_str())]
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// Whether it had ended before the request.
+        is_replay: bool,
+    },
+    /// An unknown path.
+    #[error("Unknown request URL. This server has {}.", served(*.has_models))]
+    UnknownUrl {
+        /// Whether models are configured, so that their paths exist.
+        has_models: bool,
+    },
+}
+
+/// A request that the client can mend.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct InvalidRequest(Fault);
+
+/// The part of an error that depends on its kind.
+struct Row {
+    status: StatusCode,
+    kind: &'static str,
+    code: Option<&'static str>,
+    param: Option<String>,
+    message: String,
+}
+
+impl From<Arc<TurnError>> for OpenAiError {
+    fn from(error: Arc<TurnError>) -> Self {
+        Self::Turn(error)
+    }
+}
+
+impl From<TurnError> for OpenAiError {
+    fn from(error: TurnError) -> Self {
+        Self::Turn(Arc::new(error))
+    }
+}
+
+impl From<ApiError> for OpenAiError {
+    fn from(error: ApiError) -> Self {
+        Self::Api(error)
+    }
+}
+
+impl From<ServiceError> for OpenAiError {
+    fn from(error: ServiceError) -> Self {
+        Self::Api(error.into())
+    }
+}
+
+impl From<Fault> for OpenAiError {
+    fn from(fault: Fault) -> Self {
+        Self::Invalid(InvalidRequest(fault))
+    }
+}
+
+impl OpenAiError {
+    /// The failure of a read.
+    pub(super) fn unchanged(error: ServiceError) -> Self {
+        Self::Unchanged(error.into())
+    }
+
+    /// The same of a request for a turn, whose errors have more codes.
+    pub(super) fn of_turn(self) -> Self {
+        match self {
+            Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
+            error => error,
+        }
+    }
+
+    /// Whether the request may have changed something despite the error.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        match self {
+            Self::Api(ApiError::Service(ServiceError::Store(error))) => error.is_ambiguous(),
+            _ => false,
+        }
+    }
+
+    /// Its code and its text, for an event.
+    pub(super) fn code_and_message(&self) -> (&'static str, String) {
+        let row = self.row();
+        (row.code.unwrap_or("server_error"), row.message)
+    }
+
+    /// Whether the request can succeed later, though its status says that it cannot.
+    pub(super) fn passes(&self) -> bool {
+        matches!(self, Self::Turn(error) if matches!(**error, TurnError::Locked { .. }))
+    }
+
+    /// Whether a turn may have run its first calls, which another request would run again.
+    pub(super) fn has_run(&self) -> bool {
+        match self {
+            Self::Failed { .. } => true,
+            Self::Turn(error) => matches!(
+                **error,
+                TurnError::Failed(_)
+                    | TurnError::Stopping
+                    | TurnError::Service(
+                        ServiceError::Store(_) | ServiceError::Refused(Refusal::TurnLost)
+                    )
+            ),
+            _ => false,
+        }
+    }
+
+    /// When the client should come back, unless the API says so.
+    fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::Failed { failure, .. } => failure.retry_after_seconds,
+            Self::Turn(error) => match &**error {
+                TurnError::Failed(failure) => failure.retry_after_seconds,
+                TurnError::Locked { .. }
+                | TurnError::TooMany
+                | TurnError::Stopping
+                | TurnError::Service(ServiceError::Store(_)) => Some(1),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The response whose turn keeps the request out.
+    fn running_response(&self) -> Option<ResponseId> {
+        match self {
+            Self::Turn(error) => match **error {
+                TurnError::Locked { by, .. } => by,
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The error as an event of a socket.
+    pub(super) fn event(&self) -> String {
+        let row = self.row();
+        let status = row.status.as_u16();
+        let mut event = self.body(row);
+        event["type"] = "error".into();
+        event["status"] = status.into();
+        event.to_string()
+    }
+
+    fn body(&self, row: Row) -> Value {
+        let mut body = json!({"error": {
+            "message": row.message,
+            "type": row.kind,
+            "param": row.param,
+            "code": row.code,
+        }});
+        if let Some(id) = self.running_response() {
+            body["error"]["response_id"] = id.to_string().into();
+        }
+        body
+    }
+
+    /// The text for people.
+    fn message(&self) -> String {
+        match self {
+            Self::Turn(error) => turn_message(error),
+            Self::Failed { failure, .. } => failure.message.clone(),
+            error => error.to_string(),
+        }
+    }
+
+    fn row(&self) -> Row {
+        let row = |status, code| Row {
+            status,
+            kind: INVALID,
+            code,
+            param: None,
+            message: self.message(),
+        };
+        match self {
+            Self::Api(error) | Self::Unchanged(error) => row_of(error),
+            Self::NotJson(error) => Row {
+                code: Some("invalid_json"),
+                ..row_of(error)
+            },
+            Self::Invalid(InvalidRequest(fault)) => Row {
+                param: Some(fault.param.clone()),
+                ..row(StatusCode::BAD_REQUEST, Some(fault.code))
+            },
+            Self::NotAnObject => row(StatusCode::BAD_REQUEST, None),
+            Self::NoSuchConversation | Self::NoSuchItem => row(StatusCode::NOT_FOUND, None),
+            // OpenAI's status, code and parameter: its clients, and the Open Responses suite, match on them
+            Self::NoPreviousResponse(_) => Row {
+                param: Some("previous_response_id".into()),
+                ..row(StatusCode::BAD_REQUEST, Some("previous_response_not_found"))
+            },
+            Self::UnknownCursor => Row {
+                param: Some("after".into()),
+                ..row(StatusCode::NOT_FOUND, None)
+            },
+            Self::Turn(error) => row_of_turn(error, row),
+            Self::Failed { failure, .. } => row_of_failure(failure, row),
+            Self::UnknownUrl { .. } => row(StatusCode::NOT_FOUND, Some("unknown_url")),
+        }
+    }
+}
+
+/// The paths below a base URL, for people.
+fn served(has_models: bool) -> &'static str {
+    match has_models {
+        true => "/conversations, /responses and /models here",
+        false => {
+            "/conversations here; /responses and /models need the settings models and upstreams"
+        }
+    }
+}
+
+/// The row of a turn without an answer.
+fn row_of_turn(error: &TurnError, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
+    let unavailable = |code| Row {
+        kind: "server_error",
+        ..row(StatusCode::SERVICE_UNAVAILABLE, Some(code))
+    };
+    match error {
+        TurnError::NoModel => Row {
+            param: Some("model".into()),
+            ..row(StatusCode::NOT_FOUND, Some("model_not_found"))
+        },
+        TurnError::NoResponse => row(StatusCode::NOT_FOUND, Some("response_not_found")),
+        TurnError::StreamExpired => Row {
+            param: Some("stream".into()),
+            ..row(StatusCode::BAD_REQUEST, Some("stream_expired"))
+        },
+        TurnError::NoSuchEvent => Row {
+            param: Some("starting_after".into()),
+            ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
+        },
+        TurnError::NoCall { index } => Row {
+            param: Some(format!("input[{index}].call_id")),
+            ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
+        },
+        TurnError::NoInput => Row {
+            param: Some("input".into()),
+            ..row(StatusCode::BAD_REQUEST, Some("missing_required_parameter"))
+        },
+        TurnError::NoConversation => row(StatusCode::NOT_FOUND, None),
+        TurnError::Locked { .. } => row(StatusCode::BAD_REQUEST, Some("conversation_locked")),
+        TurnError::TooMany => unavailable("too_many_turns"),
+        TurnError::Failed(failure) => row_of_failure(failure, row),
+        TurnError::Service(ServiceError::Refused(Refusal::Destroyed)) => {
+            row(StatusCode::GONE, Some("conversation_destroyed"))
+        }
+        TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => Row {
+            param: Some(format!("input[{item}].id")),
+            ..row(StatusCode::BAD_REQUEST, Some("item_id_reused"))
+        },
+        TurnError::Service(ServiceError::Refused(refusal)) => {
+            let problem = ApiError::from(ServiceError::from(*refusal));
+            row_of(&problem)
+        }
+        TurnError::Stopping | TurnError::Service(_) => unavailable("store_unavailable"),
+    }
+}
+
+/// The text of a turn without an answer.
+fn turn_message(error: &TurnError) -> String {
+    match error {
+        TurnError::NoModel => "The model does not exist or is not configured.".into(),
+        TurnError::NoResponse => "Response not found.".into(),
+        TurnError::StreamExpired => {
+            "The events of this response are no longer kept. The response itself may be.".into()
+        }
+        TurnError::NoSuchEvent => {
+            "Invalid value for 'starting_after': the response has no event of that number.".into()
+        }
+        TurnError::NoCall { index } => format!(
+            "Invalid value for 'input[{index}].call_id': no call with this id waits for its output."
+        ),
+        TurnError::NoInput => {
+            "Missing required parameter: 'input'. The conversation has no items to answer.".into()
+        }
+        TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => format!(
+            "Invalid value for 'input[{item}].id': the conversation has another item with this id."
+        ),
+        TurnError::NoConversation => OpenAiError::NoSuchConversation.to_string(),
+        TurnError::Locked { .. } => "Another turn of this conversation is running.".into(),
+        TurnError::TooMany => "The server runs as many turns as it may. Try again later.".into(),
+        TurnError::Stopping => "The server is stopping. Send the request again.".into(),
+        TurnError::Service(ServiceError::Store(_)) => "The store is unavailable.".into(),
+        TurnError::Failed(failure) => failure.message.clone(),
+        error => error.to_string(),
+    }
+}
+
+/// The row of a turn that failed.
+fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
+    let code = Some(failure.code.as_str());
+    let of_server = |status| Row {
+        kind: "server_error",
+        ..row(status, code)
+    };
+    match failure.code {
+        FailureCode::UpstreamRefused => row(StatusCode::BAD_REQUEST, code),
+        FailureCode::RateLimitExceeded => Row {
+            kind: "requests",
+            ..row(StatusCode::TOO_MANY_REQUESTS, code)
+        },
+        FailureCode::UpstreamError | FailureCode::UpstreamMalformed => {
+            of_server(StatusCode::BAD_GATEWAY)
+        }
+        FailureCode::UpstreamTimeout => of_server(StatusCode::GATEWAY_TIMEOUT),
+        FailureCode::ConversationDestroyed => row(StatusCode::GONE, code),
+        FailureCode::ConversationTooLarge => row(StatusCode::PAYLOAD_TOO_LARGE, code),
+        FailureCode::Abandoned => of_server(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+/// The row of an error that the API has too.
+fn row_of(error: &ApiError) -> Row {
+    let problem = error.problem();
+    // an exclusive turn of another client passes: a client is to come back, which it would not after a 400
+    let (status, kind, code) = match (problem.status, problem.code) {
+        (_, "invalid_json") => (StatusCode::BAD_REQUEST, INVALID, None),
+        (StatusCode::UNAUTHORIZED, _) => {
+            (StatusCode::UNAUTHORIZED, INVALID, Some("invalid_api_key"))
+        }
+        (StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::PRECONDITION_FAILED, _) => {
+            (StatusCode::NOT_FOUND, INVALID, None)
+        }
+        (StatusCode::CONFLICT, "turn_taken") => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "server_error",
+            Some("turn_taken"),
+        ),
+        (StatusCode::CONFLICT, code) => (StatusCode::BAD_REQUEST, INVALID, Some(code)),
+        (StatusCode::PAYLOAD_TOO_LARGE, "history_too_large") => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            INVALID,
+            Some("conversation_too_large"),
+        ),
+        (StatusCode::PAYLOAD_TOO_LARGE, _) => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            INVALID,
+            Some("request_too_large"),
+        ),
+        (StatusCode::BAD_REQUEST, _) => (StatusCode::BAD_REQUEST, INVALID, Some("invalid_value")),
+        (StatusCode::TOO_MANY_REQUESTS, _) => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "requests",
+            Some("rate_limit_exceeded"),
+        ),
+        (status, _) if status.is_server_error() => {
+            (status, "server_error", Some("store_unavailable"))
+        }
+        (status, code) => (status, INVALID, Some(code)),
+    };
+    Row {
+        status,
+        kind,
+        code,
+        param: None,
+        message: message(error).unwrap_or(problem.detail),
+    }
+}
+
+/// The text for people where it is another one than at `/v1`, or has to have sizes.
+fn message(error: &ApiError) -> Option<String> {
+    match error {
+        // writes require that the conversation exists
+        ApiError::Service(ServiceError::Refused(
+            Refusal::VersionMismatch { .. } | Refusal::Destroyed,
+        )) => Some(OpenAiError::NoSuchConversation.to_string()),
+        ApiError::BodyTooLarge {
+            limit_bytes,
+            read_bytes,
+        } if read_bytes > limit_bytes => Some(format!(
+            "The request body has {read_bytes} bytes or more; the limit is {limit_bytes} bytes."
+        )),
+        ApiError::Service(ServiceError::Refused(Refusal::HistoryTooLarge {
+            limit_bytes,
+            size_bytes,
+            attempted_bytes,
+        })) => Some(format!(
+            "The conversation has {size_bytes} bytes and would have {attempted_bytes}; the limit is {limit_bytes} bytes."
+        )),
+        _ => None,
+    }
+}
+
+impl ResponseError for OpenAiError {
+    fn status_code(&self) -> StatusCode {
+        self.row().status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let row = self.row();
+        let mut response = match self {
+            Self::Api(error) | Self::Unchanged(error) => error.error_response(),
+            _ => HttpResponse::new(row.status),
+        };
+        *response.status_mut() = row.status;
+        let is_json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, is_json);
+        if let Some(seconds) = self.retry_after_seconds() {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        if let Self::Failed {
+            is_replay: true, ..
+        } = self
+        {
+            mark_answer_of_replay(&mut response);
+        }
+        response.set_body(BoxBody::new(self.body(row).to_string()))
+    }
+}

@@ -1,0 +1,169 @@
+//! Conversations and items as the wire has them.
+
+use std::borrow::Cow;
+
+use actix_web::http::header::ContentType;
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use serde_json::Value;
+
+use super::edit::{Edit, edited};
+use super::ids::conversation_of;
+use threadkeep_domain::scope::{HistoryItem, Kept};
+use threadkeep_domain::{Thread, ThreadId, member};
+use threadkeep_http::mark_replay;
+
+/// Bytes of the items of a page at most, unless a single one has more.
+const PAGE_MAX_BYTES: usize = 2 * 1_048_576;
+
+/// A conversation.
+pub(super) fn conversation(id: &ThreadId, thread: &Thread) -> String {
+    let (id, seconds) = (conversation_of(id), thread.created_ms / 1_000);
+    let metadata = thread.metadata.as_str();
+    format!(
+        r#"{{"id":"{id}","object":"conversation","created_at":{seconds},"metadata":{metadata}}}"#
+    )
+}
+
+/// A conversation that was deleted.
+pub(super) fn deleted(id: &ThreadId) -> String {
+    let id = conversation_of(id);
+    format!(r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#)
+}
+
+/// An item of a history. Those that other clients have added may be anything: then the item has the value as a member.
+pub(super) fn item(kept: &Kept) -> Cow<'_, str> {
+    let value = kept.value.as_str();
+    let id = Value::from(kept.id.as_str()).to_string();
+    if !value.starts_with('{') || !member(value, "type").is_some_and(|kind| kind.starts_with('"')) {
+        return Cow::Owned(foreign(&id, value));
+    }
+    match member(value, "id") {
+        Some(own) if is_text(own, kept.id.as_str()) => Cow::Borrowed(value),
+        None => {
+            let edit = Edit {
+                name: "id",
+                json: &id,
+            };
+            Cow::Owned(edited(value, &[edit]))
+        }
+        Some(_) => Cow::Owned(foreign(&id, value)),
+    }
+}
+
+fn foreign(id: &str, value: &str) -> String {
+    format!(r#"{{"id":{id},"type":"history_item","value":{value}}}"#)
+}
+
+/// Whether a JSON value is that text.
+fn is_text(json: &str, text: &str) -> bool {
+    serde_json::from_str::<String>(json).is_ok_and(|own| own == text)
+}
+
+/// The list of added items.
+pub(super) fn added(items: &[HistoryItem]) -> String {
+    let texts = items
+        .iter()
+        .map(|item| (item.id.as_str(), Cow::Borrowed(item.value.as_str())));
+    list(texts.collect(), false)
+}
+
+/// A page of a history, of which up to `limit` items are shown; one more says that there are more.
+pub(super) fn page(items: &[Kept], limit: usize) -> String {
+    let mut bytes = 0;
+    let mut shown = Vec::with_capacity(limit.min(items.len()));
+    for kept in items.iter().take(limit) {
+        let text = item(kept);
+        bytes += text.len();
+        if bytes > PAGE_MAX_BYTES && !shown.is_empty() {
+            break;
+        }
+        shown.push((kept.id.as_str(), text));
+    }
+    let has_more = shown.len() < items.len();
+    list(shown, has_more)
+}
+
+/// A list of items with their ids.
+pub(super) fn list(items: Vec<(&str, Cow<'_, str>)>, has_more: bool) -> String {
+    let id = |item: Option<&(&str, Cow<'_, str>)>| Value::from(item.map(|(id, _)| *id)).to_string();
+    let (first, last) = (id(items.first()), id(items.last()));
+    let bytes: usize = items.iter().map(|(_, text)| text.len() + 1).sum();
+    let mut json = String::with_capacity(bytes + 400);
+    json.push_str(r#"{"object":"list","data":["#);
+    for (index, (_, text)) in items.iter().enumerate() {
+        json.push_str(if index > 0 { "," } else { "" });
+        json.push_str(text);
+    }
+    json.push_str(&format!(
+        r#"],"first_id":{first},"last_id":{last},"has_more":{has_more}}}"#
+    ));
+    json
+}
+
+/// The answer 200 with that JSON, marked if it is a replay.
+pub(super) fn answer(json: String, replayed: bool) -> HttpResponse {
+    let mut response: HttpResponseBuilder = HttpResponse::Ok();
+    mark_replay(&mut response, replayed);
+    response.content_type(ContentType::json()).body(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_domain::Json;
+
+    fn kept(id: &str, value: &str) -> Kept {
+        Kept {
+            seq: 1,
+            id: id.parse().unwrap(),
+            at_ms: 0,
+            value: Json::parse(value).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_page_ends_at_2_mib_but_has_one_item() {
+        let large = format!(
+            r#"{{"type":"x","id":"a","v":"{}"}}"#,
+            "v".repeat(PAGE_MAX_BYTES)
+        );
+        let [large, small] = [kept("a", &large), kept("b", r#"{"type":"x","id":"b"}"#)];
+
+        let one = page(&[large.clone(), small.clone()], 20);
+        assert!(one.ends_with(r#"],"first_id":"a","last_id":"a","has_more":true}"#));
+        let one = page(&[small.clone(), large.clone()], 20);
+        assert!(one.ends_with(r#"],"first_id":"b","last_id":"b","has_more":true}"#));
+        let all = page(&[small.clone(), small.clone()], 2);
+        assert!(all.ends_with(r#""has_more":false}"#));
+        let some = page(&[small.clone(), small], 1);
+        assert!(some.ends_with(r#""has_more":true}"#));
+        let none = r#"{"object":"list","data":[],"first_id":null,"last_id":null,"has_more":false}"#;
+        assert_eq!(page(&[], 20), none);
+    }
+
+    #[test]
+    fn values_of_other_clients_are_shown_as_items_too() {
+        for (value, shown) in [
+            (
+                "[1.0]",
+                r#"{"id":"a\"","type":"history_item","value":[1.0]}"#,
+            ),
+            ("{}", r#"{"id":"a\"","type":"history_item","value":{}}"#),
+            (
+                r#"{"type":7}"#,
+                r#"{"id":"a\"","type":"history_item","value":{"type":7}}"#,
+            ),
+            (r#"{"type":"x"}"#, r#"{"type":"x","id":"a\""}"#),
+            (
+                r#"{"type":"x","id":"b"}"#,
+                r#"{"id":"a\"","type":"history_item","value":{"type":"x","id":"b"}}"#,
+            ),
+            (
+                r#"{"type":"x","id":"\u0061\""}"#,
+                r#"{"type":"x","id":"\u0061\""}"#,
+            ),
+        ] {
+            assert_eq!(item(&kept("a\"", value)), shown, "{value}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! A request of an admitted caller.
+
+use std::borrow::Cow;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::http::header::HeaderName;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse, dev, web};
+use actix_ws::{MessageStream, Session};
+use bytes::Bytes;
+
+use super::envelope::{Recognized, RequestContext};
+use super::fault::Fault;
+use super::ids::thread_of;
+use super::{OpenAi, OpenAiError};
+use crate::prefer::wait;
+use threadkeep_domain::scope::ItemId;
+use threadkeep_domain::{ThreadId, TurnToken};
+use threadkeep_http::{
+    About, Body, ConnectionState, Repeatable, idempotency, path_part, text_of, turn,
+};
+use threadkeep_responses::ModelTurns;
+use threadkeep_service::WriteOptions;
+use threadkeep_web::ApiError;
+
+/// The parts of `/v1/conversations/{conversation}/items/{item}` that name something.
+const NAME_PLACE: usize = 3;
+const ITEM_PLACE: usize = 5;
+/// The base URL of the protocol below which paths have one part more than below `/v1`.
+const BASE: &str = "/openai/";
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// The clients of OpenAI say how often they have sent a request before.
+const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
+
+/// A request.
+pub(super) struct OpenAiRequest {
+    pub(super) protocol: web::Data<OpenAi>,
+    request: HttpRequest,
+    key: Arc<str>,
+    body: Body,
+    /// Whether it is a message of a socket, to which the headers about repeats do not apply.
+    is_message: bool,
+}
+
+/// A request for a socket, each message of which is a request.
+pub(super) struct SocketRequest {
+    protocol: web::Data<OpenAi>,
+    request: HttpRequest,
+    key: Arc<str>,
+}
+
+/// A request whose caller the envelope has admitted. Its context is taken out, so that a handler that drops its request drops
+/// the body.
+fn admitted(request: &HttpRequest) -> Result<(web::Data<OpenAi>, RequestContext), OpenAiError> {
+    let protocol = request.app_data::<web::Data<OpenAi>>().cloned();
+    let context = request.extensions_mut().remove::<RequestContext>();
+    Ok(protocol.zip(context).ok_or(ApiError::NotFound)?)
+}
+
+impl SocketRequest {
+    /// The turns of models.
+    ///
+    /// # Errors
+    /// [`OpenAiError::UnknownUrl`] without models.
+    pub(super) fn turns(&self) -> Result<&ModelTurns, OpenAiError> {
+        turns_of(&self.protocol)
+    }
+
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// [`Fault`] if the handshake is not one of version 13.
+    pub(super) fn handshake(
+        &self,
+        payload: web::Payload,
+    ) -> Result<(HttpResponse, Session, MessageStream), OpenAiError> {
+        let wanted = "the handshake of a WebSocket of version 13";
+        let opened = actix_ws::handle(&self.request, payload);
+        Ok(opened.map_err(|_| Fault::wrong_value("sec-websocket-key", wanted))?)
+    }
+
+    /// The request that a message is.
+    pub(super) fn message(&self, body: Bytes) -> OpenAiRequest {
+        OpenAiRequest {
+            protocol: self.protocol.clone(),
+            request: self.request.clone(),
+            key: Arc::clone(&self.key),
+            body: Body::of_message(body),
+            is_message: true,
+        }
+    }
+}
+
+fn turns_of(protocol: &OpenAi) -> Result<&ModelTurns, OpenAiError> {
+    let unknown = OpenAiError::UnknownUrl { has_models: false };
+    protocol.turns.as_ref().ok_or(unknown)
+}
+
+impl OpenAiRequest {
+    fn of(request: &HttpRequest) -> Result<Self, OpenAiError> {
+        let (protocol, context) = admitted(request)?;
+        context.body.bytes()?;
+        Ok(Self {
+            protocol,
+            request: request.clone(),
+            key: context.key,
+            body: context.body,
+            is_message: false,
+        })
+    }
+
+    /// The conversation in the path.
+    ///
+    /// # Errors
+    /// [`OpenAiError::NoSuchConversation`].
+    pub(super) fn conversation(&self) -> Result<ThreadId, OpenAiError> {
+        let id = self.part(NAME_PLACE);
+        let id = id.and_then(|name| thread_of(&name));
+        let id = id.ok_or(OpenAiError::NoSuchConversation)?;
+        self.request.extensions_mut().insert(About(id));
+        Ok(id)
+    }
+
+    /// The item in the path, unless it can be no item's id.
+    pub(super) fn item(&self) -> Option<ItemId> {
+        self.part(ITEM_PLACE)?.parse().ok()
+    }
+
+    /// The name in `/responses/{response}` or `/models/{model}`, below either base URL.
+    pub(super) fn named(&self) -> Option<String> {
+        self.part(NAME_PLACE).map(Cow::into_owned)
+    }
+
+    /// The part of the path with that index below `/v1`, below either base URL.
+    fn part(&self, index: usize) -> Option<Cow<'_, str>> {
+        let is_below_base = self.request.match_info().as_str().starts_with(BASE);
+        path_part(&self.request, index + usize::from(is_below_base))
+    }
+
+    /// The turns of models.
+    ///
+    /// # Errors
+    /// [`OpenAiError::UnknownUrl`] without models.
+    pub(super) fn turns(&self) -> Result<&ModelTurns, OpenAiError> {
+        turns_of(&self.protocol)
+    }
+
+    /// A keyed hash of the caller and its idempotency key, if it has sent one: the same for a repeat.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
+        if self.is_message {
+            return Ok(None);
+        }
+        let Some((key, _)) = idempotency(&self.request, self.body.bytes()?)? else {
+            return Ok(None);
+        };
+        let ring = self.protocol.api.identity.ring();
+        Ok(Some(
+            ring.digest(purpose, &[self.key.as_bytes(), key.as_bytes()]),
+        ))
+    }
+
+    /// The name of the caller's API key.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Notes that a repeat is recognized without a key.
+    pub(super) fn note_recognized(&self) {
+        self.request.extensions_mut().insert(Recognized);
+    }
+
+    /// The connection that it came by.
+    pub(super) fn connection(&self) -> Option<ConnectionState> {
+        self.request.conn_data().cloned()
+    }
+
+    /// Whether the client sends the request again by itself.
+    pub(super) fn is_retry(&self) -> bool {
+        let count = self.request.headers().get(RETRY_COUNT);
+        let count = count.and_then(|count| count.to_str().ok()?.parse::<u32>().ok());
+        count.is_some_and(|count| count > 0) && !self.is_message
+    }
+
+    /// The turn of the thread that the caller holds.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn turn(&self) -> Result<Option<TurnToken>, OpenAiError> {
+        Ok(turn(&self.request)?)
+    }
+
+    /// How long the caller waits for the turn of another: `Prefer: wait=N`, 1 to 60 s.
+    pub(super) fn wait(&self) -> Duration {
+        wait(self.request.headers())
+    }
+
+    /// Notes the thread that the request is about.
+    pub(super) fn note_about(&self, id: ThreadId) {
+        self.request.extensions_mut().insert(About(id));
+    }
+
+    /// The number of the last event that the caller has of a stream.
+    pub(super) fn last_event_id(&self) -> Option<&str> {
+        self.request.headers().get(LAST_EVENT_ID)?.to_str().ok()
+    }
+
+    pub(super) fn query(&self) -> &str {
+        self.request.query_string()
+    }
+
+    /// The text of the body.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidJson`].
+    pub(super) fn text(&self) -> Result<&str, OpenAiError> {
+        Ok(text_of(self.body.bytes()?)?)
+    }
+
+    /// The conditions of a write.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn options(&self) -> Result<WriteOptions, OpenAiError> {
+        let repeatable = Repeatable::with_body(&self.request, self.body.bytes()?)?;
+        Ok(repeatable.options(None))
+    }
+
+    /// The id of a new conversation, the same one for a repeat with the same idempotency key.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn new_conversation(&self) -> Result<ThreadId, OpenAiError> {
+        let id = match idempotency(&self.request, self.body.bytes()?)? {
+            Some((key, _)) => {
+                let ring = self.protocol.api.identity.ring();
+                let parts = [self.key.as_bytes(), key.as_bytes()];
+                ring.derive("threadkeep conversation of openai", &parts)
+            }
+            None => ThreadId::random(),
+        };
+        self.request.extensions_mut().insert(About(id));
+        Ok(id)
+    }
+}
+
+impl FromRequest for OpenAiRequest {
+    type Error = OpenAiError;
+    type Future = Ready<Result<Self, OpenAiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl FromRequest for SocketRequest {
+    type Error = OpenAiError;
+    type Future = Ready<Result<Self, OpenAiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(admitted(request).map(|(protocol, context)| Self {
+            protocol,
+            request: request.clone(),
+            key: context.key,
+        }))
+    }
+}

@@ -1,0 +1,109 @@
+//! Requests about a conversation that run no turn.
+
+use std::iter::empty;
+
+use super::body::{Context, read_request};
+use super::place::{end_of, previous_response};
+use super::{check_catalog, references};
+use crate::openai::OpenAiError;
+use crate::openai::body::ObjectBody;
+use crate::openai::conversations::find;
+use crate::openai::edit::{Edit, edited};
+use crate::openai::fault::Fault;
+use crate::openai::ids::thread_of;
+use crate::openai::request::OpenAiRequest;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{ResponseId, output_without_call};
+use threadkeep_responses::{TurnError, TurnRequest};
+use threadkeep_store::Clock;
+
+/// Stands for an input that a request may omit; it is read as none.
+const NO_INPUT: &str = r#""-""#;
+
+/// A request in the form of one for a response.
+pub(super) struct Asked {
+    /// The id that its items are numbered by. Nothing is stored under it.
+    pub(super) id: ResponseId,
+    pub(super) request: TurnRequest,
+    /// The conversation that it goes on from, and the place before which the items count.
+    pub(super) conversation: Option<(ScopeId, u64)>,
+}
+
+impl Asked {
+    /// Reads a request, whose fields mean what they mean for a response. An input may be missing where there is a conversation.
+    ///
+    /// # Errors
+    /// [`OpenAiError`].
+    pub(super) async fn read(
+        request: &OpenAiRequest,
+        body: ObjectBody,
+    ) -> Result<Self, OpenAiError> {
+        let turns = request.turns()?;
+        let context = Context::read(&body)?;
+        let body = references::resolve(request, &context, body).await?;
+        let is_new = matches!(context, Context::New | Context::Nothing);
+        let has_input = body.given("input").is_some_and(|input| input != "[]");
+        let filled = match has_input || is_new {
+            true => body,
+            false => with_input(&body)?,
+        };
+        let id = ResponseId::in_bucket(0, rand::random());
+        let created_ms = Clock::system().now_ms();
+        let stays = matches!(context, Context::ReadOnly(_));
+        let conversation = (!is_new && !stays).then_some("");
+        let mut asked = read_request(&filled, &id, created_ms, turns.limits(), conversation)?;
+        if !has_input {
+            asked.input.clear();
+        }
+        let catalog = turns.catalog();
+        if !catalog.has(&asked.model) {
+            return Err(TurnError::NoModel.into());
+        }
+        let input = asked.input.iter().map(|item| item.value.as_str());
+        if is_new && let Some(index) = output_without_call(empty(), input) {
+            return Err(TurnError::NoCall { index }.into());
+        }
+        check_catalog(catalog, &asked)?;
+        Ok(Self {
+            conversation: place(request, &context).await?,
+            id,
+            request: asked,
+        })
+    }
+}
+
+fn with_input(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
+    let edits = [Edit {
+        name: "input",
+        json: NO_INPUT,
+    }];
+    ObjectBody::read(&edited(body.as_str(), &edits))
+}
+
+/// The conversation of a context, up to the end of the response that it names.
+async fn place(
+    request: &OpenAiRequest,
+    context: &Context,
+) -> Result<Option<(ScopeId, u64)>, OpenAiError> {
+    match context {
+        Context::New | Context::Nothing => Ok(None),
+        Context::Thread(id) => Ok(Some((ScopeId::Thread(*id), u64::MAX))),
+        Context::Conversation(name) => {
+            let id = thread_of(name).ok_or(OpenAiError::NoSuchConversation)?;
+            find(request, &id).await?;
+            Ok(Some((ScopeId::Thread(id), u64::MAX)))
+        }
+        Context::Previous(previous) | Context::ReadOnly(previous) => {
+            let state = previous_response(request, previous).await?;
+            if state.scope.thread().is_none() {
+                return Err(TurnError::NoResponse.into());
+            }
+            let Some(end) = end_of(request, &state).await? else {
+                let wanted = "a response whose items are in its conversation";
+                let name = "previous_response_id";
+                return Err(Fault::unsupported("unsupported_value", name, wanted).into());
+            };
+            Ok(Some((state.scope, end.seq.saturating_add(1))))
+        }
+    }
+}

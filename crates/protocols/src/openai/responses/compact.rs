@@ -1,0 +1,174 @@
+//! `POST /responses/compact`.
+
+use actix_web::HttpResponse;
+use serde_json::Value;
+
+use super::asked::Asked;
+use super::object::of_usage;
+use crate::openai::OpenAiError;
+use crate::openai::body::ObjectBody;
+use crate::openai::fault::Fault;
+use crate::openai::objects::answer;
+use crate::openai::request::OpenAiRequest;
+use threadkeep_domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId};
+use threadkeep_domain::{
+    Fingerprint, Json, Refusal, ResponseId, Usage, is_compaction, member_text,
+};
+use threadkeep_responses::{
+    CompactedPrompt, Compaction, WholeConversation, turn_item_id, turn_of_item,
+};
+use threadkeep_service::ServiceError;
+
+/// `POST /responses/compact`
+pub(in crate::openai) async fn compact_response(
+    request: OpenAiRequest,
+) -> Result<HttpResponse, OpenAiError> {
+    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
+    let is_in_place = body.given("conversation").is_some();
+    if is_in_place && body.given("input").is_some() {
+        let wanted = "null: the items of the conversation are compacted";
+        return Err(Fault::unsupported("unsupported_parameter", "input", wanted).into());
+    }
+    let asked = Asked::read(&request, body).await?;
+    let (id, created_ms) = (asked.id, asked.request.created_ms);
+    let compacted = match is_in_place {
+        true => in_place(request, asked).await?,
+        false => apart(request, asked).await?,
+    };
+    Ok(answer(object(&id, created_ms, &compacted), false))
+}
+
+/// Compacts a history, and changes nothing.
+async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
+    let turns = request.turns()?.clone();
+    let Asked {
+        id,
+        request: asked,
+        conversation,
+    } = asked;
+    let mut items = match &conversation {
+        Some((scope, before)) => {
+            let earlier = turns.all_before(scope, *before).await?;
+            earlier
+                .ok_or_else(|| too_large("previous_response_id"))?
+                .items
+        }
+        None => Vec::new(),
+    };
+    items.extend(asked.input.into_iter().map(|item| item.value));
+    if items.is_empty() {
+        return Err(Fault::missing("input").into());
+    }
+    // a repeat changes nothing
+    request.note_recognized();
+    drop(request);
+    let compaction = Compaction {
+        item_id: turn_item_id("cmp_", &id, asked.created_ms, 0),
+        model: asked.model,
+        instructions: asked.instructions,
+        items,
+        into_one: false,
+    };
+    Ok(turns.compact(compaction).await?)
+}
+
+/// Replaces a conversation's items with one summary. Items added meanwhile stay.
+async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
+    let turns = request.turns()?.clone();
+    let nothing = || Fault::wrong_value("conversation", "a conversation with items");
+    let (scope, before) = asked.conversation.ok_or_else(nothing)?;
+    let ScopeId::Thread(thread) = scope else {
+        return Err(nothing().into());
+    };
+    let whole = turns.all_before(&scope, before).await?;
+    let WholeConversation { items, through } = whole.ok_or_else(|| too_large("conversation"))?;
+    let options = request.options()?;
+    let name = match options.idempotency {
+        Some(key) => Fingerprint::of(&[&key.digest.0, &key.request.0]).0,
+        None => rand::random(),
+    };
+    let prefix = format!("cmp_{}", hex::encode(name));
+    let first = items.first().ok_or_else(nothing)?;
+    let is_own = options.idempotency.is_some() && id_of(first).starts_with(&prefix);
+    if is_own || items.len() == 1 && is_compaction(first.as_str()) {
+        request.note_recognized();
+        return Ok(unchanged(first));
+    }
+    if let Some(wanted) = turns.refused_history(&asked.request.model, &items) {
+        return Err(Fault::unsupported("unsupported_value", "conversation", wanted).into());
+    }
+    // carries the last turn's id, so `previous_response_id` still works
+    let last_turn = items.iter().rev().find_map(|item| {
+        let id = id_of(item);
+        turn_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))
+    });
+    let count = items.len() as u64;
+    let compaction = Compaction {
+        item_id: prefix + &last_turn.unwrap_or_default(),
+        model: asked.request.model,
+        instructions: asked.request.instructions,
+        items,
+        into_one: true,
+    };
+    let scopes = request.protocol.scopes.clone();
+    drop(request);
+    let id: ItemId = compaction.item_id.parse().map_err(|_| nothing())?;
+    let compacted = turns.clone().compact(compaction).await?;
+    let new: Vec<_> = compacted
+        .output
+        .iter()
+        .map(|item| HistoryItem {
+            id: id.clone(),
+            value: item.clone(),
+        })
+        .collect();
+    let written = scopes.compact(&thread, (through, count), &new, ORIGINALS_KEPT, options);
+    match written.await {
+        Ok(written) if !written.replayed => Ok(compacted),
+        // the same request at the same time was first
+        Ok(_) => {
+            let whole = turns.all_before(&scope, before).await?;
+            let first = whole.and_then(|whole| whole.items.into_iter().next());
+            let first = first.filter(|first| id_of(first) == id.as_str());
+            Ok(unchanged(&first.ok_or_else(changed)?))
+        }
+        Err(ServiceError::Refused(
+            Refusal::PrefixChanged { .. } | Refusal::TooManyLaterItems { .. },
+        )) => Err(changed().into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The answer of a compaction that was done before.
+fn unchanged(item: &Json) -> CompactedPrompt {
+    CompactedPrompt {
+        output: vec![item.clone()],
+        usage: Usage::default(),
+    }
+}
+
+/// Another compaction was first, or an item was removed.
+fn changed() -> Fault {
+    let message = "The conversation has changed while it was summarized, and was left as it is.";
+    Fault::new("conversation_locked", "conversation", message.into())
+}
+
+fn id_of(item: &Json) -> String {
+    member_text(item.as_str(), "id")
+        .unwrap_or_default()
+        .into_owned()
+}
+
+fn too_large(param: &str) -> Fault {
+    let wanted = "a conversation whose items have up to 8 MiB";
+    Fault::unsupported("unsupported_value", param, wanted)
+}
+
+fn object(id: &ResponseId, created_ms: u64, compacted: &CompactedPrompt) -> String {
+    let output: Vec<_> = compacted.output.iter().map(Json::as_str).collect();
+    let (output, created_at) = (output.join(","), created_ms / 1_000);
+    let usage: Value = of_usage(&compacted.usage);
+    format!(
+        r#"{{"id":"{id}","object":"response.compaction","created_at":{created_at},"output":[{output}],"usage":{usage}}}"#
+    )
+}

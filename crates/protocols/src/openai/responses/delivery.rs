@@ -1,0 +1,80 @@
+//! Answers that are noted once they are sent.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use actix_web::HttpResponse;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::rt;
+use bytes::Bytes;
+
+use threadkeep_domain::ResponseId;
+use threadkeep_http::ConnectionState;
+use threadkeep_responses::ModelTurns;
+
+/// Notes the answer of a turn once all of it is written to the client's connection.
+pub(super) struct Delivery {
+    pub(super) turns: ModelTurns,
+    pub(super) id: ResponseId,
+    pub(super) connection: Option<ConnectionState>,
+}
+
+struct Delivered {
+    body: BoxBody,
+    /// Whether the body has come to its end. It is not asked again.
+    has_ended: bool,
+    delivery: Option<Delivery>,
+}
+
+impl Delivery {
+    fn note(self) {
+        let Self {
+            turns,
+            id,
+            connection,
+        } = self;
+        // bytes to a client that is gone can be written, but arrive nowhere
+        if connection.is_none_or(|connection| !connection.is_gone()) {
+            rt::spawn(async move { turns.note_delivered(&id).await });
+        }
+    }
+
+    /// The answer, which is noted.
+    pub(super) fn of(self, answer: HttpResponse) -> HttpResponse {
+        answer.map_body(|_, body| {
+            BoxBody::new(Delivered {
+                body,
+                has_ended: false,
+                delivery: Some(self),
+            })
+        })
+    }
+}
+
+impl MessageBody for Delivered {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        if !self.has_ended {
+            let next = ready!(Pin::new(&mut self.body).poll_next(context));
+            if next.is_some() {
+                return Poll::Ready(next);
+            }
+            // the connection writes what it has, and drops the body if it is broken
+            self.has_ended = true;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some(delivery) = self.delivery.take() {
+            delivery.note();
+        }
+        Poll::Ready(None)
+    }
+}

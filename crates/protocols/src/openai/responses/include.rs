@@ -1,0 +1,59 @@
+//! `include`: details of the output that a request asks for.
+
+use crate::openai::body::string;
+use crate::openai::fault::Fault;
+use threadkeep_domain::elements;
+
+const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
+const LOGPROBS: &str = "message.output_text.logprobs";
+const SEARCH_SOURCES: &str = "web_search_call.action.sources";
+/// Details that items of this server have anyway, and those of tools that no request can have here. Clients also ask for the
+/// latter where they use no such tool.
+static OTHERS: [&str; 5] = [
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "web_search_call.results",
+];
+
+/// The details that a request asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Include {
+    /// Reasoning that a later request can bring again, also to an upstream that stores nothing.
+    pub(super) encrypted_reasoning: bool,
+    /// The log probabilities of the tokens of texts.
+    pub(super) logprobs: bool,
+    /// The URLs of all results of a search.
+    pub(super) search_sources: bool,
+}
+
+impl Include {
+    /// # Errors
+    /// [`Fault`].
+    pub(super) fn read(include: Option<&str>) -> Result<Self, Fault> {
+        let mut read = Self::default();
+        let Some(include) = include else {
+            return Ok(read);
+        };
+        if !include.starts_with('[') {
+            return Err(Fault::wrong_type("include", "an array of strings"));
+        }
+        for (index, name) in elements(include).enumerate() {
+            let at = format!("include[{index}]");
+            match string(name, &at)?.as_str() {
+                ENCRYPTED_REASONING => read.encrypted_reasoning = true,
+                LOGPROBS => read.logprobs = true,
+                SEARCH_SOURCES => read.search_sources = true,
+                name if OTHERS.contains(&name) => {}
+                _ => {
+                    let known = [ENCRYPTED_REASONING, LOGPROBS, SEARCH_SOURCES];
+                    let known: Vec<_> = known.iter().chain(&OTHERS).copied().collect();
+                    let wanted = format!("one of {}", known.join(", "));
+                    return Err(Fault::wrong_value(at, &wanted));
+                }
+            }
+        }
+        Ok(read)
+    }
+}

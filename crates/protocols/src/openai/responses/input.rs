@@ -1,0 +1,193 @@
+//! The input of a request.
+
+use std::collections::HashSet;
+
+use crate::openai::body::{given, kind_of, required};
+use crate::openai::fault::Fault;
+use crate::openai::kinds::prefix;
+use crate::openai::new_items::complete_item;
+use threadkeep_domain::{ResponseId, elements, member, member_text};
+use threadkeep_responses::{InputItem, turn_item_id, without_image};
+
+/// Items of an input at most: a write of a history takes 1,000, and the output needs room too.
+pub(super) const INPUT_MAX: usize = 400;
+
+/// The kinds of items that an input may have.
+static KINDS: [&str; 11] = [
+    "message",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "reasoning",
+    "mcp_call",
+    "mcp_list_tools",
+    "web_search_call",
+    "image_generation_call",
+    "compaction",
+];
+static ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
+static PARTS: [&str; 5] = [
+    "input_text",
+    "input_image",
+    "input_file",
+    "output_text",
+    "refusal",
+];
+
+/// Whether an item of an output may be one of an input.
+pub(super) fn is_input_kind(item: &str) -> bool {
+    member_text(item, "type").is_some_and(|kind| KINDS.contains(&&*kind))
+}
+
+/// Reads an input: a text, or a list of items, which get the ids that they lack. A request without one has no items.
+///
+/// # Errors
+/// [`Fault`].
+pub(super) fn read_input(
+    input: Option<&str>,
+    turn: (&ResponseId, u64),
+) -> Result<Vec<InputItem>, Fault> {
+    let Some(input) = input else {
+        return Ok(Vec::new());
+    };
+    if input.starts_with('"') {
+        let message = format!(r#"{{"type":"message","role":"user","content":{input}}}"#);
+        return Ok(vec![read_item(&message, "input", turn, 0)?]);
+    }
+    if !input.starts_with('[') {
+        let wanted = format!("a string or an array, but got {}", kind_of(input));
+        return Err(Fault::wrong_type("input", &wanted));
+    }
+    let mut items: Vec<InputItem> = Vec::new();
+    let mut ids = HashSet::new();
+    for (index, item) in elements(input).enumerate() {
+        if index >= INPUT_MAX {
+            let message = format!("Invalid 'input': expected at most {INPUT_MAX} items.");
+            return Err(Fault::new("array_above_max_length", "input", message));
+        }
+        let item = read_item(item, &format!("input[{index}]"), turn, index)?;
+        if !ids.insert(item.id.clone()) {
+            let wanted = "another id than that of an earlier item";
+            return Err(Fault::wrong_value(format!("input[{index}].id"), wanted));
+        }
+        items.push(item);
+    }
+    Ok(items)
+}
+
+/// The fault of a request without items that continues no conversation.
+pub(super) fn nothing_to_answer(input: Option<&str>) -> Fault {
+    match input {
+        None => Fault::missing("input"),
+        Some(_) => Fault::wrong_value("input", "a string or an array with an item"),
+    }
+}
+
+fn read_item(
+    item: &str,
+    at: &str,
+    turn: (&ResponseId, u64),
+    index: usize,
+) -> Result<InputItem, Fault> {
+    let item = complete_item(item, at, |kind| {
+        turn_item_id(prefix(kind), turn.0, turn.1, index as u64)
+    })?;
+    // a client may send the image of an earlier response again, and its prompt needs the description alone
+    let value = without_image(&item.value);
+    let text = value.as_str();
+    let place = |name: &str| format!("{at}.{name}");
+    let kind = required(text, "type", at)?;
+    if !KINDS.contains(&kind.as_str()) {
+        let wanted = format!("one of {}", KINDS.join(", "));
+        return Err(Fault::wrong_value(place("type"), &wanted));
+    }
+    let mut uncounted = 0;
+    match kind.as_str() {
+        "message" => {
+            let role = required(text, "role", at)?;
+            if !ROLES.contains(&role.as_str()) {
+                let wanted = format!("one of {}", ROLES.join(", "));
+                return Err(Fault::wrong_value(place("role"), &wanted));
+            }
+            let content = member(text, "content").unwrap_or("[]");
+            // one that was broken off has none
+            if role != "assistant" && elements(content).next().is_none() {
+                let wanted = "a string or an array with a part";
+                return Err(Fault::wrong_value(place("content"), wanted));
+            }
+            uncounted = read_content(content, &place("content"))?;
+        }
+        "function_call" => {
+            for name in ["call_id", "name", "arguments"] {
+                required(text, name, at)?;
+            }
+        }
+        "custom_tool_call" => {
+            for name in ["call_id", "name", "input"] {
+                required(text, name, at)?;
+            }
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            required(text, "call_id", at)?;
+            match member(text, "output") {
+                Some(output) if output.starts_with('"') => {}
+                Some(output) if output.starts_with('[') => {
+                    uncounted = read_content(output, &place("output"))?;
+                }
+                Some(_) => return Err(Fault::wrong_type(place("output"), "a string or an array")),
+                None => return Err(Fault::missing(place("output"))),
+            }
+        }
+        "compaction" => {
+            required(text, "encrypted_content", at)?;
+        }
+        _ => {}
+    }
+    Ok(InputItem {
+        id: item.id.to_string(),
+        counted_bytes: text.len().saturating_sub(uncounted) as u64,
+        value,
+    })
+}
+
+/// Checks that a part says where its bytes are.
+fn some_of(names: &[&str], part: &str, at: &str) -> Result<(), Fault> {
+    match names.iter().any(|name| given(part, name).is_some()) {
+        true => Ok(()),
+        false => Err(Fault::missing(format!("{at}.{}", names[0]))),
+    }
+}
+
+/// Checks the parts of a content, and returns the bytes of its images and files.
+fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
+    let mut bytes = 0;
+    for (index, part) in elements(content).enumerate() {
+        let at = format!("{at}[{index}]");
+        if !part.starts_with('{') {
+            return Err(Fault::wrong_type(at, "an object"));
+        }
+        let kind = required(part, "type", &at)?;
+        match kind.as_str() {
+            "input_image" => {
+                some_of(&["image_url", "file_id"], part, &at)?;
+                bytes += part.len();
+            }
+            "input_file" => {
+                some_of(&["file_data", "file_url", "file_id"], part, &at)?;
+                bytes += part.len();
+            }
+            "input_text" | "output_text" => {
+                required(part, "text", &at)?;
+            }
+            "refusal" => {
+                required(part, "refusal", &at)?;
+            }
+            _ => {
+                let wanted = format!("one of {}", PARTS.join(", "));
+                return Err(Fault::wrong_value(format!("{at}.type"), &wanted));
+            }
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,35 @@
+//! `POST /responses/input_tokens`.
+
+use actix_web::HttpResponse;
+
+use super::asked::Asked;
+use crate::openai::OpenAiError;
+use crate::openai::body::ObjectBody;
+use crate::openai::fault::Fault;
+use crate::openai::objects::answer;
+use crate::openai::request::OpenAiRequest;
+
+/// `POST /responses/input_tokens`
+pub(in crate::openai) async fn count_input_tokens(
+    request: OpenAiRequest,
+) -> Result<HttpResponse, OpenAiError> {
+    let turns = request.turns()?.clone();
+    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
+    let asked = Asked::read(&request, body).await?;
+    if asked.request.input.is_empty() && asked.conversation.is_none() {
+        return Err(Fault::missing("input").into());
+    }
+    // a repeat changes nothing
+    request.note_recognized();
+    drop(request);
+    let counted = turns
+        .count_tokens(asked.request, asked.conversation)
+        .await?;
+    let count = counted.ok_or_else(|| {
+        let wanted =
+            "a model whose server counts tokens, of the kind 'openai-responses' or 'anthropic'";
+        Fault::unsupported("unsupported_value", "model", wanted)
+    })?;
+    let counted = format!(r#"{{"object":"response.input_tokens","input_tokens":{count}}}"#);
+    Ok(answer(counted, false))
+}

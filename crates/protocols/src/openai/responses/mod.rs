@@ -1,0 +1,313 @@
+//! Responses of models, and the models.
+
+mod allowed;
+mod asked;
+mod body;
+mod compact;
+mod delivery;
+mod echo;
+mod include;
+mod input;
+mod input_tokens;
+mod object;
+mod parameters;
+mod place;
+mod references;
+mod socket;
+mod stream;
+mod stream_query;
+mod tools;
+mod wire_event;
+
+use std::iter::empty;
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use serde_json::{Value, json};
+
+use super::OpenAiError;
+use super::body::ObjectBody;
+use super::fault::Fault;
+use super::ids::conversation_of;
+use super::list_query::ListQuery;
+use super::objects::answer;
+use super::request::OpenAiRequest;
+use body::{Context, read_request};
+pub(super) use compact::compact_response;
+use delivery::Delivery;
+pub(super) use input_tokens::count_input_tokens;
+use place::Placed;
+pub(super) use socket::open_socket;
+use stream_query::StreamQuery;
+use threadkeep_domain::{
+    Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
+};
+use threadkeep_responses::{
+    Catalog, Door, MediaAt, MessageWindow, MissingThread, ModelTurns, NewTurn, TurnError,
+    TurnRequest,
+};
+use threadkeep_service::{ServiceError, ThreadService};
+use threadkeep_store::Clock;
+
+/// `POST /responses`
+pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let (turns, connection) = (request.turns()?.clone(), request.connection());
+    let Prepared {
+        new,
+        is_found_by_itself,
+    } = prepare(request).await?;
+    let id = new.id;
+    let answer = run(&turns, new).await?;
+    // without a key, a repeat is recognized by the conversation
+    Ok(match is_found_by_itself {
+        true => Delivery {
+            turns,
+            id,
+            connection,
+        }
+        .of(answer),
+        false => answer,
+    })
+}
+
+/// A turn that is to begin.
+struct Prepared {
+    new: NewTurn,
+    /// Whether a repeat is recognized without a key.
+    is_found_by_itself: bool,
+}
+
+/// Reads a request for a turn, and finds the place of the turn.
+async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
+    let turns = request.turns()?;
+    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
+    let digest = request.repeat_digest("threadkeep response")?;
+    let context = Context::read(&body)?;
+    let fingerprint = fingerprint(request.key(), &body);
+    let body = references::resolve(&request, &context, body).await?;
+    let created_ms = Clock::system().now_ms();
+    let has_no_history = matches!(context, Context::New | Context::Nothing);
+    let read = |id: &ResponseId, conversation: Option<&str>| {
+        let turn = read_request(&body, id, created_ms, turns.limits(), conversation)?;
+        let catalog = turns.catalog();
+        if !catalog.has(&turn.model) {
+            return Err(OpenAiError::from(TurnError::NoModel));
+        }
+        if has_no_history && turn.input.is_empty() {
+            return Err(input::nothing_to_answer(body.given("input")).into());
+        }
+        let input = turn.input.iter().map(|item| item.value.as_str());
+        if has_no_history && let Some(index) = output_without_call(empty(), input) {
+            return Err(TurnError::NoCall { index }.into());
+        }
+        check_catalog(catalog, &turn)?;
+        if let Some(name) = catalog.lacks(&turn.model, &turn.parameters) {
+            let message =
+                format!("Unsupported '{name}': the server of this model does not have it.");
+            return Err(Fault::new("unsupported_parameter", name, message).into());
+        }
+        Ok(turn)
+    };
+    let placed = Placed {
+        request: &request,
+        fingerprint,
+        digest,
+        check: || read(&ResponseId::in_bucket(0, [0; 16]), Some("")).map(drop),
+    };
+    let mut place = placed.find(context).await?;
+    let thread = place.scope.thread().copied();
+    let entropy = || digest.unwrap_or_else(rand::random);
+    let id = place
+        .repeated
+        .unwrap_or_else(|| turns.response_id(&place.scope, entropy()));
+    let mut turn = read(&id, thread.as_ref().map(conversation_of).as_deref())?;
+    turn.is_repeatable = digest.is_some();
+    turn.after = place.after;
+    turn.continued = place.continued;
+    if turn.input.is_empty() {
+        // a new conversation would have nothing to answer
+        place.missing = MissingThread::Refuse;
+    }
+    if let Some(thread) = thread {
+        request.note_about(thread);
+        let threads = &request.protocol.api.service;
+        threads.admit(&thread).await?;
+        if let Some(window) = &turn.messages {
+            check_window(threads, &thread, window).await?;
+        }
+    }
+    let new = NewTurn {
+        id,
+        scope: place.scope,
+        missing: place.missing,
+        lent: place.lent,
+        wait: request.wait(),
+        fingerprint,
+        request: Arc::new(turn),
+    };
+    let is_found_again = place.is_found_again;
+    if is_found_again {
+        request.note_recognized();
+    }
+    Ok(Prepared {
+        new,
+        is_found_by_itself: digest.is_none() && is_found_again,
+    })
+}
+
+/// Runs a turn, and answers as its request wants.
+async fn run(turns: &ModelTurns, new: NewTurn) -> Result<HttpResponse, OpenAiError> {
+    if new.request.is_streamed {
+        return Ok(stream::respond(turns.stream(new).await?));
+    }
+    if new.request.is_background {
+        let begun = turns.begin(new).await?;
+        if let Some(ended) = begun.ended().filter(|_| begun.is_replay()) {
+            return Ok(answer(object::of_ended(&ended), true));
+        }
+        let queued = object::of_running(begun.id(), begun.request(), true);
+        return Ok(answer(queued, begun.is_replay()));
+    }
+    let ended = turns.run(new).await?;
+    match &ended.outcome.status {
+        Status::Failed(failure) => Err(OpenAiError::Failed {
+            failure: failure.clone(),
+            is_replay: ended.is_replay,
+        }),
+        _ => Ok(answer(object::of_ended(&ended), ended.is_replay)),
+    }
+}
+
+/// The digest of a request, which is the same one whether it is streamed or not.
+fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
+    let members = members(body.as_str()).filter(|(name, _)| *name != r#""stream""#);
+    let parts = members.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let parts: Vec<_> = std::iter::once(key.as_bytes()).chain(parts).collect();
+    Fingerprint::of(&parts)
+}
+
+/// Checks that the upstream of a model takes what a request has.
+fn check_catalog(catalog: &Catalog, turn: &TurnRequest) -> Result<(), Fault> {
+    if let Some(media) = catalog.refused_media(&turn.model, &turn.input) {
+        return Err(refused_media(media));
+    }
+    if let Some(index) = catalog.refused_compaction(&turn.model, &turn.input) {
+        return Err(refused_compaction(index));
+    }
+    match catalog.refused_custom_tool(&turn.model, &turn.functions) {
+        Some(tool) => Err(refused_custom_tool(&tool.name)),
+        None => Ok(()),
+    }
+}
+
+fn refused_custom_tool(name: &str) -> Fault {
+    let message = format!(
+        "Unsupported 'tools': the server of this model has no custom tools such as '{name}'. Use one of type 'function' with \
+         one parameter that is a string."
+    );
+    Fault::new("unsupported_tool", "tools", message)
+}
+
+fn refused_media(MediaAt { item, member, part }: MediaAt) -> Fault {
+    let at = format!("input[{item}].{member}[{part}]");
+    let wanted = "an image or a file in a place and a form that the server of this model takes";
+    Fault::unsupported("unsupported_value", at, wanted)
+}
+
+fn refused_compaction(index: usize) -> Fault {
+    let at = format!("input[{index}].encrypted_content");
+    let wanted = "a compaction of this server, as the server of this model reads no others";
+    Fault::unsupported("unsupported_value", at, wanted)
+}
+
+/// Checks that the state of a thread has an array, or nothing, where a turn is to leave messages.
+async fn check_window(
+    threads: &ThreadService,
+    thread: &ThreadId,
+    window: &MessageWindow,
+) -> Result<(), OpenAiError> {
+    let name = "threadkeep.messages.key";
+    let wanted = "a key whose value is an array";
+    let wrong = || Fault::wrong_value(name, wanted);
+    let key = window.key().ok_or_else(wrong)?;
+    match threads.get_value(thread, &key, Some(Slice::Tail(0))).await {
+        Err(ServiceError::NotAnArray { .. }) => Err(wrong().into()),
+        Ok(_) | Err(ServiceError::KeyNotFound { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The response in the path.
+fn response_id(request: &OpenAiRequest) -> Result<ResponseId, OpenAiError> {
+    let name = request.named().ok_or(TurnError::NoResponse)?;
+    Ok(name.parse().map_err(|_| TurnError::NoResponse)?)
+}
+
+/// `GET /responses/{response}`
+pub(super) async fn get_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let id = response_id(&request)?;
+    let turns = request.turns()?;
+    let query = StreamQuery::read(request.query(), request.last_event_id())?;
+    if !query.is_wanted {
+        let state = turns.get(Door::OpenAi, &id).await?;
+        return Ok(answer(object::of_state(&id, &state), false));
+    }
+    let events = turns.listen(Door::OpenAi, &id, query.after).await?;
+    Ok(stream::respond(events))
+}
+
+/// `POST /responses/{response}/cancel`
+pub(super) async fn cancel_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let id = response_id(&request)?;
+    let ended = request.turns()?.cancel(Door::OpenAi, &id).await?;
+    Ok(answer(object::of_ended(&ended), false))
+}
+
+/// `DELETE /responses/{response}`
+pub(super) async fn delete_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let id = response_id(&request)?;
+    request.turns()?.delete(Door::OpenAi, &id).await?;
+    let deleted = format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#);
+    Ok(answer(deleted, false))
+}
+
+/// `GET /responses/{response}/input_items`
+pub(super) async fn list_input_items(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let id = response_id(&request)?;
+    let query = ListQuery::read(request.query())?;
+    let state = request.turns()?.get(Door::OpenAi, &id).await?;
+    let mut items: Vec<_> = state.request.input.iter().collect();
+    if !query.is_ascending {
+        items.reverse();
+    }
+    let start = match &query.after {
+        None => 0,
+        Some(after) => {
+            let place = items.iter().position(|item| item.id == *after);
+            place.ok_or(OpenAiError::UnknownCursor)? + 1
+        }
+    };
+    Ok(answer(object::page(&items[start..], query.limit), false))
+}
+
+/// `GET /models`
+pub(super) async fn list_models(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let models: Vec<_> = request.turns()?.catalog().names().map(model).collect();
+    let list = json!({"object": "list", "data": models});
+    Ok(answer(list.to_string(), false))
+}
+
+/// `GET /models/{model}`
+pub(super) async fn get_model(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
+    let name = request.named().unwrap_or_default();
+    let mut names = request.turns()?.catalog().names();
+    let found = names.find(|known| *known == name);
+    Ok(answer(
+        model(found.ok_or(TurnError::NoModel)?).to_string(),
+        false,
+    ))
+}
+
+fn model(name: &str) -> Value {
+    json!({"id": name, "object": "model", "created": 0, "owned_by": "threadkeep"})
+}

@@ -1,0 +1,183 @@
+//! References in an input to items that the server has stored, as the AI SDK sends them.
+
+use std::collections::HashMap;
+
+use super::body::Context;
+use super::input::INPUT_MAX;
+use super::place::{end_of, previous_response};
+use crate::openai::OpenAiError;
+use crate::openai::body::{ObjectBody, required};
+use crate::openai::edit::{Edit, edited};
+use crate::openai::fault::Fault;
+use crate::openai::ids::thread_of;
+use crate::openai::kinds::ITEM_REFERENCE;
+use crate::openai::request::OpenAiRequest;
+use threadkeep_domain::scope::{ItemId, ScopeId};
+use threadkeep_domain::{Json, ResponseId, elements, member_text};
+use threadkeep_responses::{Door, TurnError, item_id_of, turn_of_item};
+use threadkeep_web::ApiError;
+
+/// Maximum bytes of all items in the responses that one request refers to.
+const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Replaces the references in a body with their items. Drops references to items of the request's conversation, which the model gets
+/// anyway.
+///
+/// # Errors
+/// [`OpenAiError`].
+pub(super) async fn resolve(
+    request: &OpenAiRequest,
+    context: &Context,
+    body: ObjectBody,
+) -> Result<ObjectBody, OpenAiError> {
+    let input = body.given("input").filter(|input| input.starts_with('['));
+    let Some(input) = input.filter(|input| elements(input).any(is_reference)) else {
+        return Ok(body);
+    };
+    let conversation = conversation(request, context).await?;
+    let mut references = Vec::new();
+    // too many items are refused when they are read
+    for (index, item) in elements(input).take(INPUT_MAX).enumerate() {
+        if !is_reference(item) {
+            continue;
+        }
+        let reference = Reference::read(index, item)?;
+        if !is_in(request, conversation.as_ref(), &reference.id).await? {
+            references.push(reference);
+        }
+    }
+    let mut stored = stored(request, &references).await?;
+    let items: Vec<String> = elements(input)
+        .enumerate()
+        .filter_map(
+            |(index, item)| match index < INPUT_MAX && is_reference(item) {
+                true => stored.remove(&index).map(|item| item.as_str().to_owned()),
+                false => Some(item.to_owned()),
+            },
+        )
+        .collect();
+    let json = format!("[{}]", items.join(","));
+    let edits = [Edit {
+        name: "input",
+        json: &json,
+    }];
+    ObjectBody::read(&edited(body.as_str(), &edits))
+}
+
+fn is_reference(item: &str) -> bool {
+    member_text(item, "type").is_some_and(|kind| kind == ITEM_REFERENCE)
+}
+
+/// Returns the conversation that a request continues, and the sequence number of the last item that it continues from.
+async fn conversation(
+    request: &OpenAiRequest,
+    context: &Context,
+) -> Result<Option<(ScopeId, u64)>, OpenAiError> {
+    let thread = match context {
+        Context::Thread(id) => Some(*id),
+        Context::Conversation(name) => thread_of(name),
+        Context::Previous(response) | Context::ReadOnly(response) => {
+            let state = previous_response(request, response).await?;
+            let place = end_of(request, &state).await?;
+            return Ok(place.map(|place| (state.scope, place.seq)));
+        }
+        Context::New | Context::Nothing => None,
+    };
+    Ok(thread.map(|id| (ScopeId::Thread(id), u64::MAX)))
+}
+
+async fn is_in(
+    request: &OpenAiRequest,
+    conversation: Option<&(ScopeId, u64)>,
+    id: &ItemId,
+) -> Result<bool, OpenAiError> {
+    let Some((scope, last)) = conversation else {
+        return Ok(false);
+    };
+    let place = request.protocol.scopes.find_item(scope, id).await?;
+    Ok(place.is_some_and(|place| !place.is_removed && place.seq <= *last))
+}
+
+/// A reference to an item in the input or output of a response. The item's id names the response.
+struct Reference {
+    index: usize,
+    id: ItemId,
+    response: Option<ResponseId>,
+}
+
+impl Reference {
+    fn read(index: usize, item: &str) -> Result<Self, OpenAiError> {
+        let id = required(item, "id", &format!("input[{index}]"))?;
+        let id: ItemId = id.parse().map_err(|_| unknown(index))?;
+        let response = turn_of_item(id.as_str()).map(|turn| turn.id);
+        Ok(Self {
+            index,
+            id,
+            response,
+        })
+    }
+}
+
+fn unknown(index: usize) -> Fault {
+    let wanted = "the id of an item that this server has stored";
+    Fault::wrong_value(format!("input[{index}].id"), wanted)
+}
+
+/// Reads the items by the index of their reference. Reads each response once, and holds only one in memory at a time.
+async fn stored(
+    request: &OpenAiRequest,
+    references: &[Reference],
+) -> Result<HashMap<usize, Json>, OpenAiError> {
+    let turns = request.turns()?;
+    let (mut read, mut found) = (Bytes::of_at_most(READ_MAX_BYTES), HashMap::new());
+    let mut taken = Bytes::of_at_most(turns.limits().max_bytes);
+    for reference in references {
+        if found.contains_key(&reference.index) {
+            continue;
+        }
+        let response = reference.response.ok_or_else(|| unknown(reference.index))?;
+        let state = match turns.get(Door::OpenAi, &response).await {
+            Err(TurnError::NoResponse) => return Err(unknown(reference.index).into()),
+            state => state?,
+        };
+        let input = state.request.input.iter().map(|item| &item.value);
+        let items: Vec<_> = input.chain(&state.output).collect();
+        for item in &items {
+            read.add(item)?;
+        }
+        for same in references
+            .iter()
+            .filter(|other| other.response == reference.response)
+        {
+            let mut items = items.iter();
+            let item = items.find(|item| item_id_of(item).as_ref() == Some(&same.id));
+            let item = *item.ok_or_else(|| unknown(same.index))?;
+            taken.add(item)?;
+            found.insert(same.index, item.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// A sum of bytes with a limit.
+struct Bytes {
+    sum: u64,
+    max: u64,
+}
+
+impl Bytes {
+    const fn of_at_most(max: u64) -> Self {
+        Self { sum: 0, max }
+    }
+
+    fn add(&mut self, item: &Json) -> Result<(), ApiError> {
+        self.sum += item.as_str().len() as u64;
+        match self.sum <= self.max {
+            true => Ok(()),
+            false => Err(ApiError::BodyTooLarge {
+                limit_bytes: self.max,
+                read_bytes: self.sum,
+            }),
+        }
+    }
+}

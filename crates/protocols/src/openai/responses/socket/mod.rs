@@ -1,0 +1,225 @@
+//! Responses over a WebSocket: each message asks for one, and the events of its stream come back as messages.
+//!
+//! The shapes are those of [OpenAI's WebSocket mode](https://developers.openai.com/api/docs/guides/websocket-mode).
+
+mod ears;
+mod kept;
+mod warm_up;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::{HttpResponse, rt, web};
+use actix_ws::{CloseCode, CloseReason, Session};
+use bytes::Bytes;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::body::flag;
+use super::wire_event::WireEvent;
+use super::{Prepared, prepare};
+use crate::openai::OpenAiError;
+use crate::openai::body::ObjectBody;
+use crate::openai::edit::{Edit, edited};
+use crate::openai::fault::Fault;
+use crate::openai::request::{OpenAiRequest, SocketRequest};
+use ears::{Ears, Gone};
+use kept::Kept;
+use threadkeep_responses::{StreamItem, TurnRequest};
+use threadkeep_service::rates::RateSubject;
+use warm_up::{warm_up, warm_up_body};
+
+/// Bytes of a message at most: those of a body.
+const MESSAGE_MAX_BYTES: usize = 8 * 1_048_576;
+/// How long a client may take to make room for the next message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// `GET /responses` as a WebSocket
+pub(in crate::openai) async fn open_socket(
+    request: SocketRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, OpenAiError> {
+    let stop = request.turns()?.closing();
+    let (response, session, messages) = request.handshake(payload)?;
+    let messages = messages
+        .max_frame_size(MESSAGE_MAX_BYTES)
+        .aggregate_continuations()
+        .max_continuation_size(MESSAGE_MAX_BYTES);
+    let socket = Socket {
+        request,
+        ears: Ears::new(messages, session.clone()),
+        mouth: Mouth(session),
+        kept: None,
+    };
+    rt::spawn(socket.run(stop));
+    Ok(response)
+}
+
+/// One socket, whose messages are answered one after the other.
+struct Socket {
+    request: SocketRequest,
+    ears: Ears,
+    mouth: Mouth,
+    /// The last response, if nothing but this socket keeps it.
+    kept: Option<Kept>,
+}
+
+struct Mouth(Session);
+
+impl Mouth {
+    async fn say(&mut self, text: String) -> Result<(), Gone> {
+        match timeout(SEND_TIMEOUT, self.0.text(text)).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Gone),
+        }
+    }
+}
+
+impl Socket {
+    /// Runs until one side closes it. A response that runs then goes on without it.
+    async fn run(mut self, stop: CancellationToken) {
+        let code = loop {
+            let text = tokio::select! {
+                text = self.ears.next() => text,
+                () = stop.cancelled() => break CloseCode::Away,
+            };
+            let Ok(text) = text else {
+                break CloseCode::Normal;
+            };
+            let answering = answer(&self.request, &mut self.mouth, &mut self.kept, text);
+            if !matches!(self.ears.beside(answering).await, Ok(Ok(()))) {
+                break CloseCode::Normal;
+            }
+        };
+        let reason = CloseReason {
+            code,
+            description: None,
+        };
+        let _ = timeout(SEND_TIMEOUT, self.mouth.0.close(Some(reason))).await;
+    }
+}
+
+/// Answers a message by the events of its response, or by its error.
+async fn answer(
+    request: &SocketRequest,
+    mouth: &mut Mouth,
+    kept: &mut Option<Kept>,
+    text: Bytes,
+) -> Result<(), Gone> {
+    let earlier = kept.take();
+    let told = tell(request, mouth, earlier, text);
+    match RateSubject::back_end().around(told).await? {
+        Ok(new) => *kept = new,
+        Err(error) => mouth.say(error.event()).await?,
+    }
+    Ok(())
+}
+
+/// Tells the events of the response that a message asks for. Returns the response to go on from.
+async fn tell(
+    request: &SocketRequest,
+    mouth: &mut Mouth,
+    earlier: Option<Kept>,
+    text: Bytes,
+) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
+    let asking = match Asking::read(earlier, &text) {
+        Ok(asking) => asking,
+        Err(error) => return Ok(Err(error)),
+    };
+    match asking.is_warm_up {
+        true => warm_up(request, mouth, asking).await,
+        false => respond(request, mouth, asking).await,
+    }
+}
+
+/// A message that asks for a response.
+struct Asking {
+    body: ObjectBody,
+    /// The stored response that it goes on from, as JSON, or `null`.
+    base: String,
+    /// The response that is not stored that it goes on from.
+    earlier: Option<Kept>,
+    is_warm_up: bool,
+}
+
+impl Asking {
+    /// # Errors
+    /// [`OpenAiError`].
+    fn read(earlier: Option<Kept>, text: &[u8]) -> Result<Self, OpenAiError> {
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let body = ObjectBody::read(text).map_err(OpenAiError::of_turn)?;
+        if body.given("type") != Some(r#""response.create""#) {
+            return Err(Fault::wrong_value("type", "'response.create'").into());
+        }
+        let is_warm_up = flag(&body, "generate")? == Some(false);
+        let body = match is_warm_up {
+            true => warm_up_body(&body)?,
+            false => with_members(&body, &[("stream", "true"), ("background", "false")])?,
+        };
+        let previous = body.given("previous_response_id");
+        let earlier = earlier.filter(|earlier| previous == Some(&*earlier.name()));
+        let body = match &earlier {
+            Some(earlier) => ObjectBody::read(&earlier.continued(&body))?,
+            None => body,
+        };
+        let base = body.given("previous_response_id").unwrap_or("null");
+        Ok(Self {
+            base: base.to_owned(),
+            body,
+            earlier,
+            is_warm_up,
+        })
+    }
+
+    fn message(&self, request: &SocketRequest) -> OpenAiRequest {
+        request.message(self.body.as_str().to_owned().into())
+    }
+
+    /// Names the response that it goes on from, as the client did.
+    fn name_earlier_in(&self, request: &mut TurnRequest) {
+        if let Some(earlier) = &self.earlier {
+            earlier.name_in(request);
+        }
+    }
+}
+
+fn with_members(
+    body: &ObjectBody,
+    members: &[(&'static str, &str)],
+) -> Result<ObjectBody, OpenAiError> {
+    let edits = members.iter().map(|(name, json)| Edit { name, json });
+    let edits: Vec<_> = edits.collect();
+    ObjectBody::read(&edited(body.as_str(), &edits))
+}
+
+async fn respond(
+    request: &SocketRequest,
+    mouth: &mut Mouth,
+    asking: Asking,
+) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
+    let begun = async move {
+        let Prepared { mut new, .. } = prepare(asking.message(request)).await?;
+        asking.name_earlier_in(Arc::make_mut(&mut new.request));
+        let asked = Arc::clone(&new.request);
+        let events = request.turns()?.stream(new).await?;
+        Ok::<_, OpenAiError>((asked, asking.base, events))
+    };
+    let (asked, base, mut events) = match begun.await {
+        Ok(begun) => begun,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut kept = None;
+    loop {
+        match events.next().await {
+            Ok(Some((number, item))) => {
+                let event = WireEvent::of(number, &item, events.id(), events.request());
+                mouth.say(event.data).await?;
+                if let StreamItem::Ended(ended) = &item {
+                    kept = Kept::of(&asked, &base, ended);
+                }
+            }
+            Ok(None) => return Ok(Ok(kept)),
+            Err(error) => return Ok(Err(error.into())),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Warm-ups: messages with `generate: false`. They get a response without output, and the next message goes on from its items.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::kept::Kept;
+use super::{Asking, Gone, Mouth, with_members};
+use crate::openai::OpenAiError;
+use crate::openai::body::ObjectBody;
+use crate::openai::fault::Fault;
+use crate::openai::request::SocketRequest;
+use crate::openai::responses::asked::Asked;
+use crate::openai::responses::wire_event::WireEvent;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Outcome, Status, Usage};
+use threadkeep_responses::{EndedTurn, StreamItem};
+use threadkeep_store::Clock;
+
+/// The body of a warm-up, which only its socket keeps.
+///
+/// # Errors
+/// [`OpenAiError`].
+pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
+    if body.given("conversation").is_some() {
+        let wanted = "true, as the request names a conversation";
+        return Err(Fault::wrong_value("generate", wanted).into());
+    }
+    with_members(body, &[("store", "false"), ("background", "false")])
+}
+
+/// Answers a warm-up. Returns the response to go on from.
+pub(super) async fn warm_up(
+    request: &SocketRequest,
+    mouth: &mut Mouth,
+    asking: Asking,
+) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
+    let ended = match ended(request, &asking).await {
+        Ok(ended) => ended,
+        Err(error) => return Ok(Err(error)),
+    };
+    let kept = Kept::of(&ended.request, &asking.base, &ended);
+    let (id, request) = (ended.id, Arc::clone(&ended.request));
+    let items = [
+        StreamItem::Created,
+        StreamItem::Running,
+        StreamItem::Ended(ended),
+    ];
+    for (number, item) in (0..).zip(items) {
+        let event = WireEvent::of(number, &item, &id, &request);
+        mouth.say(event.data).await?;
+    }
+    Ok(Ok(kept))
+}
+
+/// Checks a warm-up as any request. No model is asked, and nothing is stored.
+async fn ended(request: &SocketRequest, asking: &Asking) -> Result<EndedTurn, OpenAiError> {
+    let body = ObjectBody::read(asking.body.as_str())?;
+    let asked = Asked::read(&asking.message(request), body).await?;
+    let mut request = asked.request;
+    asking.name_earlier_in(&mut request);
+    let nowhere = ScopeId::State(Uuid::nil());
+    Ok(EndedTurn {
+        id: asked.id,
+        request: Arc::new(request),
+        scope: nowhere,
+        outcome: Arc::new(Outcome {
+            status: Status::Completed,
+            output: Vec::new(),
+            usage: Usage::default(),
+            ended_ms: Clock::system().now_ms(),
+        }),
+        is_replay: false,
+    })
+}

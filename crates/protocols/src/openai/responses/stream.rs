@@ -1,0 +1,62 @@
+//! The events of a turn as server-sent events
+//! ([the HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use super::wire_event::WireEvent;
+use threadkeep_http::{COMMENT, EVENT_STREAM, cut_at_error, mark_replay, streamed};
+use threadkeep_responses::{TurnError, TurnStream};
+
+/// The longest silence: then comes a comment.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// Bytes of events that are sent together.
+const CHUNK_BYTES: usize = 32 * 1_024;
+/// The end of a stream, behind the last event.
+const DONE: &str = "data: [DONE]\n\n";
+
+/// A stream that lasts until the turn ends. If it breaks before that, the connection is cut, so that the client goes on
+/// from its last event.
+pub(super) fn respond(events: TurnStream) -> HttpResponse {
+    let mut response = streamed(EVENT_STREAM);
+    mark_replay(&mut response, events.is_replay());
+    let events = Events {
+        events,
+        is_done: false,
+    };
+    cut_at_error(response, events, next)
+}
+
+struct Events {
+    events: TurnStream,
+    is_done: bool,
+}
+
+/// The next events, or a comment after a silence; none at the end.
+async fn next(events: &mut Events) -> Result<Option<Bytes>, TurnError> {
+    let Events { events, is_done } = events;
+    if *is_done {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    loop {
+        let item = tokio::select! {
+            item = events.next() => item?,
+            () = sleep(SILENCE_MAX) => return Ok(Some(Bytes::from_static(COMMENT.as_bytes()))),
+        };
+        let Some((number, item)) = item else {
+            *is_done = true;
+            return Ok(Some((text + DONE).into()));
+        };
+        let WireEvent { kind, data } = WireEvent::of(number, &item, events.id(), events.request());
+        write!(text, "event: {kind}\nid: {number}\ndata: {data}\n\n")
+            .expect("a string takes any text");
+        if !events.is_ready() || text.len() >= CHUNK_BYTES {
+            return Ok(Some(text.into()));
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Events of a turn as the wire has them.
+
+use serde_json::{Value, json};
+
+use super::object;
+use crate::openai::OpenAiError;
+use threadkeep_domain::{ResponseId, Status};
+use threadkeep_responses::{CallEvent, CallKind, StreamItem, TextKind, TurnEvent, TurnRequest};
+
+/// An event of OpenAI's Responses API.
+pub(super) struct WireEvent {
+    /// Its `type`.
+    pub(super) kind: &'static str,
+    /// A JSON object in one line.
+    pub(super) data: String,
+}
+
+impl WireEvent {
+    /// The event of that number.
+    pub(super) fn of(
+        number: u64,
+        item: &StreamItem,
+        id: &ResponseId,
+        request: &TurnRequest,
+    ) -> Self {
+        let is_queued = request.is_background;
+        let (kind, rest) = match item {
+            StreamItem::Created => {
+                let response = object::of_running(id, request, is_queued);
+                ("response.created", format!(r#""response":{response}"#))
+            }
+            StreamItem::Running => running(id, request),
+            StreamItem::Event(event) => of_event(event, id, request),
+            StreamItem::Ended(ended) => {
+                let kind = match ended.outcome.status {
+                    Status::Completed => "response.completed",
+                    // no event has the name of a response that was cancelled
+                    Status::Incomplete(_) | Status::Cancelled => "response.incomplete",
+                    Status::Failed(_) => "response.failed",
+                };
+                let response = object::of_ended(ended);
+                (kind, format!(r#""response":{response}"#))
+            }
+            StreamItem::Failed(error, so_far) => {
+                let error = OpenAiError::from(std::sync::Arc::clone(error));
+                let (code, message) = error.code_and_message();
+                let response = object::of_stopped(id, request, so_far, (code, &message));
+                ("response.failed", format!(r#""response":{response}"#))
+            }
+        };
+        Self {
+            kind,
+            data: format!(r#"{{"type":"{kind}","sequence_number":{number},{rest}}}"#),
+        }
+    }
+}
+
+fn running(id: &ResponseId, request: &TurnRequest) -> (&'static str, String) {
+    let response = object::of_running(id, request, false);
+    ("response.in_progress", format!(r#""response":{response}"#))
+}
+
+/// The type of an event, and its members.
+fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'static str, String) {
+    match event {
+        TurnEvent::Resumed => running(id, request),
+        TurnEvent::ItemAdded { index, item } => (
+            "response.output_item.added",
+            format!(r#""output_index":{index},"item":{}"#, item.as_str()),
+        ),
+        TurnEvent::PartAdded {
+            index,
+            id,
+            part,
+            kind,
+        } => (
+            names(*kind).part_added,
+            format!(
+                r#"{},"part":{}"#,
+                place(*index, id, *kind, *part),
+                kind.part("")
+            ),
+        ),
+        TurnEvent::TextDelta {
+            index,
+            id,
+            part,
+            kind,
+            delta,
+        } => (
+            names(*kind).delta,
+            format!(
+                r#"{},"delta":{}{}"#,
+                place(*index, id, *kind, *part),
+                quoted(delta),
+                logprobs(*kind)
+            ),
+        ),
+        TurnEvent::TextDone {
+            index,
+            id,
+            part,
+            kind,
+            text,
+        } => (
+            names(*kind).done,
+            format!(
+                r#"{},"{}":{}{}"#,
+                place(*index, id, *kind, *part),
+                names(*kind).text,
+                quoted(text),
+                logprobs(*kind)
+            ),
+        ),
+        TurnEvent::Annotation {
+            index,
+            id,
+            part,
+            number,
+            json,
+        } => (
+            "response.output_text.annotation.added",
+            format!(
+                r#"{},"annotation_index":{number},"annotation":{}"#,
+                place(*index, id, TextKind::Text, *part),
+                json.as_str()
+            ),
+        ),
+        TurnEvent::PartDone {
+            index,
+            id,
+            part,
+            kind,
+            json,
+        } => (
+            names(*kind).part_done,
+            format!(
+                r#"{},"part":{}"#,
+                place(*index, id, *kind, *part),
+                json.as_str()
+            ),
+        ),
+        TurnEvent::ArgumentsDelta {
+            index,
+            id,
+            call,
+            delta,
+        } => (
+            match call {
+                CallKind::Mcp => "response.mcp_call_arguments.delta",
+                CallKind::Custom => "response.custom_tool_call_input.delta",
+                _ => "response.function_call_arguments.delta",
+            },
+            format!(r#"{},"delta":{}"#, item_place(*index, id), quoted(delta)),
+        ),
+        TurnEvent::ArgumentsDone {
+            index,
+            id,
+            call,
+            name,
+            arguments,
+        } => (
+            match call {
+                CallKind::Mcp => "response.mcp_call_arguments.done",
+                CallKind::Custom => "response.custom_tool_call_input.done",
+                _ => "response.function_call_arguments.done",
+            },
+            match call {
+                CallKind::Custom => {
+                    format!(
+                        r#"{},"input":{}"#,
+                        item_place(*index, id),
+                        quoted(arguments)
+                    )
+                }
+                _ => format!(
+                    r#"{},"name":{},"arguments":{}"#,
+                    item_place(*index, id),
+                    quoted(name),
+                    quoted(arguments)
+                ),
+            },
+        ),
+        TurnEvent::Call { index, id, event } => (
+            match event {
+                CallEvent::McpBegun => "response.mcp_call.in_progress",
+                CallEvent::McpCompleted => "response.mcp_call.completed",
+                CallEvent::McpFailed => "response.mcp_call.failed",
+                CallEvent::SearchBegun => "response.web_search_call.in_progress",
+                CallEvent::Searching => "response.web_search_call.searching",
+                CallEvent::SearchCompleted => "response.web_search_call.completed",
+                CallEvent::ImageBegun => "response.image_generation_call.in_progress",
+                CallEvent::ImageGenerating => "response.image_generation_call.generating",
+                CallEvent::ImageCompleted => "response.image_generation_call.completed",
+            },
+            item_place(*index, id),
+        ),
+        TurnEvent::ItemDone { index, item, .. } => (
+            "response.output_item.done",
+            format!(r#""output_index":{index},"item":{}"#, item.as_str()),
+        ),
+    }
+}
+
+/// The names of the events about texts of one kind.
+struct Names {
+    part_added: &'static str,
+    delta: &'static str,
+    done: &'static str,
+    part_done: &'static str,
+    /// The member of `done` that has the text.
+    text: &'static str,
+}
+
+const TEXT: Names = Names {
+    part_added: "response.content_part.added",
+    delta: "response.output_text.delta",
+    done: "response.output_text.done",
+    part_done: "response.content_part.done",
+    text: "text",
+};
+const REFUSAL: Names = Names {
+    delta: "response.refusal.delta",
+    done: "response.refusal.done",
+    text: "refusal",
+    ..TEXT
+};
+const REASONING: Names = Names {
+    delta: "response.reasoning_text.delta",
+    done: "response.reasoning_text.done",
+    ..TEXT
+};
+const SUMMARY: Names = Names {
+    part_added: "response.reasoning_summary_part.added",
+    delta: "response.reasoning_summary_text.delta",
+    done: "response.reasoning_summary_text.done",
+    part_done: "response.reasoning_summary_part.done",
+    ..TEXT
+};
+
+fn names(kind: TextKind) -> &'static Names {
+    match kind {
+        TextKind::Text => &TEXT,
+        TextKind::Refusal => &REFUSAL,
+        TextKind::Reasoning => &REASONING,
+        TextKind::Summary => &SUMMARY,
+    }
+}
+
+/// The logarithms of probabilities, which texts of answers alone have, and none of which is known.
+fn logprobs(kind: TextKind) -> &'static str {
+    match kind {
+        TextKind::Text => r#","logprobs":[]"#,
+        _ => "",
+    }
+}
+
+fn item_place(index: u64, id: &str) -> String {
+    format!(r#""item_id":{},"output_index":{index}"#, quoted(id))
+}
+
+fn place(index: u64, id: &str, kind: TextKind, part: usize) -> String {
+    let list = match kind {
+        TextKind::Summary => "summary_index",
+        _ => "content_index",
+    };
+    format!(r#"{},"{list}":{part}"#, item_place(index, id))
+}
+
+fn quoted(text: &str) -> Value {
+    json!(text)
+}

@@ -1,0 +1,136 @@
+//! Which path is whose.
+
+use std::future::ready;
+
+use actix_web::dev::HttpServiceFactory;
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{Route, Scope, guard};
+
+use super::envelope::envelope;
+use super::{OpenAi, OpenAiError, conversations, items, responses};
+use threadkeep_http::{is_endless, is_of_openai};
+use threadkeep_web::ApiError;
+
+impl OpenAi {
+    /// Adds the protocol to an app, which has the envelope of the API around it.
+    pub fn configure(&self, config: &mut ServiceConfig) {
+        config
+            .app_data(web::Data::new(self.clone()))
+            .service(self.routes(web::scope("/openai/v1")))
+            .service(
+                self.routes(web::scope("/v1").guard(guard::fn_guard(|context| {
+                    is_of_openai(context.head().uri.path())
+                }))),
+            );
+    }
+
+    /// The paths below a base URL.
+    fn routes(&self, base: Scope) -> impl HttpServiceFactory + use<> {
+        let has_models = self.turns.is_some();
+        let unknown = move || ready(Err::<&str, _>(OpenAiError::UnknownUrl { has_models }));
+        base.wrap(from_fn(envelope))
+            .configure(conversation_routes)
+            .configure(|config| {
+                if has_models {
+                    turn_routes(config);
+                }
+            })
+            .default_service(web::to(unknown))
+    }
+}
+
+fn conversation_routes(config: &mut ServiceConfig) {
+    config
+        .service(
+            web::resource("/conversations")
+                .route(web::post().to(conversations::create_conversation))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource("/conversations/{conversation:[^/]*}")
+                .route(web::get().to(conversations::get_conversation))
+                .route(web::head().to(conversations::get_conversation))
+                .route(web::post().to(conversations::update_conversation))
+                .route(web::delete().to(conversations::delete_conversation))
+                .default_service(not_allowed("GET, HEAD, POST, DELETE")),
+        )
+        .service(
+            web::resource("/conversations/{conversation:[^/]*}/items")
+                .route(web::get().to(items::list_items))
+                .route(web::head().to(items::list_items))
+                .route(web::post().to(items::add_items))
+                .default_service(not_allowed("GET, HEAD, POST")),
+        )
+        .service(
+            web::resource("/conversations/{conversation:[^/]*}/items/{item:[^/]*}")
+                .route(web::get().to(items::get_item))
+                .route(web::head().to(items::get_item))
+                .route(web::delete().to(items::delete_item))
+                .default_service(not_allowed("GET, HEAD, DELETE")),
+        );
+}
+
+fn turn_routes(config: &mut ServiceConfig) {
+    config
+        .service(
+            web::resource("/responses")
+                .route(web::post().to(responses::create_response))
+                .route(
+                    web::get()
+                        .guard(guard::fn_guard(|context| is_endless(context.head())))
+                        .to(responses::open_socket),
+                )
+                .default_service(not_allowed("POST")),
+        )
+        // before the responses, whose ids are other words
+        .service(
+            web::resource("/responses/compact")
+                .route(web::post().to(responses::compact_response))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource("/responses/input_tokens")
+                .route(web::post().to(responses::count_input_tokens))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource("/responses/{response:[^/]*}")
+                .route(web::get().to(responses::get_response))
+                .route(web::head().to(responses::get_response))
+                .route(web::delete().to(responses::delete_response))
+                .default_service(not_allowed("GET, HEAD, DELETE")),
+        )
+        .service(
+            web::resource("/responses/{response:[^/]*}/cancel")
+                .route(web::post().to(responses::cancel_response))
+                .default_service(not_allowed("POST")),
+        )
+        .service(
+            web::resource("/responses/{response:[^/]*}/input_items")
+                .route(web::get().to(responses::list_input_items))
+                .route(web::head().to(responses::list_input_items))
+                .default_service(not_allowed("GET, HEAD")),
+        )
+        .service(
+            web::resource("/models")
+                .route(web::get().to(responses::list_models))
+                .route(web::head().to(responses::list_models))
+                .default_service(not_allowed("GET, HEAD")),
+        )
+        .service(
+            web::resource("/models/{model:[^/]*}")
+                .route(web::get().to(responses::get_model))
+                .route(web::head().to(responses::get_model))
+                .default_service(not_allowed("GET, HEAD")),
+        );
+}
+
+/// Rejects a method that a path does not support.
+fn not_allowed(allow: &'static str) -> Route {
+    web::to(move |method: Method| {
+        let refusal = ApiError::MethodNotAllowed { method, allow };
+        ready(Err::<&str, _>(OpenAiError::from(refusal)))
+    })
+}

@@ -1,0 +1,118 @@
+//! The callers of the protocol, and the owners of their threads.
+
+use std::sync::Arc;
+
+use actix_web::HttpRequest;
+
+use super::UseAgentError;
+use threadkeep_domain::{Owner, Refusal, Thread};
+use threadkeep_http::{Api, key_for, no_key, own};
+use threadkeep_identity::Behalf;
+use threadkeep_service::ServiceError;
+use threadkeep_web::ApiError;
+
+/// The beginning of owners that stand for channels.
+const CHANNEL: &str = "channel:";
+
+/// A caller that may use the protocol.
+#[derive(Debug, Clone)]
+pub(super) enum Caller {
+    /// A back end with this API key, for any owner.
+    BackEnd(Arc<str>),
+    /// A user, for themselves.
+    User(Owner),
+}
+
+impl Caller {
+    /// The caller of a request.
+    ///
+    /// # Errors
+    /// [`UseAgentError`] for a caller without an API key that has the right, and without an owner.
+    pub(super) fn of(request: &HttpRequest, api: &Api) -> Result<Self, UseAgentError> {
+        let refusal = match key_for(request, api) {
+            Ok(key) => return Ok(Self::BackEnd(key.name)),
+            Err(refusal @ ApiError::RightMissing { .. }) => return Err(refusal.into()),
+            Err(refusal) => refusal,
+        };
+        let owner = own(request, api, refusal)?;
+        match is_channel(owner.as_str()) {
+            true => Err(channel_named()),
+            false => Ok(Self::User(owner)),
+        }
+    }
+
+    pub(super) fn behalf(&self) -> Behalf {
+        match self {
+            Self::BackEnd(_) => Behalf::Anyone,
+            Self::User(owner) => Behalf::Caller(Some(owner.clone())),
+        }
+    }
+
+    /// The texts within which an idempotency key of this caller counts.
+    pub(super) fn space(&self) -> [&str; 2] {
+        match self {
+            Self::BackEnd(name) => ["key", name],
+            Self::User(owner) => ["owner", owner.as_str()],
+        }
+    }
+
+    /// The owner that a request is about, given its `userId` and `channelKey`.
+    ///
+    /// # Errors
+    /// [`UseAgentError`] if the caller names another owner, a channel, or none.
+    pub(super) fn owner(
+        &self,
+        request: &HttpRequest,
+        api: &Api,
+        user_id: Option<&str>,
+        channel_key: Option<&str>,
+    ) -> Result<Owner, UseAgentError> {
+        match (self, user_id, channel_key) {
+            (Self::User(own), Some(user_id), _) if user_id != own.as_str() => {
+                Err(UseAgentError::not_the_owner())
+            }
+            (Self::User(own), Some(_), _) | (Self::User(own), None, None) => Ok(own.clone()),
+            (Self::User(_), None, Some(_)) => Err(no_key(request, &api.identity).into()),
+            (Self::BackEnd(_), Some(user_id), _) if is_channel(user_id) => Err(channel_named()),
+            (Self::BackEnd(_), Some(user_id), _) => named(user_id, "userId", 256),
+            (Self::BackEnd(_), None, Some(key)) => {
+                named(&format!("{CHANNEL}{key}"), "channelKey", 248)
+            }
+            (Self::BackEnd(_), None, None) => Err(UseAgentError::invalid(
+                "`userId` or `channelKey` must say whose threads these are",
+            )),
+        }
+    }
+
+    /// Whether the caller may use a thread. Users have no proof for a thread without an owner but its name, which is
+    /// no secret.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`].
+    pub(super) fn check(&self, thread: &Thread) -> Result<(), ServiceError> {
+        match self {
+            Self::User(own) if thread.owner.as_ref() != Some(own) => {
+                Err(Refusal::NotTheOwner.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_channel(user_id: &str) -> bool {
+    user_id.starts_with(CHANNEL)
+}
+
+fn channel_named() -> UseAgentError {
+    UseAgentError::invalid(format!("A user id must not begin with `{CHANNEL}`"))
+}
+
+fn named(text: &str, member: &str, max_bytes: usize) -> Result<Owner, UseAgentError> {
+    let has_text = text != CHANNEL;
+    let owner = Owner::new(text).ok().filter(|_| has_text);
+    owner.ok_or_else(|| {
+        UseAgentError::invalid(format!(
+            "`{member}` must be a text of 1 to {max_bytes} bytes without control characters"
+        ))
+    })
+}

@@ -1,0 +1,148 @@
+//! A request of an admitted caller.
+
+use std::borrow::Cow;
+use std::future::{Ready, ready};
+
+use actix_web::web::Bytes;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use uuid::Builder;
+
+use super::caller::Caller;
+use super::envelope::RequestContext;
+use super::naming::thread_id_of;
+use super::{UseAgent, UseAgentError};
+use threadkeep_domain::{Owner, ThreadId};
+use threadkeep_http::{About, Api, Parameters, Query, Repeatable, idempotency, path_part, text_of};
+use threadkeep_service::{ScopeService, ThreadService, WriteOptions};
+use threadkeep_web::ApiError;
+
+/// The part of `/api/threads/{threadId}` that names the thread.
+const THREAD_PLACE: usize = 3;
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct UseAgentRequest {
+    pub(super) protocol: web::Data<UseAgent>,
+    pub(super) caller: Caller,
+    request: HttpRequest,
+    body: Bytes,
+}
+
+impl UseAgentRequest {
+    fn of(request: &HttpRequest) -> Result<Self, UseAgentError> {
+        let protocol = request.app_data::<web::Data<UseAgent>>();
+        let extensions = request.extensions();
+        let context = extensions.get::<RequestContext>();
+        // the envelope has admitted the caller
+        let (Some(protocol), Some(context)) = (protocol, context) else {
+            return Err(ApiError::NotFound.into());
+        };
+        Ok(Self {
+            protocol: protocol.clone(),
+            caller: context.caller.clone(),
+            request: request.clone(),
+            body: context.body.bytes()?.clone(),
+        })
+    }
+
+    fn api(&self) -> &Api {
+        &self.protocol.api
+    }
+
+    /// The threads that the caller may use, and those without an owner.
+    pub(super) fn threads(&self) -> Cow<'_, ThreadService> {
+        self.api().threads_for(&self.caller.behalf())
+    }
+
+    /// The histories of these.
+    pub(super) fn scopes(&self) -> Cow<'_, ScopeService> {
+        self.api().scopes_for(&self.caller.behalf())
+    }
+
+    /// The owner that the request is about.
+    ///
+    /// # Errors
+    /// As [`Caller::owner`].
+    pub(super) fn owner(
+        &self,
+        user_id: Option<&str>,
+        channel_key: Option<&str>,
+    ) -> Result<Owner, UseAgentError> {
+        let caller = &self.caller;
+        caller.owner(&self.request, self.api(), user_id, channel_key)
+    }
+
+    /// The thread in the path.
+    ///
+    /// # Errors
+    /// [`UseAgentError::ThreadName`].
+    pub(super) fn thread(&self) -> Result<(String, ThreadId), UseAgentError> {
+        let name = path_part(&self.request, THREAD_PLACE).ok_or(UseAgentError::ThreadName)?;
+        let id = self.thread_of(&name)?;
+        Ok((name.into_owned(), id))
+    }
+
+    /// The thread of a name, which the request is about.
+    ///
+    /// # Errors
+    /// [`UseAgentError::ThreadName`].
+    pub(super) fn thread_of(&self, name: &str) -> Result<ThreadId, UseAgentError> {
+        let id = thread_id_of(name).ok_or(UseAgentError::ThreadName)?;
+        self.request.extensions_mut().insert(About(id));
+        Ok(id)
+    }
+
+    /// The query.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn query<P: Parameters>(&self) -> Result<P, UseAgentError> {
+        let Query(parameters) = Query::of(&self.request)?;
+        Ok(parameters)
+    }
+
+    /// The text of the body.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidJson`].
+    pub(super) fn text(&self) -> Result<&str, UseAgentError> {
+        Ok(text_of(&self.body)?)
+    }
+
+    /// The conditions of a write.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn options(&self) -> Result<WriteOptions, UseAgentError> {
+        let repeatable = Repeatable::with_body(&self.request, &self.body)?;
+        Ok(repeatable.options(None))
+    }
+
+    /// A name for a new thread: a UUID, the same one for a repeat with the same idempotency key.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`].
+    pub(super) fn made_name(&self) -> Result<String, UseAgentError> {
+        let digits = match idempotency(&self.request, &self.body)? {
+            Some((key, _)) => {
+                let [kind, name] = self.caller.space().map(str::as_bytes);
+                let ring = self.api().identity.ring();
+                ring.digest(
+                    "threadkeep made by use-agent",
+                    &[kind, name, key.as_bytes()],
+                )
+            }
+            None => rand::random(),
+        };
+        Ok(Builder::from_random_bytes(digits).into_uuid().to_string())
+    }
+}
+
+impl FromRequest for UseAgentRequest {
+    type Error = UseAgentError;
+    type Future = Ready<Result<Self, UseAgentError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

@@ -1,0 +1,63 @@
+//! Which path is whose.
+
+use std::future::ready;
+
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{HttpResponse, Route};
+
+use super::envelope::{envelope, refuse_route_of_the_app};
+use super::{UseAgent, UseAgentError, history, lists, threads};
+use threadkeep_web::ApiError;
+
+/// The routes of the client that run agents.
+const ROUTES_OF_THE_APP: [&str; 4] = [
+    "/api/chat",
+    "/api/chat/cancel",
+    "/api/approve-tool",
+    "/api/realtime/token",
+];
+
+impl UseAgent {
+    /// Adds the protocol to an app, which has the envelope of the API around it.
+    pub fn configure(&self, config: &mut ServiceConfig) {
+        config.app_data(web::Data::new(self.clone())).service(
+            web::scope("/api/threads")
+                .wrap(from_fn(envelope))
+                .service(
+                    web::resource("")
+                        .route(web::get().to(lists::list_threads))
+                        .route(web::head().to(lists::list_threads))
+                        .route(web::post().to(threads::create_thread))
+                        .default_service(not_allowed("GET, HEAD, POST")),
+                )
+                .service(
+                    web::resource("/{thread:[^/]*}")
+                        .route(web::get().to(history::get_thread))
+                        .route(web::head().to(history::get_thread))
+                        .route(web::patch().to(threads::patch_thread))
+                        .route(web::delete().to(threads::delete_thread))
+                        .default_service(not_allowed("GET, HEAD, PATCH, DELETE")),
+                )
+                .default_service(web::to(|| {
+                    ready(Err::<&str, _>(UseAgentError::from(ApiError::NotFound)))
+                })),
+        );
+        for path in ROUTES_OF_THE_APP {
+            config.service(
+                web::resource(path)
+                    .wrap(from_fn(refuse_route_of_the_app))
+                    .default_service(web::to(|| ready(HttpResponse::NotFound()))),
+            );
+        }
+    }
+}
+
+/// Rejects a method that a path does not support.
+fn not_allowed(allow: &'static str) -> Route {
+    web::to(move |method: Method| {
+        let refusal = ApiError::MethodNotAllowed { method, allow };
+        ready(Err::<&str, _>(UseAgentError::from(refusal)))
+    })
+}

@@ -1,0 +1,228 @@
+//! Threads as a whole.
+
+use std::time::Duration;
+
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use serde::Serialize;
+
+use super::UseAgentError;
+use super::bodies::{NewThreadBody, PatchBody};
+use super::caller::Caller;
+use super::naming::{is_named, label, patch, title_of};
+use super::objects::{CreatedThread, PatchedThread};
+use super::request::UseAgentRequest;
+use super::titles::UNTITLED;
+use threadkeep_domain::{
+    Json, Owner, Precondition, Refusal, Thread, ThreadId, Written, merge_json,
+};
+use threadkeep_http::mark_replay;
+use threadkeep_service::{Changed, NewThread, ServiceError, ThreadChange, WriteOptions};
+use threadkeep_store::Destroyed;
+
+/// How long a thread lives after its last use if the request says nothing.
+const TTL: Duration = Duration::from_secs(30 * 86_400);
+/// Attempts at a call while the thread comes and goes.
+const ATTEMPTS: usize = 5;
+/// The version of a thread that was just created.
+const FIRST_VERSION: u64 = 1;
+
+/// `POST /api/threads`
+pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpResponse, UseAgentError> {
+    let body = NewThreadBody::read(request.text()?)?;
+    let owner = request.owner(body.user_id.as_deref(), body.channel_key.as_deref())?;
+    let options = request.options()?;
+    let name = match body.id {
+        Some(name) => name,
+        None => request.made_name()?,
+    };
+    let id = request.thread_of(&name)?;
+    let given = body
+        .title
+        .as_deref()
+        .filter(|title| !title.trim().is_empty());
+    let names = patch(Some(&name), given);
+    for _ in 0..ATTEMPTS {
+        let new = NewThread {
+            metadata: Some(merge_json(body.metadata.as_ref(), &names)),
+            ttl: Some(body.ttl.unwrap_or(TTL)),
+            owner: Some(owner.clone()),
+            ..NewThread::default()
+        };
+        match request.threads().create(&id, new, options).await {
+            Ok(Written {
+                thread: Some(thread),
+                replayed,
+                ..
+            }) => return made(&request, &id, &thread, replayed).await,
+            Err(ServiceError::ThreadExists) => {}
+            Ok(_) => break,
+            Err(error) => return Err(error.into()),
+        }
+        let found = adopt(&request, &id, &name, given, &owner, options).await?;
+        // else it has ended in between
+        if let Some(Changed { thread, replayed }) = found {
+            return exists(&request, &id, &thread, replayed).await;
+        }
+    }
+    Err(ServiceError::from(Refusal::Changed).into())
+}
+
+/// Gives a thread that exists the owner and the names that it lacks.
+async fn adopt(
+    request: &UseAgentRequest,
+    id: &ThreadId,
+    name: &str,
+    title: Option<&str>,
+    owner: &Owner,
+    options: WriteOptions,
+) -> Result<Option<Changed>, ServiceError> {
+    let threads = request.threads();
+    let changed = threads.change_thread(id, options, |thread| {
+        request.caller.check(thread)?;
+        if thread.owner.as_ref().is_some_and(|known| known != owner) {
+            return Err(ServiceError::ThreadExists);
+        }
+        let metadata = &thread.metadata;
+        let name = (!is_named(metadata, name)).then_some(name);
+        let title = title.filter(|_| title_of(metadata).is_none());
+        let is_new = name.is_some() || title.is_some();
+        let metadata = is_new.then(|| merge_json(Some(metadata), &patch(name, title)));
+        let owner = thread.owner.is_none().then(|| owner.clone());
+        // a repeat of a request with an idempotency key is to find its answer
+        let is_change = is_new || owner.is_some() || options.idempotency.is_some();
+        Ok(match is_change {
+            true => ThreadChange::Write { metadata, owner },
+            false => ThreadChange::None,
+        })
+    });
+    changed.await
+}
+
+/// The answer about a thread that was created, or a replay.
+async fn made(
+    request: &UseAgentRequest,
+    id: &ThreadId,
+    thread: &Thread,
+    replayed: bool,
+) -> Result<HttpResponse, UseAgentError> {
+    // the answer that is replayed may be about a thread that existed
+    if thread.stamp.version > FIRST_VERSION {
+        return exists(request, id, thread, replayed).await;
+    }
+    let label = label(id, &thread.metadata);
+    let object = CreatedThread {
+        thread_id: &label.id,
+        title: label.title.as_deref().unwrap_or(UNTITLED),
+    };
+    Ok(answer(HttpResponse::Created(), &object, replayed))
+}
+
+/// The answer about a thread that existed.
+async fn exists(
+    request: &UseAgentRequest,
+    id: &ThreadId,
+    thread: &Thread,
+    replayed: bool,
+) -> Result<HttpResponse, UseAgentError> {
+    let title = title(request, id, thread).await?;
+    let object = CreatedThread {
+        thread_id: &label(id, &thread.metadata).id,
+        title: &title,
+    };
+    Ok(answer(HttpResponse::Ok(), &object, replayed))
+}
+
+/// `PATCH /api/threads/{threadId}`
+pub(super) async fn patch_thread(request: UseAgentRequest) -> Result<HttpResponse, UseAgentError> {
+    let (_, id) = request.thread()?;
+    let body = PatchBody::read(request.text()?)?;
+    let options = request.options()?;
+    let threads = request.threads();
+    let changed = threads.change_thread(&id, options, |thread| {
+        request.caller.check(thread)?;
+        Ok(ThreadChange::Write {
+            metadata: patched(&thread.metadata, &body),
+            owner: None,
+        })
+    });
+    let changed = changed.await?.ok_or(UseAgentError::NoSuchThread)?;
+    let title = title(&request, &id, &changed.thread).await?;
+    let object = PatchedThread {
+        success: true,
+        title: &title,
+    };
+    Ok(answer(HttpResponse::Ok(), &object, changed.replayed))
+}
+
+/// Metadata after a change, which keeps the app's id of the thread; none if it stays.
+fn patched(metadata: &Json, body: &PatchBody) -> Option<Json> {
+    let change = body.metadata.as_ref();
+    let mut new = change.map(|change| merge_json(Some(metadata), change));
+    if let Some(title) = &body.title {
+        let before = new.as_ref().unwrap_or(metadata);
+        new = Some(merge_json(Some(before), &patch(None, Some(title))));
+    }
+    new
+}
+
+/// `DELETE /api/threads/{threadId}`
+pub(super) async fn delete_thread(request: UseAgentRequest) -> Result<HttpResponse, UseAgentError> {
+    let (_, id) = request.thread()?;
+    let options = request.options()?;
+    for _ in 0..ATTEMPTS {
+        match destroy(&request, &id, options).await {
+            Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {}
+            destroyed => {
+                let mut response = HttpResponse::NoContent();
+                mark_replay(&mut response, destroyed?.replayed);
+                return Ok(response.finish());
+            }
+        }
+    }
+    Err(ServiceError::from(Refusal::Changed).into())
+}
+
+/// Ends a thread, that of a user only if it is still the one that was looked at.
+async fn destroy(
+    request: &UseAgentRequest,
+    id: &ThreadId,
+    options: WriteOptions,
+) -> Result<Destroyed, ServiceError> {
+    let threads = request.threads();
+    let precondition = match &request.caller {
+        Caller::BackEnd(_) => None,
+        Caller::User(_) => match threads.get_thread(id).await? {
+            None => Some(Precondition::Version(0)),
+            Some(thread) => {
+                request.caller.check(&thread)?;
+                Some(Precondition::Life(thread.stamp.life))
+            }
+        },
+    };
+    let options = WriteOptions {
+        precondition,
+        ..options
+    };
+    threads.destroy(id, options).await
+}
+
+/// The title in the metadata, or the one that follows from the messages.
+async fn title(
+    request: &UseAgentRequest,
+    id: &ThreadId,
+    thread: &Thread,
+) -> Result<String, UseAgentError> {
+    match title_of(&thread.metadata) {
+        Some(title) => Ok(title),
+        None => Ok(request.protocol.derived_title(id).await?),
+    }
+}
+
+fn answer(
+    mut response: HttpResponseBuilder,
+    object: &impl Serialize,
+    replayed: bool,
+) -> HttpResponse {
+    mark_replay(&mut response, replayed);
+    response.json(object)
+}

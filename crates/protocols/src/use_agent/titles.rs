@@ -1,0 +1,178 @@
+//! Titles that follow from what the user said first.
+
+use std::borrow::Cow;
+
+use super::UseAgent;
+use super::messages::is_of_user;
+use threadkeep_domain::{ThreadId, member};
+use threadkeep_service::{ListedConversation, ServiceError};
+use threadkeep_store::GLANCE_MAX_BYTES;
+
+/// The title of a thread in which no user has said anything; the hook takes exactly this for no title.
+pub(super) const UNTITLED: &str = "New conversation";
+
+/// Characters of a title that follows from a message.
+const DERIVED_MAX_CHARS: usize = 80;
+/// The oldest messages among which that of a user is looked for.
+const OLDEST: usize = 8;
+
+impl UseAgent {
+    /// Gives titles to those conversations of a page that have none.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub(super) async fn entitle(
+        &self,
+        conversations: &mut [ListedConversation],
+    ) -> Result<(), ServiceError> {
+        // most histories begin with a message of the user
+        for (items, more_than) in [(1, 0), (OLDEST, 1)] {
+            let mut untitled: Vec<_> = conversations
+                .iter_mut()
+                .filter(|listed| listed.label.title.is_none() && listed.messages > more_than)
+                .collect();
+            let ids: Vec<ThreadId> = untitled.iter().map(|listed| listed.thread).collect();
+            let glances = self.conversations.glance(&ids, items).await?;
+            for (listed, glance) in untitled.iter_mut().zip(glances) {
+                let glance = glance.unwrap_or_default();
+                listed.label.title = glance.opening.iter().find_map(|value| derived(value));
+            }
+        }
+        for listed in conversations {
+            listed.label.title.get_or_insert_with(|| UNTITLED.into());
+        }
+        Ok(())
+    }
+
+    /// The title of a thread that nobody gave one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub(super) async fn derived_title(&self, id: &ThreadId) -> Result<String, ServiceError> {
+        let glances = self.conversations.glance(&[*id], OLDEST).await?;
+        let glance = glances.into_iter().next().flatten().unwrap_or_default();
+        let title = glance.opening.iter().find_map(|value| derived(value));
+        Ok(title.unwrap_or_else(|| UNTITLED.into()))
+    }
+}
+
+/// The title that follows from a message of a user: its first line that is not blank, cut at a word.
+fn derived(value: &str) -> Option<String> {
+    let content = content(value)?;
+    let line = content
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    let Some((end, _)) = line.char_indices().nth(DERIVED_MAX_CHARS) else {
+        return Some(line.into());
+    };
+    let cut = &line[..end];
+    let is_between_words = line[end..].starts_with(char::is_whitespace);
+    let words = cut.rsplit_once(char::is_whitespace);
+    let words = words.map_or(cut, |(words, _)| words.trim_end());
+    Some(if is_between_words { cut } else { words }.into())
+}
+
+/// The text of a user's message, whose value may be cut.
+fn content(value: &str) -> Option<Cow<'_, str>> {
+    // a value that was cut lacks its closing bracket, or has less than a character more than the limit
+    if value.len() + 4 > GLANCE_MAX_BYTES {
+        return cut_content(value).map(Cow::Owned);
+    }
+    let is_of_user = value.starts_with('{') && is_of_user(value);
+    let content = is_of_user.then(|| member(value, "content"))??;
+    serde_json::from_str(content).ok().map(Cow::Owned)
+}
+
+/// The same of a long value, found by its text: quotes inside of strings have a backslash before them.
+fn cut_content(value: &str) -> Option<String> {
+    const MEMBER: &str = r#""content":""#;
+    let (before, content) = value.split_once(MEMBER)?;
+    let is_of_user = before.contains(r#""kind":"user""#) || content.contains(r#""kind":"user""#);
+    if !is_of_user {
+        return None;
+    }
+    // of a line of 80 characters, each is 6 bytes at most, or 12 outside of the basic plane
+    let mut quoted = String::from("\"");
+    let mut rest = content;
+    while !rest.is_empty() && !rest.starts_with('"') && quoted.len() < 2_048 {
+        let len = escape_bytes(rest);
+        let Some(part) = rest.get(..len) else { break };
+        quoted.push_str(part);
+        rest = &rest[len..];
+    }
+    quoted.push('"');
+    serde_json::from_str(&quoted).ok()
+}
+
+/// Bytes of the character or the escape at the beginning of a text; of a surrogate, with the other one of its pair.
+fn escape_bytes(text: &str) -> usize {
+    let is_high = |digits: &str| {
+        u32::from_str_radix(digits, 16).is_ok_and(|unit| (0xd800..0xdc00).contains(&unit))
+    };
+    match text.as_bytes() {
+        [b'\\', b'u', ..] if text.get(2..6).is_some_and(is_high) => 12,
+        [b'\\', b'u', ..] => 6,
+        [b'\\', ..] => 2,
+        _ => text.chars().next().map_or(0, char::len_utf8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(content: &str) -> String {
+        serde_json::json!({"kind": "user", "id": "1", "content": content}).to_string()
+    }
+
+    #[test]
+    fn a_title_is_the_first_line_cut_at_a_word() {
+        let words = "word ".repeat(30);
+        let exact = format!("{} more", "x".repeat(80));
+        for (content, title) in [
+            ("Hello", "Hello"),
+            ("\n  \n Hello \nthere", "Hello"),
+            (&words, words[..79].trim_end()),
+            (&exact, &exact[..80]),
+            (&"é".repeat(100), &"é".repeat(80)),
+        ] {
+            assert_eq!(derived(&said(content)).as_deref(), Some(title), "{content}");
+        }
+    }
+
+    #[test]
+    fn only_messages_of_users_give_titles() {
+        for value in [
+            r#"{"kind":"agent","content":"a"}"#,
+            r#"{"kind":"user","content":["a"]}"#,
+            r#"{"kind":"user","content":" "}"#,
+            r#"{"kind":"user"}"#,
+            r#""user""#,
+            "1",
+        ] {
+            assert_eq!(derived(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_was_cut_anywhere_gives_the_same_title() {
+        let line = "a \"quote\" \\ 😀 é\t";
+        let long = said(&format!("{line}{}", "x ".repeat(4_000)));
+        let escaped = long.replace('😀', "\\ud83d\\ude00").replace('é', "\\u00e9");
+        let title = derived(&long[..4_096]);
+        assert!(
+            title
+                .as_ref()
+                .is_some_and(|title| title.starts_with("a \"quote\" \\ 😀 é"))
+        );
+        assert_eq!(derived(&escaped[..4_096]), title);
+        // within escapes and before the content
+        for end in 0..200 {
+            assert!(
+                cut_content(&escaped[..end])
+                    .is_none_or(|text| line.starts_with(&text) || text.starts_with(line))
+            );
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! How a driver gets a turn: it begins it, takes it over, or waits for the driver that has it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep};
+
+use super::{Driver, LOOK_EVERY, RETRY_EVERY, Stop};
+use crate::broadcast::Progress;
+use crate::closing::Closing;
+use crate::course::Course;
+use crate::error::TurnError;
+use crate::observer::TurnRefusal;
+use crate::request::TurnRequest;
+use crate::run::Run;
+use crate::turns::{EndedTurn, MissingThread, NewTurn};
+use threadkeep_domain::{Access, Refusal, ResponseId};
+use threadkeep_service::{NewThread, ServiceError, WriteOptions};
+use threadkeep_store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
+
+/// How often a repeat checks whether a turn of another process has ended.
+const LISTEN_EVERY: Duration = Duration::from_millis(250);
+/// How long an open turn is kept after its last write, so that the sweep finds it.
+const OPEN_KEPT: Duration = Duration::from_secs(86_400);
+/// Requests up to this size are sent with the first attempt. A larger one is sent only when its turn can begin.
+const SENT_AT_ONCE: usize = 65_536;
+
+/// The outcome of the attempts to get a turn.
+pub(super) enum Opened {
+    New(Run),
+    TakenOver(Run),
+    /// Another driver has ended it.
+    Ended(EndedTurn),
+}
+
+impl Driver<'_> {
+    /// Begins the turn, goes on with it, or waits for the driver that has it.
+    pub(super) async fn begin(&self, new: &NewTurn) -> Result<Opened, TurnError> {
+        let deadline = Instant::now() + new.wait;
+        let (mut has_created, mut was_running) = (false, false);
+        let mut pause = LISTEN_EVERY;
+        let request = new.request.to_bytes();
+        self.hold(request.len())?;
+        let limits = &self.shared.limits;
+        let is_large = request.len() > SENT_AT_ONCE;
+        let mut only_asks = is_large;
+        loop {
+            let begin = BeginResponse {
+                scope: self.scope,
+                access: Access::All,
+                token: self.token,
+                lease: limits.lease,
+                kept: OPEN_KEPT,
+                due: match new.request.is_background {
+                    true => limits.lease,
+                    false => limits.resume.max(limits.lease),
+                },
+                floor: match new.request.context.has_history() {
+                    true => new.lent.map_or(Floor::Taken, Floor::Lent),
+                    false => Floor::None,
+                },
+                request: (!only_asks).then_some(&request),
+                fingerprint: new.fingerprint,
+            };
+            let responses = &self.shared.responses;
+            let begun = responses.begin_response(&self.id, &begin).await;
+            only_asks = is_large || was_running;
+            match begun {
+                // Deleted while this driver waited. Do not run it again.
+                Err(WriteError::Refused(Refusal::NoThread)) | Ok(Begun::Free) if was_running => {
+                    return self.end_before_deletion().map(Opened::Ended);
+                }
+                Err(WriteError::Refused(Refusal::NoThread)) if !has_created => {
+                    self.create(&new.missing).await?;
+                    has_created = true;
+                    only_asks = false;
+                }
+                Err(WriteError::Refused(Refusal::Destroyed)) if new.request.is_background => {
+                    let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
+                    return ended.map(Opened::Ended).ok_or(TurnError::NoResponse);
+                }
+                Err(error) => {
+                    // it may have begun
+                    self.release().await;
+                    return Err(ServiceError::from(error).into());
+                }
+                Ok(Begun::Free) => only_asks = false,
+                Ok(Begun::New) => {
+                    let run = Run::new(self.shared, self.id, Arc::clone(&new.request));
+                    return Ok(Opened::New(run));
+                }
+                Ok(Begun::Resumed(journal)) => {
+                    let entries = journal.entries.iter().map(Bytes::len);
+                    self.place.grow(entries.sum::<usize>() as u64);
+                    let resumed = Run::resumed(self.shared, self.id, &journal).await;
+                    if resumed.is_err() {
+                        self.release().await;
+                    }
+                    let mut run = resumed?;
+                    run.telling.go_on();
+                    return Ok(Opened::TakenOver(run));
+                }
+                Ok(Begun::Running { left }) => {
+                    (was_running, only_asks) = (true, true);
+                    self.place.broadcast.show(Progress::Elsewhere);
+                    self.listen(left).await?;
+                }
+                Ok(Begun::Ended(_)) => {
+                    let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
+                    let ended = ended.ok_or(TurnError::NoResponse)?;
+                    return Ok(Opened::Ended(ended.replayed_if(true)));
+                }
+                Ok(Begun::Locked { by, left }) => {
+                    let now = Instant::now();
+                    if now >= deadline {
+                        self.shared.observer.refused(TurnRefusal::Locked);
+                        return Err(TurnError::Locked { by, left });
+                    }
+                    let most = left.min(deadline - now);
+                    match by {
+                        Some(by) => {
+                            sleep(most.min(RETRY_EVERY)).await;
+                            self.await_end(&by, most).await?;
+                        }
+                        None => {
+                            sleep(most.min(pause)).await;
+                            pause = (2 * pause).min(LOOK_EVERY);
+                        }
+                    }
+                }
+                Ok(Begun::Behind(other)) => {
+                    self.shared.close(&other, Closing::Abandoned).await?;
+                }
+            }
+        }
+    }
+
+    /// Makes the thread of the turn.
+    async fn create(&self, missing: &MissingThread) -> Result<(), TurnError> {
+        let Some(thread) = self.scope.thread() else {
+            return Err(ServiceError::from(Refusal::ScopeNotFound).into());
+        };
+        let MissingThread::Create(ttl) = missing else {
+            return Err(TurnError::NoConversation);
+        };
+        let new = NewThread {
+            ttl: *ttl,
+            ..NewThread::default()
+        };
+        let created = self
+            .shared
+            .threads
+            .create(thread, new, WriteOptions::default());
+        match created.await {
+            Ok(_) | Err(ServiceError::ThreadExists) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the turn back before anything came of it, so that nothing is kept of it.
+    ///
+    /// # Errors
+    /// [`Stop::Lost`] if it is another driver's, or has ended.
+    pub(super) async fn withdraw(&self) -> Result<(), Stop> {
+        let end = EndResponse {
+            token: Some(self.token),
+            entries: 0,
+            events: (0, &[]),
+            answer: &Bytes::from_static(b"{}"),
+            kept: Duration::ZERO,
+            events_kept: Duration::ZERO,
+        };
+        let responses = &self.shared.responses;
+        let ended = responses.end_response(&self.id, self.scope, &end, None);
+        ended.await.map_err(ServiceError::from)?;
+        Ok(())
+    }
+
+    /// The end of a turn that is gone: a caller of this process that deletes one ends it first.
+    fn end_before_deletion(&self) -> Result<EndedTurn, TurnError> {
+        let ended = self.place.ended.get().cloned();
+        Ok(ended.ok_or(TurnError::NoResponse)?.replayed_if(false))
+    }
+
+    /// Waits for the end of a turn that another driver has. It never begins again: the turn may have ended and be forgotten,
+    /// and would run a second time.
+    pub(super) async fn follow(&self) -> Result<EndedTurn, TurnError> {
+        loop {
+            let view = self.shared.responses.get_response(&self.id).await;
+            let Some(view) = view? else {
+                return self.end_before_deletion();
+            };
+            if view.answer.is_some() {
+                let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
+                return Ok(ended.ok_or(TurnError::NoResponse)?.replayed_if(false));
+            }
+            let Some(left) = view.driven else {
+                let request = TurnRequest::read(&view.journal.request)?;
+                let failure = Course::replay(self.id, &request, &view.journal)?.failure;
+                return Err(failure.map_or(TurnError::Stopping, TurnError::Failed));
+            };
+            self.place.broadcast.show(Progress::Elsewhere);
+            self.listen(left).await?;
+        }
+    }
+
+    /// Waits until the turn has ended or its driver may be gone.
+    async fn listen(&self, left: Duration) -> Result<(), TurnError> {
+        self.await_end(&self.id, left).await
+    }
+
+    /// Waits until a turn has ended, but no longer than that.
+    async fn await_end(&self, id: &ResponseId, most: Duration) -> Result<(), TurnError> {
+        let until = Instant::now() + most;
+        while Instant::now() < until {
+            let told = self.shared.responses.told(id, u64::from(u32::MAX), 1);
+            match told.await? {
+                Some(told) if !told.has_ended => sleep(LISTEN_EVERY.min(most)).await,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+}

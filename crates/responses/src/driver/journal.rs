@@ -1,0 +1,83 @@
+//! The record that a driver leaves: its journal and its events.
+
+use tokio::time::{Instant, sleep};
+
+use super::{Driver, RETRY_EVERY, Stop};
+use crate::entry::Entry;
+use crate::error::TurnError;
+use crate::rehearsal::NotedWrite;
+use crate::run::Run;
+use crate::telling::Telling;
+use threadkeep_service::ServiceError;
+use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
+
+impl Driver<'_> {
+    /// Writes an entry with the events that wait, and with a write to the scope in the same step, and goes on by it; or by
+    /// the one that an earlier attempt has written.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub(crate) async fn journal(
+        &self,
+        run: &mut Run,
+        entry: Entry,
+        write: Option<&NotedWrite>,
+    ) -> Result<(), Stop> {
+        let bytes = entry.to_bytes();
+        let write = write.map(|write| write.write(self.lent));
+        let (first, events) = run.telling.waiting();
+        let step = JournalEntry {
+            token: self.token,
+            number: run.course.entries + 1,
+            entry: &bytes,
+            events: (first, &events),
+        };
+        let responses = &self.shared.responses;
+        let journaled =
+            self.persist(|| responses.journal(&self.id, self.scope, &step, write.as_ref()));
+        let entry = match journaled.await? {
+            Journaled::New(_) => entry,
+            Journaled::Known(bytes) => Entry::read(&bytes).map_err(TurnError::from)?,
+        };
+        run.telling.note_written();
+        self.place.grow(bytes.len() as u64);
+        self.place.broadcast.tell(first, events);
+        run.course.apply(&run.request, entry);
+        Ok(())
+    }
+
+    /// Writes the events that wait.
+    pub(crate) async fn tell(&self, telling: &mut Telling) -> Result<(), Stop> {
+        let (first, events) = telling.waiting();
+        let responses = &self.shared.responses;
+        self.persist(|| responses.tell(&self.id, self.token, first, &events))
+            .await?;
+        telling.note_written();
+        self.place.broadcast.tell(first, events);
+        Ok(())
+    }
+
+    /// Repeats a step of the store that may be repeated, for as long as the turn is surely this driver's.
+    pub(super) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
+    where
+        F: Future<Output = Result<T, WriteError>>,
+    {
+        let give_up = Instant::now() + self.shared.limits.lease;
+        loop {
+            match step().await {
+                Err(WriteError::Store(error)) if may_pass(&error) && Instant::now() < give_up => {
+                    sleep(RETRY_EVERY).await;
+                }
+                done => {
+                    let done = done.map_err(ServiceError::from)?;
+                    self.last_step.note();
+                    return Ok(done);
+                }
+            }
+        }
+    }
+}
+
+fn may_pass(error: &StoreError) -> bool {
+    !matches!(error, StoreError::Corrupt(_) | StoreError::Full)
+}

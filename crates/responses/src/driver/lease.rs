@@ -1,0 +1,80 @@
+//! The lease of a turn.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{Driver, LOOK_EVERY, Stop};
+use crate::request::TurnContext;
+use threadkeep_service::ServiceError;
+use threadkeep_store::{ScopeParts, WriteError};
+
+/// How often a driver checks whether its thread is there and the floor is its, and has the thread live longer, while the
+/// store takes its steps; but at least three times in a lease.
+const RENEW_EVERY: Duration = Duration::from_secs(3);
+
+/// When the store last took a step of a driver, which shows that it still has its turn.
+#[derive(Debug)]
+pub(super) struct LastStep(Mutex<Instant>);
+
+impl LastStep {
+    pub(super) fn now() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+
+    pub(super) fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn age(&self) -> Duration {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.elapsed()
+    }
+}
+
+impl Driver<'_> {
+    /// Gives signs of life until the turn is lost: one each second, but fewer while the store takes steps, which show as
+    /// well whether another driver has it.
+    pub(super) async fn until_lost(&self, context: TurnContext) -> Stop {
+        let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
+        let every = LOOK_EVERY.min(renew);
+        // turns that began together would keep Redis from answering reads once a second
+        let mut pause = every.mul_f64(rand::random());
+        let mut kept = Instant::now();
+        loop {
+            sleep(pause).await;
+            pause = every;
+            if self.last_step.age() < every && kept.elapsed() + every / 2 <= renew {
+                continue;
+            }
+            let asked = Instant::now();
+            match self.keep(self.shared.limits.lease).await {
+                Ok(()) => kept = asked,
+                Err(WriteError::Refused(refusal)) => return ServiceError::from(refusal).into(),
+                Err(WriteError::Store(_)) => continue,
+            }
+            // a store keeps threads by itself, and handles and runs have lifetimes of their own
+            if context == TurnContext::Session {
+                let used = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
+                drop(used.await);
+            }
+        }
+    }
+
+    async fn keep(&self, lease: Duration) -> Result<(), WriteError> {
+        let responses = &self.shared.responses;
+        responses
+            .keep_response(&self.id, self.scope, self.token, lease)
+            .await
+    }
+
+    /// Lets another driver go on at once. If this fails, the lease ends by itself. Whether the turn was this driver's.
+    pub(super) async fn release(&self) -> bool {
+        let released = self.keep(Duration::ZERO).await;
+        if let Err(WriteError::Store(error)) = &released {
+            tracing::debug!(%error, "a turn was not released");
+        }
+        released.is_ok()
+    }
+}

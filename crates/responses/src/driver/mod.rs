@@ -1,0 +1,160 @@
+//! The driver of a turn.
+
+mod begin;
+mod history;
+mod journal;
+mod lease;
+mod question;
+mod steps;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::begin::Opened;
+use self::lease::LastStep;
+pub(super) use self::question::functions;
+use super::broadcast::Progress;
+use super::closing::{Closing, ends_context};
+use super::error::TurnError;
+use super::model::UpstreamError;
+use super::observer::TurnRefusal;
+use super::run::Run;
+use super::running::Place;
+use super::turns::{EndedTurn, NewTurn, Shared};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Refusal, ResponseId, TurnToken};
+use threadkeep_service::ServiceError;
+
+/// How often a driver checks whether it still has its turn.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Between attempts to reach a store that fails.
+const RETRY_EVERY: Duration = Duration::from_millis(200);
+
+/// Drives one turn.
+pub(super) struct Driver<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) id: ResponseId,
+    pub(super) scope: &'a ScopeId,
+    token: TurnToken,
+    /// The turn of the thread that the caller holds.
+    lent: Option<TurnToken>,
+    last_step: LastStep,
+    place: &'a Place,
+}
+
+/// Why a driver stops before the end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The turn is another driver's, or has ended.
+    Lost,
+    /// The store refused a step.
+    Refused(Refusal),
+    /// The turn failed, and stays open if that may pass.
+    Upstream(UpstreamError),
+    /// The error for the caller.
+    Error(TurnError),
+}
+
+impl From<ServiceError> for Stop {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Refused(Refusal::TurnLost) => Self::Lost,
+            ServiceError::Refused(refusal) => Self::Refused(refusal),
+            error => Self::Error(error.into()),
+        }
+    }
+}
+
+impl From<TurnError> for Stop {
+    fn from(error: TurnError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Drives a turn until it has a result, and tells that to all that wait.
+pub(super) async fn drive(shared: Arc<Shared>, new: NewTurn, place: Place) {
+    let driver = Driver {
+        shared: &shared,
+        id: new.id,
+        scope: &new.scope,
+        token: TurnToken::random(),
+        lent: new.lent,
+        last_step: LastStep::now(),
+        place: &place,
+    };
+    let result = tokio::select! {
+        result = driver.run(&new) => result,
+        () = shared.running.stop.cancelled() => {
+            driver.release().await;
+            Err(TurnError::Stopping)
+        }
+    };
+    place.end(result.map_err(Arc::new));
+}
+
+impl Driver<'_> {
+    /// Drives the turn to its end, or waits for the driver that has it.
+    async fn run(&self, new: &NewTurn) -> Result<EndedTurn, TurnError> {
+        let (run, is_new) = match self.begin(new).await? {
+            Opened::New(run) => (run, true),
+            Opened::TakenOver(run) => (run, false),
+            Opened::Ended(ended) => return Ok(ended),
+        };
+        let worked = tokio::select! {
+            worked = self.prepare_and_work(run, is_new) => worked,
+            stop = self.until_lost(new.request.context) => Err(stop),
+            ended = self.place.ended.wait() => Ok(ended.clone().replayed_if(false)),
+        };
+        match worked {
+            Ok(ended) => Ok(ended),
+            Err(Stop::Lost) => {
+                self.shared.observer.fenced();
+                // a driver that has lost the floor alone still has the turn
+                match self.release().await {
+                    true => Err(self.without_floor(new.request.is_background)),
+                    false => self.follow().await,
+                }
+            }
+            Err(Stop::Refused(refusal)) if ends_context(&refusal) => {
+                let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
+                ended.ok_or(TurnError::NoResponse)
+            }
+            Err(Stop::Refused(refusal)) => Err(ServiceError::from(refusal).into()),
+            Err(Stop::Upstream(error)) => {
+                let failure = error.failure();
+                let code = failure.code.as_str();
+                tracing::warn!(response = %self.id, code, "a turn has failed, and may go on");
+                Err(TurnError::Failed(failure))
+            }
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    async fn prepare_and_work(&self, run: Run, is_new: bool) -> Result<EndedTurn, Stop> {
+        let history = self.prepare(&run, is_new).await?;
+        self.shared.observer.begun(!is_new);
+        self.place.broadcast.begin_at(run.telling.first());
+        let here = Progress::Here(Arc::clone(&run.request));
+        self.place.broadcast.show(here);
+        self.work(run, &history).await
+    }
+
+    /// The error of a turn whose floor another caller has, and that nobody drives.
+    fn without_floor(&self, is_background: bool) -> TurnError {
+        match self.lent {
+            // it goes on by itself
+            _ if is_background => TurnError::Stopping,
+            Some(_) => ServiceError::from(Refusal::TurnLost).into(),
+            None => TurnError::Locked {
+                by: None,
+                left: Duration::ZERO,
+            },
+        }
+    }
+
+    /// Counts bytes that this turn holds until its end.
+    fn hold(&self, bytes: usize) -> Result<(), TurnError> {
+        let held = self.place.hold(bytes as u64);
+        held.inspect_err(|_| self.shared.observer.refused(TurnRefusal::TooMany))
+    }
+}

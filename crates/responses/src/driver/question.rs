@@ -1,0 +1,119 @@
+//! The question for the model.
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Driver, Stop};
+use crate::catalog::FoundModel;
+use crate::model::{Function, ModelAnswer, Question, ToolChoice, UpstreamError};
+use crate::observer::UpstreamOutcome;
+use crate::request::TurnRequest;
+use crate::run::Run;
+use threadkeep_domain::{Json, prompt_of, readable_item};
+
+/// Pieces of an answer that wait to be written.
+const PIECES: usize = 64;
+
+/// The parts of a question beyond the turn itself.
+pub(super) struct Asked<'a> {
+    pub(super) model: &'a FoundModel,
+    pub(super) history: &'a [Json],
+    /// Functions offered to the model.
+    pub(super) functions: &'a [Function],
+    /// Whether to keep its calls. Some models make calls that they must not make.
+    pub(super) may_call: bool,
+    pub(super) deadline: Instant,
+}
+
+impl Driver<'_> {
+    /// Has the model answer, and tells the pieces. None: the turn has no time left.
+    pub(super) async fn ask(
+        &self,
+        run: &mut Run,
+        asked: &Asked<'_>,
+    ) -> Result<Option<ModelAnswer>, Stop> {
+        let Run {
+            request,
+            course,
+            telling,
+            ..
+        } = run;
+        let input = request.input.iter().map(|item| item.value.as_str());
+        let output = course.output.iter().map(Json::as_str);
+        let earlier = asked.history.iter().map(Json::as_str);
+        let items = earlier.chain(input).chain(output).map(readable_item);
+        let items: Vec<_> = items.collect();
+        let prompt = prompt_of(items.iter().map(|item| &**item));
+        let may_call = asked.may_call;
+        let question = Question {
+            model: &asked.model.name,
+            instructions: request.instructions.as_deref(),
+            prompt: &prompt,
+            functions: asked.functions,
+            choice: match (&request.choice, course.steps) {
+                (choice, 0) => choice,
+                (ToolChoice::None, _) => &ToolChoice::None,
+                _ => &ToolChoice::Auto,
+            },
+            parameters: &request.parameters,
+            left: asked.deadline.saturating_duration_since(Instant::now()),
+        };
+        let start = Instant::now();
+        let (sender, mut pieces) = mpsc::channel(PIECES);
+        let sender = telling.is_on().then_some(&sender);
+        let answering = asked.model.upstream.answer(&question, sender);
+        let answering = timeout_at(asked.deadline, answering);
+        tokio::pin!(answering);
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(piece) = pieces.recv() => telling.piece(request, course, may_call, piece),
+                () = telling.due() => self.tell(telling).await?,
+                answer = &mut answering => break answer,
+            }
+        };
+        while let Ok(piece) = pieces.try_recv() {
+            telling.piece(request, course, may_call, piece);
+        }
+        let observer = &self.shared.observer;
+        let (upstream, time) = (&asked.model.upstream_name, start.elapsed());
+        match answer {
+            Ok(Ok(answer)) => {
+                observer.answered(upstream, UpstreamOutcome::Answered, time);
+                observer.used(upstream, &answer.usage);
+                Ok(Some(answer))
+            }
+            // the timer of the upstream is as long as the turn's, and may be the first to see the end
+            Ok(Err(UpstreamError::Timeout)) if Instant::now() >= asked.deadline => {
+                observer.answered(upstream, UpstreamOutcome::TimedOut, time);
+                Ok(None)
+            }
+            Ok(Err(error)) => {
+                observer.answered(upstream, error.outcome(), time);
+                Err(Stop::Upstream(error))
+            }
+            Err(_) => {
+                observer.answered(upstream, UpstreamOutcome::TimedOut, time);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The functions that the model may call.
+pub(crate) fn functions(request: &TurnRequest) -> Vec<Function> {
+    let tools = request.state_tools.iter().flat_map(|tools| tools.tools());
+    let own = tools.map(|tool| {
+        let schema = tool.schema().to_string();
+        Function {
+            name: tool.as_str().into(),
+            description: Some(tool.description().into()),
+            parameters: Some(Json::from_compact(schema)),
+            strict: None,
+            custom: None,
+        }
+    });
+    let own = own.chain(request.stateless.functions());
+    let own = own.map(|own| request.defined(own));
+    own.chain(request.functions.iter().cloned()).collect()
+}

@@ -1,0 +1,188 @@
+//! The loop of answers and calls.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::question::{Asked, functions};
+use super::{Driver, Stop};
+use crate::closing::{Ending, context_ended, ends_context, failed};
+use crate::course::Course;
+use crate::entry::Entry;
+use crate::error::TurnError;
+use crate::model::{AnswerPart, ModelAnswer, ToolChoice, UpstreamError};
+use crate::request::TurnRequest;
+use crate::run::Run;
+use crate::turns::EndedTurn;
+use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
+
+/// Calls of one answer beyond those of a whole turn, each of which is only answered that it was too many: one write each.
+const EXCESS_CALLS: usize = 1_000;
+
+impl Driver<'_> {
+    /// Answers and calls, until the turn has ended.
+    pub(super) async fn work(&self, mut run: Run, history: &[Json]) -> Result<EndedTurn, Stop> {
+        let worked = self.steps(&mut run, history).await;
+        run.telling.break_off();
+        let status = match worked {
+            Ok(status) => status,
+            Err(Stop::Refused(refusal)) if ends_context(&refusal) => context_ended(),
+            Err(Stop::Upstream(error)) => {
+                let failure = error.failure();
+                if failure.is_temporary && run.request.can_be_repeated() {
+                    self.journal(&mut run, Entry::Failed(failure), None).await?;
+                    self.release().await;
+                    return Err(Stop::Upstream(error));
+                }
+                Status::Failed(failure)
+            }
+            Err(Stop::Lost) => return Err(Stop::Lost),
+            // which would be found again and again
+            Err(Stop::Error(TurnError::NoModel)) if run.request.is_background => {
+                failed(FailureCode::Abandoned, "The model is no longer configured.")
+            }
+            Err(stop) => {
+                self.release().await;
+                return Err(stop);
+            }
+        };
+        let ending = Ending::of(self.shared, &self.id, self.scope, &run);
+        let ending = Ending {
+            token: Some(self.token),
+            lent: self.lent,
+            ..ending
+        };
+        let outcome = self.persist(|| ending.run(status.clone())).await?;
+        let (first, events) = ending.events;
+        self.place.broadcast.tell(first, events);
+        Ok(EndedTurn::new(
+            self.id,
+            run.request,
+            self.scope.clone(),
+            outcome,
+            false,
+        ))
+    }
+
+    async fn steps(&self, run: &mut Run, history: &[Json]) -> Result<Status, Stop> {
+        if run.telling.has_waiting() {
+            // that it goes on
+            self.tell(&mut run.telling).await?;
+        }
+        let deadline = Instant::now() + self.time_left(&run.request);
+        let model = self.shared.catalog.find(&run.request.model);
+        let model = model.ok_or(TurnError::NoModel)?;
+        let functions = functions(&run.request);
+        loop {
+            let Run {
+                request, course, ..
+            } = run;
+            if let Some(status) = course.end() {
+                return Ok(self.final_status(request, course, status));
+            }
+            if course.bytes > self.shared.limits.max_bytes && course.steps > 0 {
+                return Ok(Status::Incomplete(Incomplete::MaxOutputTokens));
+            }
+            if Instant::now() >= deadline {
+                return Ok(Status::Incomplete(Incomplete::TimeLimit));
+            }
+            if let Some(call) = course.pending.front().cloned() {
+                self.run_call(run, &call, deadline).await?;
+                continue;
+            }
+            let has_calls_left = course.steps + 1 < self.shared.limits.max_steps
+                && course.calls <= self.max_tool_calls(request);
+            let may_call = has_calls_left && request.choice != ToolChoice::None;
+            if course.steps >= self.shared.limits.max_steps {
+                return Ok(Status::Incomplete(Incomplete::MaxToolCalls));
+            }
+            let asked = Asked {
+                model: &model,
+                history,
+                functions: if has_calls_left { &functions } else { &[] },
+                may_call,
+                deadline,
+            };
+            let Some(answer) = self.ask(run, &asked).await? else {
+                return Ok(Status::Incomplete(Incomplete::TimeLimit));
+            };
+            let most = self.max_tool_calls(&run.request) as usize + EXCESS_CALLS;
+            let is_odd = answer.parts.len() > most || answer.parts.is_empty();
+            if is_odd || size_of(&answer) > self.shared.limits.max_bytes {
+                return Err(Stop::Upstream(UpstreamError::Malformed));
+            }
+            let Run {
+                request,
+                course,
+                telling,
+                ..
+            } = run;
+            let numbers = telling.finish_answer(request, course, &answer, may_call);
+            let answer = match may_call {
+                true => answer,
+                false => without_calls(answer),
+            };
+            let entry = Entry::Answer { answer, numbers };
+            self.journal(run, entry, None).await?;
+        }
+    }
+
+    /// How long the turn may take from now on. One in the background, which goes on by itself again and again, has its time
+    /// since the request; any other one has it again when a client repeats the request.
+    fn time_left(&self, request: &TurnRequest) -> Duration {
+        let max = self.shared.limits.max_time;
+        match request.is_background {
+            true => {
+                let now_ms = self.shared.clock.now_ms();
+                let since = now_ms.saturating_sub(request.created_ms);
+                max.saturating_sub(Duration::from_millis(since))
+            }
+            false => max,
+        }
+    }
+
+    /// How a turn ends whose model has nothing more to do.
+    fn final_status(&self, request: &TurnRequest, course: &Course, status: &Status) -> Status {
+        let has_tools = request.state_tools.is_some()
+            || !request.stateless.is_empty()
+            || !request.functions.is_empty()
+            || course.calls > 0;
+        let had_to_stop = course.steps >= self.shared.limits.max_steps
+            || course.calls > self.max_tool_calls(request);
+        match status {
+            // the client has calls to run, and goes on
+            Status::Completed if course.has_client_calls => Status::Completed,
+            Status::Completed if has_tools && had_to_stop => {
+                Status::Incomplete(Incomplete::MaxToolCalls)
+            }
+            status => status.clone(),
+        }
+    }
+
+    /// Calls of the turn at most.
+    pub(crate) fn max_tool_calls(&self, request: &TurnRequest) -> u32 {
+        let limit = self.shared.limits.max_tool_calls;
+        request
+            .max_tool_calls
+            .map_or(limit, |wanted| wanted.min(limit))
+    }
+}
+
+/// Removes the calls from an answer.
+fn without_calls(answer: ModelAnswer) -> ModelAnswer {
+    let parts = answer.parts.into_iter().filter(|part| !part.is_call());
+    ModelAnswer {
+        parts: parts.collect(),
+        ..answer
+    }
+}
+
+fn size_of(answer: &ModelAnswer) -> u64 {
+    let size = |part: &AnswerPart| match part {
+        AnswerPart::Message(json) | AnswerPart::Item(json) => json.as_str().len(),
+        AnswerPart::Call {
+            name, arguments, ..
+        } => name.len() + arguments.len(),
+    };
+    answer.parts.iter().map(|part| size(part) as u64).sum()
+}

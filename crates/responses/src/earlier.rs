@@ -1,0 +1,71 @@
+//! The earlier part of a conversation.
+
+use super::error::TurnError;
+use super::request::TurnRequest;
+use super::turns::Shared;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Json, Window};
+use threadkeep_store::HistoryFrom;
+
+/// Bytes of a conversation's earlier items that go upstream at most.
+const WINDOW_MAX_BYTES: usize = 8 * 1_048_576;
+/// Items of a conversation that are read at once.
+const PAGE: usize = 500;
+
+/// The earlier items of a conversation.
+pub(super) struct Earlier {
+    /// The items, the oldest first.
+    pub(super) items: Vec<Json>,
+    /// Whether these are all.
+    pub(super) is_whole: bool,
+    /// The place of the newest one.
+    pub(super) newest: Option<u64>,
+}
+
+impl Shared {
+    /// The turns of a conversation that the model of a request reads at most; 0: all.
+    pub(super) fn window_turns(&self, request: &TurnRequest) -> usize {
+        let limit = self.limits.window as usize;
+        match request.window_turns {
+            Some(wanted) if limit == 0 || (wanted as usize) < limit => wanted as usize,
+            _ => limit,
+        }
+    }
+
+    /// The items of a conversation before a place: those of that many turns, or 0 for all, and up to 8 MiB of them.
+    ///
+    /// # Errors
+    /// [`TurnError::Service`].
+    pub(super) async fn earlier(
+        &self,
+        scope: &ScopeId,
+        mut before: u64,
+        turns: usize,
+    ) -> Result<Earlier, TurnError> {
+        let mut window = Window::new(turns, WINDOW_MAX_BYTES);
+        let (mut items, mut is_whole, mut newest) = (Vec::new(), true, None);
+        'pages: loop {
+            let from = HistoryFrom::Before(before);
+            let page = self.scopes.history(scope, from, PAGE).await?;
+            newest = newest.or(page.items.first().map(|item| item.seq));
+            let Some(last) = page.items.last() else {
+                break;
+            };
+            before = last.seq;
+            for kept in page.items {
+                if !window.admit(kept.value.as_str()) {
+                    is_whole = false;
+                    break 'pages;
+                }
+                items.push(kept.value);
+            }
+        }
+        items.truncate(window.items());
+        items.reverse();
+        Ok(Earlier {
+            items,
+            is_whole,
+            newest,
+        })
+    }
+}

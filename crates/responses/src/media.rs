@@ -1,0 +1,137 @@
+//! Images and files in the input of a turn, which an upstream need not take.
+
+use super::model::{MediaPlace, Model};
+use super::request::InputItem;
+use threadkeep_domain::{elements, member, member_text};
+
+/// The place of an image or a file in an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MediaAt {
+    /// The item, from 0 on.
+    pub item: usize,
+    /// The member of the item: `content` or `output`.
+    pub member: &'static str,
+    /// The part there, from 0 on.
+    pub part: usize,
+}
+
+/// The first image or file of an input that an upstream does not take.
+pub(super) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<MediaAt> {
+    input.iter().enumerate().find_map(|(item, input)| {
+        let (place, name) = place_of(input.value.as_str())?;
+        let parts = member(input.value.as_str(), name).filter(|parts| parts.starts_with('['));
+        let mut parts = parts.into_iter().flat_map(elements);
+        let part = parts.position(|part| is_media(part) && !upstream.takes(place, part))?;
+        Some(MediaAt {
+            item,
+            member: name,
+            part,
+        })
+    })
+}
+
+/// Where an item has parts, if it has any that a prompt is made of.
+fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
+    match &*member_text(item, "type")? {
+        "message" => {
+            let place = match &*member_text(item, "role")? {
+                "user" => MediaPlace::User,
+                "assistant" => MediaPlace::Assistant,
+                _ => MediaPlace::System,
+            };
+            Some((place, "content"))
+        }
+        "function_call_output" | "custom_tool_call_output" => Some((MediaPlace::Result, "output")),
+        _ => None,
+    }
+}
+
+fn is_media(part: &str) -> bool {
+    if !part.starts_with('{') {
+        return false;
+    }
+    matches!(
+        member_text(part, "type").as_deref(),
+        Some("input_image" | "input_file")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use tokio::sync::mpsc::Sender;
+
+    use super::*;
+    use crate::{ModelAnswer, Piece, Question, UpstreamError};
+    use threadkeep_domain::Json;
+
+    #[derive(Debug)]
+    struct ImagesOfUsers;
+
+    #[async_trait]
+    impl Model for ImagesOfUsers {
+        async fn answer(
+            &self,
+            _: &Question<'_>,
+            _: Option<&Sender<Piece>>,
+        ) -> Result<ModelAnswer, UpstreamError> {
+            Err(UpstreamError::Failed)
+        }
+
+        fn takes(&self, place: MediaPlace, part: &str) -> bool {
+            place == MediaPlace::User && part.contains("input_image")
+        }
+    }
+
+    #[test]
+    fn media_are_found_where_prompts_are_made_of_them_and_nowhere_else() {
+        let image = r#"{"type":"input_image","image_url":"u"}"#;
+        let file = r#"{"type":"input_file","file_id":"f"}"#;
+        for (item, expected) in [
+            (
+                format!(r#"{{"type":"message","role":"user","content":[{image}]}}"#),
+                None,
+            ),
+            (
+                format!(r#"{{"type":"message","role":"user","content":[{image},{file}]}}"#),
+                Some(("content", 1)),
+            ),
+            (
+                format!(r#"{{"type":"message","role":"system","content":[{image}]}}"#),
+                Some(("content", 0)),
+            ),
+            (
+                format!(r#"{{"type":"function_call_output","output":[{image}]}}"#),
+                Some(("output", 0)),
+            ),
+            (
+                r#"{"type":"function_call_output","output":"text"}"#.into(),
+                None,
+            ),
+            (
+                r#"{"type":"reasoning","content":[7,null,"a",[1],true]}"#.into(),
+                None,
+            ),
+            (
+                r#"{"type":"message","role":"user","content":[7,null,"a",[1],true]}"#.into(),
+                None,
+            ),
+            (r#"{"type":"message","content":[1]}"#.into(), None),
+            (format!(r#"{{"type":"mcp_call","output":[{image}]}}"#), None),
+        ] {
+            let value = Json::parse(&item).unwrap();
+            let input = InputItem {
+                id: "a".into(),
+                counted_bytes: 0,
+                value,
+            };
+            let found = refused(&ImagesOfUsers, &[input]);
+            let expected = expected.map(|(member, part)| MediaAt {
+                item: 0,
+                member,
+                part,
+            });
+            assert_eq!(found, expected, "{item}");
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! The events of a turn, as its driver tells them.
+
+mod open_item;
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep_until};
+
+use super::course::{Course, PendingCall};
+use super::entry::ItemNumbers;
+use super::event::{TextKind, TurnEvent};
+use super::executed::call_item;
+use super::items::{foreign, message};
+use super::model::{AnswerPart, Finish, ModelAnswer, Piece};
+use super::request::TurnRequest;
+use super::turns::Shared;
+use open_item::OpenItem;
+use threadkeep_domain::{Json, ResponseId};
+use threadkeep_store::StoreError;
+
+pub(super) use open_item::whole;
+
+/// How long events wait for others that are written with them.
+const BATCH_EVERY: Duration = Duration::from_millis(50);
+/// Events that are read at once.
+const PAGE: usize = 256;
+/// Bytes of an event beyond its text.
+const EVENT_BYTES: u64 = 128;
+/// The pieces that are reported one by one have at most that many times the bytes that the items of a turn may have, also
+/// if an upstream breaks off repeatedly. Later items are reported when they are complete.
+const PIECES_FACTOR: u64 = 4;
+
+/// The events of a turn that are written, and those that wait to be. A turn that no client streams has none.
+#[derive(Debug)]
+pub(super) struct Telling {
+    is_on: bool,
+    /// The number of the first event that waits.
+    first: u64,
+    waiting: Vec<TurnEvent>,
+    write_at: Instant,
+    /// Items of the current answer that have begun, by the number of their part.
+    open: BTreeMap<usize, OpenItem>,
+    /// The numbers of those that are complete already, by their part.
+    ended: BTreeMap<usize, u64>,
+    /// Calls that this server runs or is to run, by the number of their item.
+    own: BTreeMap<u64, OpenItem>,
+    /// Calls for the client that are complete, but come after those of this server.
+    held: Vec<(OpenItem, Json)>,
+    /// Calls of the current answer that have begun.
+    calls: u32,
+    /// The number of the next item.
+    next_index: u64,
+    /// Bytes of pieces that may yet be reported.
+    pieces_left: u64,
+}
+
+impl Telling {
+    /// That of a turn that goes on from there, and has reported nothing yet.
+    pub(super) fn of(request: &TurnRequest, course: &Course, max_bytes: u64) -> Self {
+        Self {
+            is_on: request.is_streamed,
+            first: course.next_event,
+            waiting: Vec::new(),
+            write_at: Instant::now(),
+            open: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            own: BTreeMap::new(),
+            held: Vec::new(),
+            calls: 0,
+            next_index: course.next_index,
+            pieces_left: max_bytes.saturating_mul(PIECES_FACTOR),
+        }
+    }
+
+    /// That of a turn whose driver is gone. Items that this has not completed are broken off.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn resumed(
+        shared: &Shared,
+        id: &ResponseId,
+        request: &TurnRequest,
+        course: &Course,
+    ) -> Result<Self, StoreError> {
+        let mut telling = Self::of(request, course, shared.limits.max_bytes);
+        if !telling.is_on {
+            return Ok(telling);
+        }
+        let mut open: BTreeMap<u64, OpenItem> = BTreeMap::new();
+        let mut next = 0;
+        while let Some(told) = shared.responses.told(id, next, PAGE).await? {
+            if told.events.is_empty() {
+                break;
+            }
+            next += told.events.len() as u64;
+            for bytes in &told.events {
+                telling.charge(bytes.len() as u64);
+                let event = TurnEvent::read(bytes)?;
+                if let Some(item) = OpenItem::of_event(&event) {
+                    telling.next_index = telling.next_index.max(item.index + 1);
+                    open.insert(item.index, item);
+                } else if let TurnEvent::ItemDone { index, .. } = event {
+                    open.remove(&index);
+                } else if let Some(index) = event.index()
+                    && let Some(item) = open.get_mut(&index)
+                {
+                    item.follow(&event);
+                }
+            }
+        }
+        telling.first = telling.first.max(next);
+        for (index, item) in open {
+            if let Some(call) = course.held_call(request, index) {
+                telling.held.push((item, call));
+            } else if course.is_to_run(index) {
+                telling.own.insert(index, item);
+            } else {
+                item.break_off(&mut telling.waiting);
+            }
+        }
+        Ok(telling)
+    }
+
+    /// A driver goes on with the turn, which comes before all else that it reports.
+    pub(super) fn go_on(&mut self) {
+        if self.is_on {
+            self.waiting.insert(0, TurnEvent::Resumed);
+        }
+    }
+
+    /// The number of the first event that is not written.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    fn charge(&mut self, bytes: u64) {
+        self.pieces_left = self.pieces_left.saturating_sub(bytes);
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// A piece of an answer. A model that may not call makes no calls.
+    pub(super) fn piece(
+        &mut self,
+        request: &TurnRequest,
+        course: &Course,
+        may_call: bool,
+        piece: Piece,
+    ) {
+        let before = self.waiting.len();
+        match piece {
+            Piece::Message { part, message: new } => {
+                let id = course.item_id(request, "msg_", self.next_index);
+                self.begin(part, &message(&id, "in_progress", None, &new));
+            }
+            Piece::Item { part, item } => {
+                let id = course.item_id(request, "rs_", self.next_index);
+                self.begin(part, &foreign(&id, None, &item));
+            }
+            Piece::Text {
+                part,
+                kind,
+                place,
+                text,
+            } => {
+                if self.has_room_for(&text)
+                    && let Some(open) = self.open.get_mut(&part)
+                {
+                    open.add_text((kind, place), text, &mut self.waiting);
+                }
+            }
+            Piece::Annotation {
+                part,
+                place,
+                annotation,
+            } => {
+                if self.has_room_for(annotation.as_str())
+                    && let Some(open) = self.open.get_mut(&part)
+                {
+                    open.annotate((TextKind::Text, place), annotation, &mut self.waiting);
+                }
+            }
+            Piece::ItemDone { part, item } => {
+                if self.has_room_for(item.as_str())
+                    && let Some(open) = self.open.remove(&part)
+                {
+                    let id = course.item_id(request, "rs_", open.index);
+                    let follows_call = self.open.range(..part).any(|(_, open)| open.is_call());
+                    let step = follows_call.then_some(course.steps + 1);
+                    self.ended.insert(part, open.index);
+                    open.finish(&foreign(&id, step, &item), false, &mut self.waiting);
+                }
+            }
+            Piece::Call { part, id, name } => {
+                let call = course.call(self.calls, id, name, String::new());
+                self.calls += 1;
+                if may_call {
+                    self.begin(part, &call_item(request, course, self.next_index, &call));
+                }
+            }
+            Piece::Arguments { part, text } => {
+                if self.has_room_for(&text)
+                    && let Some(open) = self.open.get_mut(&part)
+                {
+                    open.add_arguments(text, &mut self.waiting);
+                }
+            }
+            Piece::Void => self.break_off(),
+        }
+        let new = self.waiting.len().saturating_sub(before) as u64;
+        self.charge(new * EVENT_BYTES);
+    }
+
+    fn begin(&mut self, part: usize, item: &Json) {
+        if self.has_room_for(item.as_str()) {
+            let begun = open_item::begun(item);
+            let open = OpenItem::begin(self.take_index(), begun, &mut self.waiting);
+            self.open.insert(part, open);
+        }
+    }
+
+    fn take_index(&mut self) -> u64 {
+        self.next_index += 1;
+        self.next_index - 1
+    }
+
+    fn has_room_for(&mut self, text: &str) -> bool {
+        let bytes = text.len() as u64;
+        let has_room = bytes <= self.pieces_left;
+        self.charge(bytes);
+        has_room
+    }
+
+    /// The answer is complete. Returns the numbers of its items. Calls for the client are reported when this server has run its
+    /// own: whatever ends the turn before that leaves none.
+    pub(super) fn finish_answer(
+        &mut self,
+        request: &TurnRequest,
+        course: &Course,
+        answer: &ModelAnswer,
+        may_call: bool,
+    ) -> ItemNumbers {
+        let mut open = std::mem::take(&mut self.open);
+        let mut ended = std::mem::take(&mut self.ended);
+        let mut numbers = ItemNumbers::default();
+        let has_own = answer.parts.iter().any(
+            |part| matches!(part, AnswerPart::Call { name, .. } if !request.is_for_client(name)),
+        );
+        let has_calls = may_call && answer.finish == Finish::Done;
+        self.calls = 0;
+        let mut step = None;
+        for (part, content) in answer.parts.iter().enumerate() {
+            let call = match content {
+                AnswerPart::Call {
+                    id,
+                    name,
+                    arguments,
+                } => {
+                    let (id, name) = (id.clone(), name.clone());
+                    let call = course.call(self.calls, id, name, arguments.clone());
+                    self.calls += 1;
+                    Some(call)
+                }
+                _ => None,
+            };
+            if call.is_some() && may_call {
+                step = Some(course.steps + 1);
+            }
+            if call.is_some() && !has_calls {
+                continue;
+            }
+            let begun = open.remove(&part);
+            let done = ended.remove(&part);
+            let index = done.or(begun.as_ref().map(|open| open.index));
+            let index = index.unwrap_or_else(|| self.take_index());
+            let is_own = call
+                .as_ref()
+                .is_some_and(|call| !request.is_for_client(&call.name));
+            match is_own {
+                true => numbers.calls.push(index),
+                false => numbers.items.push(index),
+            }
+            if !self.is_on || done.is_some() {
+                continue;
+            }
+            let id = |prefix| course.item_id(request, prefix, index);
+            let item = match (content, &call) {
+                (AnswerPart::Message(content), _) => {
+                    message(&id("msg_"), answer.status_of(part), step, content)
+                }
+                (AnswerPart::Item(item), _) => foreign(&id("rs_"), step, item),
+                (_, Some(call)) => call_item(request, course, index, call),
+                (AnswerPart::Call { .. }, None) => continue,
+            };
+            let mut begun = begun.unwrap_or_else(|| {
+                OpenItem::begin(index, open_item::begun(&item), &mut self.waiting)
+            });
+            match call {
+                Some(call) if is_own => {
+                    begun.end_arguments(&call.arguments, &mut self.waiting);
+                    self.own.insert(index, begun);
+                }
+                Some(_) if has_own => self.held.push((begun, item)),
+                _ => begun.finish(&item, answer.is_cut(part), &mut self.waiting),
+            }
+        }
+        self.calls = 0;
+        for (_, item) in open {
+            item.break_off(&mut self.waiting);
+        }
+        numbers
+    }
+
+    /// A call that this server runs begins. Returns the number of its item, which older versions give it only now.
+    pub(super) fn begin_call(
+        &mut self,
+        request: &TurnRequest,
+        course: &Course,
+        call: &PendingCall,
+    ) -> u64 {
+        let index = call.index.unwrap_or_else(|| self.take_index());
+        if self.is_on {
+            let open = self.own.entry(index).or_insert_with(|| {
+                let begun = open_item::begun(&call_item(request, course, index, call));
+                let mut open = OpenItem::begin(index, begun, &mut self.waiting);
+                open.end_arguments(&call.arguments, &mut self.waiting);
+                open
+            });
+            open.run(&mut self.waiting);
+        }
+        index
+    }
+
+    /// That call is complete, unless its entry cannot be written; and with the last one of an answer, those for the client.
+    /// Returns the mark to take the events back by.
+    pub(super) fn finish_call(&mut self, index: u64, item: &Json, is_last: bool) -> usize {
+        let mark = self.waiting.len();
+        if let Some(open) = self.own.get(&index) {
+            open.clone().finish(item, false, &mut self.waiting);
+        }
+        if is_last {
+            for (open, item) in &self.held {
+                open.clone().finish(item, false, &mut self.waiting);
+            }
+        }
+        mark
+    }
+
+    /// The entry of that call is written.
+    pub(super) fn end_call(&mut self, index: u64, is_last: bool) {
+        self.own.remove(&index);
+        if is_last {
+            self.held.clear();
+        }
+    }
+
+    /// Takes back the events since that mark.
+    pub(super) fn take_back(&mut self, mark: usize) {
+        self.waiting.truncate(mark);
+    }
+
+    /// Breaks off all items that are not complete.
+    pub(super) fn break_off(&mut self) {
+        self.calls = 0;
+        self.ended.clear();
+        let open = std::mem::take(&mut self.open).into_values();
+        let own = std::mem::take(&mut self.own).into_values();
+        let held = std::mem::take(&mut self.held).into_iter();
+        for item in open.chain(own).chain(held.map(|(item, _)| item)) {
+            item.break_off(&mut self.waiting);
+        }
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Waits until there are events to write.
+    pub(super) async fn due(&self) {
+        match self.has_waiting() {
+            true => sleep_until(self.write_at).await,
+            false => pending().await,
+        }
+    }
+
+    /// The events that wait, with the number of the first.
+    pub(super) fn waiting(&self) -> (u64, Vec<Bytes>) {
+        let events = self.waiting.iter().map(TurnEvent::to_bytes).collect();
+        (self.first, events)
+    }
+
+    /// The events that waited are written.
+    pub(super) fn note_written(&mut self) {
+        self.first += self.waiting.len() as u64;
+        self.waiting.clear();
+        self.write_at = Instant::now() + BATCH_EVERY;
+    }
+}

@@ -1,0 +1,701 @@
+//! An item while it is written.
+
+use serde_json::{Value, json};
+
+use crate::dialogue::text_of;
+use crate::event::{CallEvent, CallKind, TextKind, TurnEvent};
+use threadkeep_domain::{Json, elements, member};
+
+/// An item that has begun and is not done.
+#[derive(Debug, Clone)]
+pub(super) struct OpenItem {
+    pub(super) index: u64,
+    id: String,
+    /// The item as it began.
+    begun: Json,
+    /// The kind of the call, if it is one.
+    call: Option<CallKind>,
+    texts: Vec<OpenText>,
+    arguments: String,
+    has_all_arguments: bool,
+}
+
+/// A text of a message or of reasoning, of which some is reported.
+#[derive(Debug, Clone)]
+struct OpenText {
+    kind: TextKind,
+    /// The number of its part.
+    part: usize,
+    told: String,
+    annotations: Vec<Json>,
+    is_done: bool,
+}
+
+impl OpenText {
+    fn new(kind: TextKind, part: usize) -> Self {
+        Self {
+            kind,
+            part,
+            told: String::new(),
+            annotations: Vec::new(),
+            is_done: false,
+        }
+    }
+
+    /// The part, as far as it is reported.
+    fn json(&self) -> Value {
+        let mut part = self.kind.part(&self.told);
+        if !self.annotations.is_empty() {
+            part["annotations"] = json!(self.annotations);
+        }
+        part
+    }
+}
+
+/// All events of a complete item.
+pub(crate) fn whole(index: u64, item: &Json, events: &mut Vec<TurnEvent>) {
+    let open = OpenItem::begin(index, begun(item), events);
+    open.run(events);
+    open.finish(item, is_cut(item), events);
+}
+
+/// Whether an item of an output was cut by a limit or a filter.
+fn is_cut(item: &Json) -> bool {
+    member(item.as_str(), "status") == Some(r#""incomplete""#)
+}
+
+/// An item as it begins: without its content, arguments and results.
+pub(super) fn begun(item: &Json) -> Json {
+    let Ok(Value::Object(mut members)) = serde_json::from_str(item.as_str()) else {
+        return item.clone();
+    };
+    let empty: &[(&str, Value)] = match members.get("type").and_then(Value::as_str) {
+        Some("message") => &[("content", json!([]))],
+        Some("reasoning") => {
+            // other members are of the complete item
+            members.retain(|name, _| ["type", "id", "summary", "content"].contains(&name.as_str()));
+            &[("summary", json!([])), ("content", json!([]))]
+        }
+        Some("function_call") => &[("arguments", json!(""))],
+        Some("custom_tool_call") => &[("input", json!(""))],
+        Some("mcp_call") => &[
+            ("arguments", json!("")),
+            ("output", Value::Null),
+            ("error", Value::Null),
+        ],
+        Some("web_search_call") => &[("output", Value::Null), ("error", Value::Null)],
+        Some("image_generation_call") => &[
+            ("result", Value::Null),
+            ("output", Value::Null),
+            ("error", Value::Null),
+        ],
+        _ => return item.clone(),
+    };
+    for (name, value) in empty {
+        if let Some(given) = members.get_mut(*name) {
+            *given = value.clone();
+        }
+    }
+    members.insert("status".into(), json!("in_progress"));
+    Json::from_compact(Value::Object(members).to_string())
+}
+
+impl OpenItem {
+    /// Begins an item.
+    pub(super) fn begin(index: u64, begun: Json, events: &mut Vec<TurnEvent>) -> Self {
+        let open = Self::begun(index, begun.clone());
+        events.push(TurnEvent::ItemAdded { index, item: begun });
+        open
+    }
+
+    /// One that has begun.
+    fn begun(index: u64, begun: Json) -> Self {
+        Self {
+            index,
+            id: text_of(begun.as_str(), "id").unwrap_or_default(),
+            call: CallKind::of_item(begun.as_str()),
+            begun,
+            texts: Vec::new(),
+            arguments: String::new(),
+            has_all_arguments: false,
+        }
+    }
+
+    pub(super) fn is_call(&self) -> bool {
+        self.call.is_some()
+    }
+
+    /// More of the text of a part.
+    pub(super) fn add_text(
+        &mut self,
+        (kind, part): (TextKind, usize),
+        delta: String,
+        events: &mut Vec<TurnEvent>,
+    ) {
+        let Some(text) = self.text(kind, part, events) else {
+            return;
+        };
+        text.told.push_str(&delta);
+        match events.last_mut() {
+            Some(TurnEvent::TextDelta {
+                index,
+                part: its_part,
+                kind: its_kind,
+                delta: earlier,
+                ..
+            }) if (*index, *its_kind, *its_part) == (self.index, kind, part) => {
+                earlier.push_str(&delta);
+            }
+            _ => events.push(TurnEvent::TextDelta {
+                index: self.index,
+                id: self.id.clone(),
+                part,
+                kind,
+                delta,
+            }),
+        }
+    }
+
+    /// An annotation of a part.
+    pub(super) fn annotate(
+        &mut self,
+        (kind, part): (TextKind, usize),
+        json: Json,
+        events: &mut Vec<TurnEvent>,
+    ) {
+        let Some(text) = self.text(kind, part, events) else {
+            return;
+        };
+        let number = text.annotations.len();
+        text.annotations.push(json.clone());
+        events.push(TurnEvent::Annotation {
+            index: self.index,
+            id: self.id.clone(),
+            part,
+            number,
+            json,
+        });
+    }
+
+    /// The text of a part that is not complete, which begins unless it has. In reasoning, that completes those before it.
+    fn text(
+        &mut self,
+        kind: TextKind,
+        part: usize,
+        events: &mut Vec<TurnEvent>,
+    ) -> Option<&mut OpenText> {
+        if self.find(kind, part).is_none() {
+            if matches!(kind, TextKind::Reasoning | TextKind::Summary) {
+                self.end_texts(events);
+            }
+            self.texts.push(OpenText::new(kind, part));
+            events.push(TurnEvent::PartAdded {
+                index: self.index,
+                id: self.id.clone(),
+                part,
+                kind,
+            });
+        }
+        let text = self.find(kind, part)?;
+        (text.kind == kind && !text.is_done).then_some(text)
+    }
+
+    fn find(&mut self, kind: TextKind, part: usize) -> Option<&mut OpenText> {
+        let place = (kind.list(), part);
+        let mut texts = self.texts.iter_mut();
+        texts.find(|text| (text.kind.list(), text.part) == place)
+    }
+
+    /// More of the arguments.
+    pub(super) fn add_arguments(&mut self, delta: String, events: &mut Vec<TurnEvent>) {
+        let Some(call) = self.call.filter(|call| call.tells_arguments()) else {
+            return;
+        };
+        let index = self.index;
+        self.arguments.push_str(&delta);
+        match events.last_mut() {
+            Some(TurnEvent::ArgumentsDelta {
+                index: its,
+                delta: earlier,
+                ..
+            }) if *its == index => earlier.push_str(&delta),
+            _ => events.push(TurnEvent::ArgumentsDelta {
+                index,
+                id: self.id.clone(),
+                call,
+                delta,
+            }),
+        }
+    }
+
+    /// The arguments are complete: reports what is not reported yet.
+    pub(super) fn end_arguments(&mut self, arguments: &str, events: &mut Vec<TurnEvent>) {
+        let Some(call) = self.call.filter(|call| call.tells_arguments()) else {
+            return;
+        };
+        if std::mem::replace(&mut self.has_all_arguments, true) {
+            return;
+        }
+        if let Some(rest) = rest_of(arguments, &self.arguments) {
+            self.add_arguments(rest, events);
+        }
+        events.push(TurnEvent::ArgumentsDone {
+            index: self.index,
+            id: self.id.clone(),
+            call,
+            name: text_of(self.begun.as_str(), "name").unwrap_or_default(),
+            arguments: arguments.into(),
+        });
+    }
+
+    /// The server runs the call.
+    pub(super) fn run(&self, events: &mut Vec<TurnEvent>) {
+        let begins = self.call.map_or(&[][..], CallKind::begins);
+        events.extend(begins.iter().map(|event| self.call_event(*event)));
+    }
+
+    fn call_event(&self, event: CallEvent) -> TurnEvent {
+        TurnEvent::Call {
+            index: self.index,
+            id: self.id.clone(),
+            event,
+        }
+    }
+
+    /// Goes on by an event that is written.
+    pub(super) fn follow(&mut self, event: &TurnEvent) {
+        match event {
+            TurnEvent::PartAdded { kind, part, .. } => {
+                self.texts.push(OpenText::new(*kind, *part));
+            }
+            TurnEvent::TextDelta {
+                kind, part, delta, ..
+            } => {
+                if let Some(text) = self.find(*kind, *part) {
+                    text.told.push_str(delta);
+                }
+            }
+            TurnEvent::Annotation { part, json, .. } => {
+                if let Some(text) = self.find(TextKind::Text, *part) {
+                    text.annotations.push(json.clone());
+                }
+            }
+            TurnEvent::PartDone { kind, part, .. } => {
+                if let Some(text) = self.find(*kind, *part) {
+                    text.is_done = true;
+                }
+            }
+            TurnEvent::ArgumentsDelta { delta, .. } => self.arguments.push_str(delta),
+            TurnEvent::ArgumentsDone { .. } => self.has_all_arguments = true,
+            _ => {}
+        }
+    }
+
+    /// The item is complete: reports all of it that is not reported yet.
+    pub(super) fn finish(mut self, item: &Json, is_cut: bool, events: &mut Vec<TurnEvent>) {
+        for list in [TextKind::Summary.list(), TextKind::Text.list()] {
+            let parts = member(item.as_str(), list).filter(|parts| parts.starts_with('['));
+            for (part, json) in elements(parts.unwrap_or("[]")).enumerate() {
+                self.finish_part(part, json, events);
+            }
+        }
+        let arguments = self.call.map_or("arguments", CallKind::arguments);
+        let arguments = text_of(item.as_str(), arguments).unwrap_or_default();
+        self.end_arguments(&arguments, events);
+        let has_failed = member(item.as_str(), "status") == Some(r#""failed""#);
+        let end = self.call.and_then(|call| call.ends(has_failed));
+        events.extend(end.map(|event| self.call_event(event)));
+        events.push(TurnEvent::ItemDone {
+            index: self.index,
+            item: item.clone(),
+            is_cut,
+        });
+    }
+
+    fn finish_part(&mut self, part: usize, json: &str, events: &mut Vec<TurnEvent>) {
+        let Some((kind, whole)) = TextKind::read(json) else {
+            return;
+        };
+        let Some(text) = self.text(kind, part, events) else {
+            return;
+        };
+        let (rest, is_silent) = (rest_of(&whole, &text.told), text.told.is_empty());
+        let annotated = text.annotations.len();
+        if rest.is_some() || is_silent {
+            self.add_text((kind, part), rest.unwrap_or_default(), events);
+        }
+        let annotations = member(json, "annotations").filter(|json| json.starts_with('['));
+        for annotation in elements(annotations.unwrap_or("[]")).skip(annotated) {
+            self.annotate((kind, part), Json::from_compact(annotation), events);
+        }
+        self.end_part((kind, part), whole, Json::from_compact(json), events);
+    }
+
+    fn end_part(
+        &mut self,
+        (kind, part): (TextKind, usize),
+        text: String,
+        json: Json,
+        events: &mut Vec<TurnEvent>,
+    ) {
+        if let Some(open) = self.find(kind, part) {
+            open.is_done = true;
+        }
+        let (index, id) = (self.index, self.id.clone());
+        events.push(TurnEvent::TextDone {
+            index,
+            id: id.clone(),
+            part,
+            kind,
+            text,
+        });
+        events.push(TurnEvent::PartDone {
+            index,
+            id,
+            part,
+            kind,
+            json,
+        });
+    }
+
+    /// Ends all texts as far as they are reported.
+    fn end_texts(&mut self, events: &mut Vec<TurnEvent>) {
+        let open = self.texts.iter().filter(|text| !text.is_done);
+        let open: Vec<_> = open.cloned().collect();
+        for text in open {
+            let json = Json::from_compact(text.json().to_string());
+            self.end_part((text.kind, text.part), text.told, json, events);
+        }
+    }
+
+    /// The item was broken off, and is no part of the output.
+    pub(super) fn break_off(mut self, events: &mut Vec<TurnEvent>) {
+        let mut item: Value = serde_json::from_str(self.begun.as_str()).unwrap_or_default();
+        item["status"] = json!("incomplete");
+        if let Some(call) = self.call.filter(|call| call.tells_arguments()) {
+            let told = self.arguments.clone();
+            item[call.arguments()] = Value::from(told.as_str());
+            self.end_arguments(&told, events);
+        }
+        self.end_texts(events);
+        for list in [TextKind::Summary.list(), TextKind::Text.list()] {
+            let texts = self.texts.iter().filter(|text| text.kind.list() == list);
+            let parts: Vec<_> = texts.map(OpenText::json).collect();
+            if !parts.is_empty() {
+                item[list] = parts.into();
+            }
+        }
+        events.push(TurnEvent::ItemDone {
+            index: self.index,
+            item: Json::from_compact(item.to_string()),
+            is_cut: false,
+        });
+    }
+
+    /// One that an event begins.
+    pub(super) fn of_event(event: &TurnEvent) -> Option<Self> {
+        match event {
+            TurnEvent::ItemAdded { index, item } => Some(Self::begun(*index, item.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// The end of a text whose beginning is known.
+fn rest_of(text: &str, told: &str) -> Option<String> {
+    let rest = text.strip_prefix(told)?;
+    (!rest.is_empty()).then(|| rest.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn message(content: &[Value]) -> Json {
+        let item = json!({
+            "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+            "content": content,
+        });
+        Json::from_compact(item.to_string())
+    }
+
+    fn reasoning(summary: &[Value], content: &[Value]) -> Json {
+        let item = json!({
+            "type": "reasoning", "id": "rs_1", "summary": summary, "content": content,
+            "encrypted_content": "x", "status": "completed",
+        });
+        Json::from_compact(item.to_string())
+    }
+
+    /// The texts that a reader gets from events, each at its place. Each part must end as it was written.
+    fn heard(events: &[TurnEvent]) -> Vec<(TextKind, usize, String)> {
+        fn find(
+            heard: &mut [(TextKind, usize, String)],
+            kind: TextKind,
+            part: usize,
+        ) -> &mut String {
+            let mut known = heard.iter_mut();
+            let known = known.find(|known| (known.0, known.1) == (kind, part));
+            &mut known.expect("it has begun").2
+        }
+        let mut heard = Vec::new();
+        for event in events {
+            match event {
+                TurnEvent::PartAdded { part, kind, .. } => {
+                    heard.push((*kind, *part, String::new()));
+                }
+                TurnEvent::TextDelta {
+                    part, kind, delta, ..
+                } => find(&mut heard, *kind, *part).push_str(delta),
+                TurnEvent::TextDone {
+                    part, kind, text, ..
+                } => assert_eq!(find(&mut heard, *kind, *part), text),
+                TurnEvent::PartDone {
+                    part, kind, json, ..
+                } => {
+                    let text = find(&mut heard, *kind, *part);
+                    assert_eq!(json.as_str(), kind.part(text).to_string());
+                }
+                _ => {}
+            }
+        }
+        heard
+    }
+
+    #[test]
+    fn an_item_begins_empty() {
+        let call = r#"{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":"completed"}"#;
+        let mcp = r#"{"type":"mcp_call","id":"mcp_1","arguments":"{}","output":"1","error":null,"status":"completed"}"#;
+        let custom = r#"{"type":"custom_tool_call","id":"ctc_1","call_id":"c","name":"f","input":"a","status":"completed"}"#;
+        for (item, begins) in [
+            (call, call.replace(r#""{}""#, r#""""#)),
+            (custom, custom.replace(r#""a""#, r#""""#)),
+            (
+                mcp,
+                mcp.replace(r#""{}""#, r#""""#).replace(r#""1""#, "null"),
+            ),
+        ] {
+            let begun = begun(&Json::from_compact(item));
+            assert_eq!(begun.as_str(), begins.replace("completed", "in_progress"));
+        }
+        let thought = reasoning(&[TextKind::Summary.part("a")], &[]);
+        assert_eq!(
+            begun(&thought).as_str(),
+            r#"{"type":"reasoning","id":"rs_1","summary":[],"content":[],"status":"in_progress"}"#
+        );
+        let foreign = Json::from_compact(r#"{"type":"of_tomorrow","summary":[7]}"#);
+        assert_eq!(begun(&foreign), foreign);
+    }
+
+    #[test]
+    fn a_custom_call_that_breaks_off_has_the_text_so_far() {
+        let call = Json::from_compact(
+            r#"{"type":"custom_tool_call","id":"ctc_1","name":"f","input":"","status":"in_progress"}"#,
+        );
+        let mut events = Vec::new();
+        let mut open = OpenItem::begin(0, call, &mut events);
+        open.add_arguments("so far".into(), &mut events);
+
+        open.break_off(&mut events);
+
+        let Some(TurnEvent::ItemDone { item, .. }) = events.last() else {
+            panic!("{events:?}");
+        };
+        assert_eq!(
+            item.as_str(),
+            r#"{"type":"custom_tool_call","id":"ctc_1","name":"f","input":"so far","status":"incomplete"}"#
+        );
+    }
+
+    #[test]
+    fn arguments_that_are_not_told_come_before_the_end() {
+        let call = Json::from_compact(
+            r#"{"type":"function_call","id":"fc_1","name":"f","arguments":"{\"a\":1}","status":"completed"}"#,
+        );
+        let mut events = Vec::new();
+        let mut open = OpenItem::begin(3, begun(&call), &mut events);
+        open.add_arguments("{\"a\"".into(), &mut events);
+        events.clear();
+
+        open.finish(&call, false, &mut events);
+
+        let id = || "fc_1".to_owned();
+        let expected = [
+            TurnEvent::ArgumentsDelta {
+                index: 3,
+                id: id(),
+                call: CallKind::Function,
+                delta: ":1}".into(),
+            },
+            TurnEvent::ArgumentsDone {
+                index: 3,
+                id: id(),
+                call: CallKind::Function,
+                name: "f".into(),
+                arguments: "{\"a\":1}".into(),
+            },
+            TurnEvent::ItemDone {
+                index: 3,
+                item: call,
+                is_cut: false,
+            },
+        ];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn a_call_of_this_server_shows_how_far_it_is() {
+        for (kind, rest, begins, ends) in [
+            (
+                "mcp_call",
+                r#""arguments":"{}","status":"failed""#,
+                &[CallEvent::McpBegun][..],
+                Some(CallEvent::McpFailed),
+            ),
+            (
+                "web_search_call",
+                r#""status":"completed""#,
+                &[CallEvent::SearchBegun, CallEvent::Searching],
+                Some(CallEvent::SearchCompleted),
+            ),
+            (
+                "image_generation_call",
+                r#""status":"failed""#,
+                &[CallEvent::ImageBegun, CallEvent::ImageGenerating],
+                None,
+            ),
+        ] {
+            let item = Json::from_compact(format!(r#"{{"type":"{kind}","id":"x",{rest}}}"#));
+            let mut events = Vec::new();
+
+            whole(0, &item, &mut events);
+
+            let shown = events.iter().filter_map(|event| match event {
+                TurnEvent::Call { event, .. } => Some(*event),
+                _ => None,
+            });
+            let expected = begins.iter().copied().chain(ends);
+            assert_eq!(shown.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_next_part_of_reasoning_completes_the_one_before() {
+        let mut events = Vec::new();
+        let parts = ["a", "b"].map(|text| TextKind::Summary.part(text));
+        let item = reasoning(&parts, &[]);
+        let mut open = OpenItem::begin(0, begun(&item), &mut events);
+
+        open.add_text((TextKind::Summary, 0), "a".into(), &mut events);
+        open.add_text((TextKind::Summary, 1), "b".into(), &mut events);
+        open.add_text((TextKind::Summary, 0), "late".into(), &mut events);
+        open.finish(&item, false, &mut events);
+
+        let order = events.iter().filter_map(|event| match event {
+            TurnEvent::PartAdded { part, .. } => Some(("added", *part)),
+            TurnEvent::PartDone { part, .. } => Some(("done", *part)),
+            _ => None,
+        });
+        assert_eq!(
+            order.collect::<Vec<_>>(),
+            [("added", 0), ("done", 0), ("added", 1), ("done", 1)]
+        );
+        let texts: Vec<_> = heard(&events).into_iter().map(|heard| heard.2).collect();
+        assert_eq!(texts, ["a", "b"]);
+    }
+
+    #[test]
+    fn annotations_come_once_and_stay_with_a_text_that_breaks_off() {
+        let mut part = TextKind::Text.part("a");
+        part["annotations"] = json!([{"n": 1}, {"n": 2}]);
+        let item = message(&[part]);
+        let mut events = Vec::new();
+        let mut open = OpenItem::begin(0, begun(&item), &mut events);
+        open.add_text((TextKind::Text, 0), "a".into(), &mut events);
+        let first = Json::from_compact(r#"{"n":1}"#);
+        open.annotate((TextKind::Text, 0), first, &mut events);
+        let broken = open.clone();
+
+        open.finish(&item, false, &mut events);
+
+        let numbers = events.iter().filter_map(|event| match event {
+            TurnEvent::Annotation { number, json, .. } => Some((*number, json.as_str())),
+            _ => None,
+        });
+        assert_eq!(
+            numbers.collect::<Vec<_>>(),
+            [(0, r#"{"n":1}"#), (1, r#"{"n":2}"#)]
+        );
+        let mut events = Vec::new();
+        broken.break_off(&mut events);
+        let Some(TurnEvent::ItemDone { item, .. }) = events.last() else {
+            panic!("{events:?}");
+        };
+        assert!(item.as_str().contains(r#""annotations":[{"n":1}]"#));
+    }
+
+    proptest! {
+        #[test]
+        fn a_reader_hears_each_text_once_however_it_comes(
+            is_reasoning in any::<bool>(),
+            pieces in prop::collection::vec((any::<bool>(), "[a-zä\"]{1,5}"), 0..8),
+            told in 0..9_usize,
+            breaks in any::<bool>(),
+        ) {
+            let kinds = match is_reasoning {
+                true => [TextKind::Summary, TextKind::Reasoning],
+                false => [TextKind::Text, TextKind::Refusal],
+            };
+            // one after the other, as models write them
+            let mut pieces = pieces;
+            pieces.sort_by_key(|(is_second, _)| *is_second);
+            let place = |is_second: bool| match (is_second, is_reasoning) {
+                (true, false) => (kinds[1], usize::from(pieces.iter().any(|piece| !piece.0))),
+                (is_second, _) => (kinds[usize::from(is_second)], 0),
+            };
+            let mut texts: Vec<(TextKind, usize, String)> = Vec::new();
+            for (is_second, piece) in &pieces {
+                let (kind, part) = place(*is_second);
+                match texts.iter_mut().find(|(known, ..)| *known == kind) {
+                    Some((.., text)) => text.push_str(piece),
+                    None => texts.push((kind, part, piece.clone())),
+                }
+            }
+            let parts = |kind: TextKind| -> Vec<_> {
+                let its = texts.iter().filter(|(its, ..)| *its == kind);
+                its.map(|(kind, _, text)| kind.part(text)).collect()
+            };
+            let whole_item = match is_reasoning {
+                true => reasoning(&parts(kinds[0]), &parts(kinds[1])),
+                false => message(&[parts(kinds[0]), parts(kinds[1])].concat()),
+            };
+            let mut events = Vec::new();
+            let mut open = OpenItem::begin(0, begun(&whole_item), &mut events);
+            for (is_second, piece) in pieces.iter().take(told) {
+                open.add_text(place(*is_second), piece.clone(), &mut events);
+            }
+            // another driver knows the item by its events
+            let mut followed = OpenItem::of_event(&events[0]).unwrap();
+            for event in &events[1..] {
+                followed.follow(event);
+            }
+            let is_whole = told >= pieces.len() || !is_reasoning;
+            if breaks {
+                followed.break_off(&mut events);
+            } else {
+                followed.finish(&whole_item, false, &mut events);
+                if is_whole {
+                    prop_assert_eq!(heard(&events), texts);
+                }
+            }
+            heard(&events);
+            let Some(TurnEvent::ItemDone { item, .. }) = events.last() else {
+                panic!("{events:?}");
+            };
+            let status = if breaks { "incomplete" } else { "completed" };
+            prop_assert!(item.as_str().contains(status));
+        }
+    }
+}

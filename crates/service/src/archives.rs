@@ -1,0 +1,151 @@
+//! The archive of ended threads.
+
+use std::sync::Arc;
+
+use super::{ServiceError, ThreadService};
+use threadkeep_domain::{Life, Refusal, Thread, ThreadId};
+use threadkeep_store::{Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives};
+
+/// The archives of a store, and the threads that come back from there.
+#[derive(Debug, Clone)]
+pub struct ArchiveService {
+    archives: Arc<dyn Archives>,
+    threads: ThreadService,
+}
+
+/// Archives that are read at once. Threads of the socket may have 128 KiB of metadata, so that these have
+/// 6 MiB, and 1,000 of them would have 128 MiB.
+const AT_ONCE: usize = 50;
+/// Bytes of metadata after which a page ends.
+const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
+
+impl ArchiveService {
+    /// A service over a store, which bounds its own calls.
+    #[must_use]
+    pub fn new(archives: Arc<dyn Archives>, threads: ThreadService) -> Self {
+        Self { archives, threads }
+    }
+
+    /// The archive of a life, or of the one that ended last.
+    ///
+    /// # Errors
+    /// [`ServiceError::ArchiveNotFound`] or [`ServiceError::Store`].
+    pub async fn get(&self, id: &ThreadId, life: Option<Life>) -> Result<Archive, ServiceError> {
+        let archive = self.archives.get_archive(id, life).await?;
+        archive.ok_or(ServiceError::ArchiveNotFound)
+    }
+
+    /// Up to `limit` archives after a place, in the order in which they were made, and the place of the next page if
+    /// there is one. A page with over 4 MiB of metadata ends early.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list(
+        &self,
+        after: &ArchivePlace,
+        limit: usize,
+    ) -> Result<ArchivePage, ServiceError> {
+        let mut page = ArchivePage {
+            heads: Vec::new(),
+            next: Some(*after),
+        };
+        let (mut left, mut bytes) = (limit, 0);
+        while let Some(after) = page.next
+            && left > 0
+            && bytes < PAGE_MAX_BYTES
+        {
+            let at_once = left.min(AT_ONCE);
+            let part = self.archives.list_archives(&after, at_once).await?;
+            left -= at_once;
+            bytes += part.heads.iter().map(metadata_bytes).sum::<usize>();
+            page.heads.extend(part.heads);
+            page.next = part.next;
+        }
+        Ok(page)
+    }
+
+    /// Brings a life of a thread back, or the last one that ended.
+    ///
+    /// # Errors
+    /// [`ServiceError::ArchiveNotFound`], [`ServiceError::ThreadExists`] when it lives, [`ServiceError::Refused`] when its
+    /// owner has too many threads, or [`ServiceError::Store`].
+    pub async fn restore(&self, id: &ThreadId, life: Option<Life>) -> Result<Thread, ServiceError> {
+        let policy = self.threads.policy();
+        let restored = if self.threads.limits_owners() {
+            // no other life, since the place is for this one's owner
+            let Archive { head, owner, .. } = self.get(id, life).await?;
+            let restoring = self.archives.restore(id, Some(head.life), policy);
+            self.threads.with_place(owner, restoring).await
+        } else {
+            let restored = self.archives.restore(id, life, policy).await;
+            restored.map_err(Into::into)
+        };
+        match restored {
+            Ok(thread) => thread.ok_or(ServiceError::ArchiveNotFound),
+            Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
+                Err(ServiceError::ThreadExists)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn metadata_bytes(head: &ArchiveHead) -> usize {
+    head.metadata.as_str().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+    use threadkeep_domain::Access;
+
+    use super::*;
+    use threadkeep_domain::{Json, MetadataChange, Policy, Write};
+    use threadkeep_store::{Clock, Destroy, Store as _};
+    use threadkeep_store_memory::MemoryStore;
+
+    #[tokio::test]
+    async fn a_page_ends_early_where_archives_have_much_metadata() {
+        const THREADS: usize = 120;
+        let store = MemoryStore::new(Clock::system());
+        let policy = Policy {
+            max_metadata_bytes: 131_072,
+            ..Policy::THREAD
+        };
+        let metadata = MetadataChange {
+            new: Json::of(&[("x".repeat(100_000))]),
+            old: None,
+        };
+        let destroy = Destroy {
+            access: Access::All,
+            precondition: None,
+            idempotency: None,
+            tombstone: Duration::ZERO,
+            turn: None,
+        };
+        for _ in 0..THREADS {
+            let id = ThreadId::random();
+            let write = Write {
+                metadata: Some(&metadata),
+                ..Write::new(&policy)
+            };
+            store.write(&id, &write).await.unwrap();
+            store.destroy(&id, &destroy).await.unwrap();
+        }
+        let threads = ThreadService::new(Arc::new(store.clone()), policy, Duration::ZERO);
+        let archives = ArchiveService::new(Arc::new(store), threads);
+
+        let mut pages = Vec::new();
+        let mut next = Some(ArchivePlace {
+            archived_ms: 0,
+            archive: None,
+        });
+        while let Some(after) = next {
+            let page = archives.list(&after, 1_000).await.unwrap();
+            pages.push(page.heads.len());
+            next = page.next;
+        }
+
+        assert_eq!(pages, [AT_ONCE, AT_ONCE, THREADS - 2 * AT_ONCE]);
+    }
+}

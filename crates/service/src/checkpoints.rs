@@ -1,0 +1,129 @@
+//! Checkpoints of threads.
+
+use std::sync::Arc;
+
+use super::{ServiceError, ThreadService, WriteOptions};
+use threadkeep_domain::{CheckpointName, Refusal, ThreadId, Write, Written};
+use threadkeep_store::{
+    Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Found,
+};
+
+/// The checkpoints of a store's threads.
+#[derive(Debug, Clone)]
+pub struct CheckpointService {
+    checkpoints: Arc<dyn Checkpoints>,
+    threads: ThreadService,
+}
+
+impl CheckpointService {
+    /// The checkpoints of that store, whose threads are those of that service.
+    #[must_use]
+    pub fn new(checkpoints: Arc<dyn Checkpoints>, threads: ThreadService) -> Self {
+        Self {
+            checkpoints,
+            threads,
+        }
+    }
+
+    /// The same checkpoints for the callers of another service.
+    #[must_use]
+    pub fn with_threads(&self, threads: ThreadService) -> Self {
+        Self {
+            threads,
+            ..self.clone()
+        }
+    }
+
+    /// The same over another store.
+    #[must_use]
+    pub fn over(&self, checkpoints: Arc<dyn Checkpoints>) -> Self {
+        Self {
+            checkpoints,
+            ..self.clone()
+        }
+    }
+
+    /// Saves state and metadata as they are. This is no write: the version stays.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn save(
+        &self,
+        id: &ThreadId,
+        name: Option<&CheckpointName>,
+        options: WriteOptions,
+    ) -> Result<CheckpointSaved, ServiceError> {
+        self.threads.admit(id).await?;
+        let conditions = self.threads.conditions(options);
+        let saved = self.checkpoints.save_checkpoint(id, name, &conditions);
+        Ok(saved.await?)
+    }
+
+    /// All checkpoints without what they hold, the newest first; none if the thread does not exist.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn list(
+        &self,
+        id: &ThreadId,
+    ) -> Result<Option<Found<Vec<CheckpointHead>>>, ServiceError> {
+        let access = self.threads.access();
+        Ok(self.checkpoints.list_checkpoints(id, access).await?)
+    }
+
+    /// A checkpoint.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::CheckpointNotFound`]; [`ServiceError::Store`].
+    pub async fn get(&self, id: &ThreadId, number: u32) -> Result<Found<Checkpoint>, ServiceError> {
+        let access = self.threads.access();
+        let found = self.checkpoints.get_checkpoint(id, access, number).await?;
+        Ok(found.ok_or(Refusal::CheckpointNotFound)?)
+    }
+
+    /// Goes back to state and metadata of a checkpoint; the answer has the whole thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn restore(
+        &self,
+        id: &ThreadId,
+        number: u32,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        self.threads.may_replace()?;
+        self.threads.admit(id).await?;
+        let write = Write {
+            describe: true,
+            ..self.threads.plain(options)
+        };
+        let unplaced = Write {
+            has_place: false,
+            ..write
+        };
+        let restore = async |write| {
+            let checkpoints = &self.checkpoints;
+            checkpoints.restore_checkpoint(id, number, write).await
+        };
+        let threads = &self.threads;
+        threads
+            .placed(write.owner, restore(&unplaced), restore(&write))
+            .await
+    }
+
+    /// Deletes a checkpoint.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn delete(
+        &self,
+        id: &ThreadId,
+        number: u32,
+        options: WriteOptions,
+    ) -> Result<CheckpointDeleted, ServiceError> {
+        self.threads.admit(id).await?;
+        let conditions = self.threads.conditions(options);
+        let deleted = self.checkpoints.delete_checkpoint(id, number, &conditions);
+        Ok(deleted.await?)
+    }
+}

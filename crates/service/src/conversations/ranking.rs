@@ -1,0 +1,147 @@
+//! The conversations that may be on a page, in the order of the list.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use super::{ConversationPage, ListedConversation, PageStart};
+use threadkeep_domain::ThreadId;
+
+/// Conversations behind the start of a page, and the number of those that were seen.
+pub(super) struct Ranking {
+    start: PageStart,
+    limit: usize,
+    seen: HashSet<ThreadId>,
+    behind: HashMap<ThreadId, ListedConversation>,
+}
+
+impl Ranking {
+    pub(super) fn new(start: PageStart, limit: usize) -> Self {
+        Self {
+            start,
+            limit,
+            seen: HashSet::new(),
+            behind: HashMap::new(),
+        }
+    }
+
+    /// Takes a conversation as it was found, in the place of an earlier look at it.
+    pub(super) fn add(&mut self, found: ListedConversation) {
+        self.seen.insert(found.thread);
+        match self.is_behind(&found) {
+            true => self.behind.insert(found.thread, found),
+            false => self.behind.remove(&found.thread),
+        };
+    }
+
+    /// Different conversations that were seen.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen.len() as u64
+    }
+
+    /// Conversations that settle the page, if nothing below can be on it.
+    pub(super) fn wanted(&self) -> usize {
+        self.skipped() + self.limit + 1
+    }
+
+    /// Whether the page is certain, and whether another one follows, if all others are from that time or older.
+    pub(super) fn is_settled(&self, ms: u64) -> bool {
+        let newer = self.behind.values().filter(|found| found.newest_ms > ms);
+        newer.count() >= self.wanted()
+    }
+
+    pub(super) fn into_page(self, total: u64) -> ConversationPage {
+        let (skipped, limit) = (self.skipped(), self.limit);
+        let mut behind: Vec<_> = self.behind.into_values().collect();
+        behind.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
+        let has_more = behind.len() > skipped + limit;
+        ConversationPage {
+            conversations: behind.into_iter().skip(skipped).take(limit).collect(),
+            has_more,
+            total,
+        }
+    }
+
+    fn skipped(&self) -> usize {
+        match self.start {
+            PageStart::Offset(offset) => offset,
+            PageStart::After { .. } => 0,
+        }
+    }
+
+    fn is_behind(&self, found: &ListedConversation) -> bool {
+        match &self.start {
+            PageStart::Offset(_) => true,
+            PageStart::After { newest_ms, id } => rank(found) > Reverse((*newest_ms, id)),
+        }
+    }
+}
+
+/// The place in the list, the newest message first.
+fn rank(found: &ListedConversation) -> Reverse<(u64, &str)> {
+    Reverse((found.newest_ms, &found.label.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ConversationLabel;
+
+    fn found(id: &str, newest_ms: u64) -> ListedConversation {
+        ListedConversation {
+            thread: format!("thrd_{}", id.repeat(32)).parse().unwrap(),
+            label: ConversationLabel {
+                id: id.into(),
+                title: None,
+            },
+            messages: 0,
+            newest_ms,
+            created_ms: 0,
+            updated_ms: 0,
+        }
+    }
+
+    fn page(start: PageStart, limit: usize, all: &[(&str, u64)]) -> (String, bool) {
+        let mut ranking = Ranking::new(start, limit);
+        for (id, ms) in all {
+            ranking.add(found(id, *ms));
+        }
+        let page = ranking.into_page(0);
+        let ids = page.conversations.iter().map(|found| &*found.label.id);
+        (ids.collect(), page.has_more)
+    }
+
+    fn after(newest_ms: u64, id: &str) -> PageStart {
+        let id = id.into();
+        PageStart::After { newest_ms, id }
+    }
+
+    #[test]
+    fn pages_are_by_time_then_by_id_both_descending() {
+        let all = [("a", 1), ("b", 3), ("c", 2), ("d", 2), ("e", 2)];
+
+        assert_eq!(page(PageStart::Offset(0), 2, &all), ("be".into(), true));
+        assert_eq!(page(PageStart::Offset(2), 9, &all), ("dca".into(), false));
+        assert_eq!(page(after(2, "e"), 1, &all), ("d".into(), true));
+        assert_eq!(page(after(2, "c"), 1, &all), ("a".into(), false));
+        // the one with the cursor may have gone
+        assert_eq!(page(after(2, "dd"), 9, &all), ("dca".into(), false));
+    }
+
+    #[test]
+    fn a_conversation_that_moved_up_is_behind_the_cursor_no_longer() {
+        let all = [("a", 1), ("b", 1), ("a", 5)];
+
+        assert_eq!(page(after(4, "z"), 9, &all), ("b".into(), false));
+    }
+
+    #[test]
+    fn a_page_is_settled_once_nothing_older_can_be_on_it_or_next() {
+        let mut ranking = Ranking::new(PageStart::Offset(0), 1);
+        ranking.add(found("a", 5));
+        assert!(!ranking.is_settled(3));
+        ranking.add(found("b", 4));
+
+        assert!(ranking.is_settled(3));
+        assert!(!ranking.is_settled(4));
+    }
+}

@@ -1,0 +1,48 @@
+//! The messages of a conversation, from the newest back.
+
+use std::ops::ControlFlow;
+
+use super::ConversationService;
+use crate::{ScopeService, ServiceError};
+use threadkeep_domain::ThreadId;
+use threadkeep_domain::scope::{HistorySummary, Kept, ScopeId};
+use threadkeep_store::HistoryFrom;
+
+/// Items that are read at once.
+const AT_ONCE: usize = 200;
+
+impl ConversationService {
+    /// Hands the items of a thread's history to `take`, the newest first, until it breaks. Returns how much history
+    /// there was when the reading began.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn read_back(
+        &self,
+        scopes: &ScopeService,
+        id: &ThreadId,
+        mut take: impl FnMut(Kept) -> ControlFlow<()>,
+    ) -> Result<HistorySummary, ServiceError> {
+        let scope = ScopeId::Thread(*id);
+        let reading = async {
+            let mut summary = None;
+            let mut before = u64::MAX;
+            loop {
+                let from = HistoryFrom::Before(before);
+                let page = scopes.history(&scope, from, AT_ONCE).await?;
+                let summary = *summary.get_or_insert(page.summary);
+                let is_last = page.items.len() < AT_ONCE;
+                before = page.items.last().map_or(0, |item| item.seq);
+                for item in page.items {
+                    if take(item).is_break() {
+                        return Ok(summary);
+                    }
+                }
+                if is_last {
+                    return Ok(summary);
+                }
+            }
+        };
+        self.in_time(reading).await
+    }
+}

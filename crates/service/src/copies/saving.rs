@@ -1,0 +1,204 @@
+//! The save of a whole state.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::task::yield_now;
+use tokio::time::sleep;
+
+use super::entry::ClientView;
+use super::options;
+use crate::{ServiceError, ThreadService};
+use threadkeep_domain::{
+    IdempotencyKey, Json, KeyedValues, Life, MetadataChange, Operation, Precondition, Refusal,
+    Snapshot, Stamp, ThreadId, ThreeWay, Tombstone, Write,
+};
+
+/// Attempts without a pause between them.
+const AT_ONCE: u32 = 8;
+/// The pause between later ones. Each may compare two states of a megabyte, and concurrent writers can make all fail
+/// until the client's timeout.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The base of a save.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The version that the client was given, and it was the last one.
+    Latest,
+    /// The version that the client was given; others have written since.
+    Earlier,
+    /// Nothing that is known: keys were set and none was deleted.
+    Nothing,
+}
+
+/// The receipt of a save.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Saved {
+    /// Its base.
+    pub basis: Basis,
+    /// Retries because of concurrent writes.
+    pub conflicts: u32,
+}
+
+/// A save, compared with what the client was given.
+pub(super) struct Save<'a> {
+    threads: &'a ThreadService,
+    id: &'a ThreadId,
+    metadata: Option<MetadataChange>,
+    tombstone: Tombstone,
+    /// The client's snapshot, and its state compared with that.
+    given: Option<(Stamp, ThreeWay)>,
+    state: KeyedValues,
+}
+
+/// The outcome of an attempt.
+enum Attempt {
+    Done(Stamp),
+    /// Others wrote in between.
+    Overtaken,
+    /// The thread is not the one that the client was given.
+    AnotherLife,
+}
+
+impl<'a> Save<'a> {
+    pub(super) fn new(
+        threads: &'a ThreadService,
+        id: &'a ThreadId,
+        known: ClientView,
+        state: KeyedValues,
+        metadata: Option<Json>,
+    ) -> Self {
+        let empty = Snapshot::default();
+        let (tombstone, given) = match known {
+            ClientView::Snapshot(stamp, given) => {
+                let compared = ThreeWay::new(Some(&given), &state);
+                (Tombstone::HeededAfter(stamp.life), Some((stamp, compared)))
+            }
+            ClientView::Absent => {
+                let compared = ThreeWay::new(Some(&empty), &state);
+                (Tombstone::Ignored, Some((Stamp::default(), compared)))
+            }
+            ClientView::Destroyed(life) => (Tombstone::HeededAfter(life), None),
+            ClientView::Nothing => (Tombstone::Ignored, None),
+        };
+        Self {
+            threads,
+            id,
+            metadata: metadata.map(|new| MetadataChange { new, old: None }),
+            tombstone,
+            given,
+            state,
+        }
+    }
+
+    /// Computes the save and writes it, and again after each concurrent write.
+    pub(super) async fn run(&self, key: Option<IdempotencyKey>) -> Result<Saved, ServiceError> {
+        let mut conflicts = 0;
+        loop {
+            let (basis, attempt) = self.attempt(key).await?;
+            match attempt {
+                Attempt::Done(_) => return Ok(Saved { basis, conflicts }),
+                Attempt::Overtaken | Attempt::AnotherLife => conflicts += 1,
+            }
+            if conflicts < AT_ONCE {
+                yield_now().await;
+            } else {
+                sleep(PAUSE).await;
+            }
+        }
+    }
+
+    async fn attempt(&self, key: Option<IdempotencyKey>) -> Result<(Basis, Attempt), ServiceError> {
+        if let Some((given, compared)) = &self.given {
+            match self.compared(*given, compared, key).await? {
+                Attempt::AnotherLife => {}
+                Attempt::Done(stamp) if stamp.version <= given.version + 1 => {
+                    return Ok((Basis::Latest, Attempt::Done(stamp)));
+                }
+                attempt => return Ok((Basis::Earlier, attempt)),
+            }
+        }
+        // the thread differs from the client's snapshot: few saves get here
+        let blind = ThreeWay::new(None, &self.state);
+        let attempt = self.with_stored(&blind, key, |_| true).await?;
+        Ok((Basis::Nothing, attempt))
+    }
+
+    /// With what the client was given: nothing is read unless it has changed arrays.
+    async fn compared(
+        &self,
+        given: Stamp,
+        compared: &ThreeWay,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Attempt, ServiceError> {
+        let existed = given.version > 0;
+        if compared.open_keys().is_empty() {
+            let operations = compared.operations(&[]);
+            let precondition = existed.then_some(Precondition::Life(given.life));
+            let attempt = self.write(given, &operations, precondition, key).await?;
+            return Ok(match attempt {
+                Attempt::Overtaken => Attempt::AnotherLife,
+                attempt => attempt,
+            });
+        }
+        self.with_stored(compared, key, |life| !existed || life == given.life)
+            .await
+    }
+
+    /// With what is stored now, which must not change until the write.
+    async fn with_stored(
+        &self,
+        compared: &ThreeWay,
+        key: Option<IdempotencyKey>,
+        is_it: impl Fn(Life) -> bool,
+    ) -> Result<Attempt, ServiceError> {
+        let keys = compared.open_keys();
+        let found = self
+            .threads
+            .store
+            .get_values(self.id, self.threads.reader(), &keys)
+            .await?;
+        let stamp = found.as_ref().map_or(Stamp::default(), |found| found.stamp);
+        if !is_it(stamp.life) {
+            return Ok(Attempt::AnotherLife);
+        }
+        let values = found.map_or_else(Vec::new, |found| found.content);
+        let texts = values.iter().map(|value| value.as_ref().map(text));
+        let operations = compared.operations(&texts.collect::<Vec<_>>());
+        let precondition = match stamp.version {
+            0 => Precondition::Version(0),
+            _ => Precondition::Stamp(stamp),
+        };
+        self.write(stamp, &operations, Some(precondition), key)
+            .await
+    }
+
+    async fn write(
+        &self,
+        stamp: Stamp,
+        operations: &[Operation],
+        precondition: Option<Precondition>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Attempt, ServiceError> {
+        if operations.is_empty() && self.metadata.is_none() {
+            return Ok(Attempt::Done(stamp));
+        }
+        let write = Write {
+            operations,
+            metadata: self.metadata.as_ref(),
+            precondition,
+            tombstone: self.tombstone,
+            ..self.threads.plain(options(key))
+        };
+        match self.threads.commit(self.id, &write).await {
+            Ok(written) => Ok(Attempt::Done(written.stamp)),
+            Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => Ok(Attempt::Overtaken),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// JSON from a store is UTF-8.
+fn text(json: &Bytes) -> &str {
+    std::str::from_utf8(json).unwrap_or("null")
+}

@@ -1,0 +1,136 @@
+//! Several entries with their bodies in one answer, which has a limit.
+
+use std::collections::VecDeque;
+
+use futures_util::future::try_join_all;
+
+use super::namespaces::NamespaceService;
+use crate::ServiceError;
+use threadkeep_domain::{EntryKey, Namespace};
+use threadkeep_store::{Entry, EntryHead, EntryRange, Reading, StoreError};
+
+/// Bytes of all entries of an answer, unless its first one alone has more.
+const MOST_BYTES: u64 = 2 * 1_048_576;
+/// Entries that are read at once.
+const READ_AT_ONCE: usize = 16;
+
+/// Entries with their bodies.
+#[derive(Debug, Default)]
+pub struct EntryBodies {
+    /// In the order of the request.
+    pub entries: Vec<(EntryKey, Entry)>,
+    /// Keys that have no entry.
+    pub missing: Vec<EntryKey>,
+    /// Keys that were not read, because the answer is full.
+    pub unread: Vec<EntryKey>,
+}
+
+/// A page of entries with their bodies.
+#[derive(Debug)]
+pub struct BodyPage {
+    /// In the order of the list.
+    pub entries: Vec<(EntryKey, Entry)>,
+    /// Where the list goes on; none on the last page.
+    pub next: Option<EntryKey>,
+}
+
+impl NamespaceService {
+    /// Reads entries until the answer is full, but at least one of those that exist. `weigh` says how many bytes of it
+    /// an entry takes.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get_many(
+        &self,
+        namespace: &Namespace,
+        keys: &[EntryKey],
+        weigh: impl Fn(&EntryKey, &Entry) -> u64,
+    ) -> Result<EntryBodies, ServiceError> {
+        let heads = self.namespaces.get_heads(namespace, keys).await?;
+        let wanted = keys.iter().cloned().zip(heads);
+        Ok(self.read_some(namespace, wanted.collect(), weigh).await?)
+    }
+
+    /// As [`Self::list`], with bodies: a page ends where it is full, but has at least one entry.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list_bodies(
+        &self,
+        namespace: &Namespace,
+        range: EntryRange<'_>,
+        limit: usize,
+        weigh: impl Fn(&EntryKey, &Entry) -> u64,
+    ) -> Result<BodyPage, ServiceError> {
+        let page = self.list(namespace, range, limit).await?;
+        let listed = page.entries.into_iter();
+        let wanted: VecDeque<_> = listed.map(|(key, head)| (key, Some(head))).collect();
+        let keys: Vec<_> = wanted.iter().map(|(key, _)| key.clone()).collect();
+        let read = self.read_some(namespace, wanted, weigh).await?;
+        let count = keys.len() - read.unread.len();
+        Ok(BodyPage {
+            entries: read.entries,
+            next: match read.unread.is_empty() {
+                true => page.next,
+                false => keys.into_iter().take(count).next_back(),
+            },
+        })
+    }
+
+    async fn read_some(
+        &self,
+        namespace: &Namespace,
+        mut wanted: VecDeque<(EntryKey, Option<EntryHead>)>,
+        weigh: impl Fn(&EntryKey, &Entry) -> u64,
+    ) -> Result<EntryBodies, StoreError> {
+        let mut read = EntryBodies::default();
+        let mut left_bytes = MOST_BYTES;
+        while !wanted.is_empty() && read.unread.is_empty() {
+            let count = fitting(&wanted, left_bytes);
+            let some = wanted.drain(..count).map(async |(key, head)| {
+                let entry = match head {
+                    Some(_) => {
+                        self.namespaces
+                            .get_entry(namespace, &key, Reading::Plain)
+                            .await?
+                    }
+                    None => None,
+                };
+                Ok::<_, StoreError>((key, entry))
+            });
+            for (key, entry) in try_join_all(some).await? {
+                // whatever follows is for the next answer
+                if !read.unread.is_empty() {
+                    read.unread.push(key);
+                    continue;
+                }
+                let Some(entry) = entry else {
+                    read.missing.push(key);
+                    continue;
+                };
+                let bytes = weigh(&key, &entry);
+                if bytes > left_bytes && !read.entries.is_empty() {
+                    read.unread.push(key);
+                    continue;
+                }
+                left_bytes = left_bytes.saturating_sub(bytes);
+                read.entries.push((key, entry));
+            }
+        }
+        read.unread.extend(wanted.into_iter().map(|(key, _)| key));
+        Ok(read)
+    }
+}
+
+/// How many of the first entries have bodies of that many bytes in all, at least one.
+fn fitting(wanted: &VecDeque<(EntryKey, Option<EntryHead>)>, left_bytes: u64) -> usize {
+    let mut bytes = 0;
+    let sizes = wanted
+        .iter()
+        .map(|(_, head)| head.as_ref().map_or(0, |head| head.size_bytes));
+    let fits = |size: &u64| {
+        bytes += size;
+        bytes <= left_bytes
+    };
+    sizes.take(READ_AT_ONCE).take_while(fits).count().max(1)
+}

@@ -1,0 +1,206 @@
+//! Lists of threads, and their owners.
+
+use std::sync::Arc;
+
+use super::{Export, ExportPlace, ExportPlaceError, ImageService, ServiceError};
+use threadkeep_domain::{Access, Json, Life, Owner, Thread, ThreadId, member};
+use threadkeep_store::{Archives, Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+
+/// The lists of a store.
+#[derive(Debug, Clone)]
+pub struct OwnerService {
+    owners: Arc<dyn Owners>,
+    archives: Arc<dyn Archives>,
+}
+
+/// Top-level members of the metadata, and the text that each must have.
+#[derive(Debug, Clone, Default)]
+pub struct MetadataFilter(pub Vec<(String, String)>);
+
+/// Threads that are read at once: with the largest metadata they have a few MiB.
+const AT_ONCE: usize = 50;
+/// How often threads are read for a page whose filter few of them meet.
+const ROUNDS: usize = 20;
+/// Bytes of metadata after which a page ends.
+const PAGE_MAX_BYTES: usize = 4 * 1_048_576;
+
+impl OwnerService {
+    /// A service over a store, which bounds its own calls.
+    #[must_use]
+    pub fn new(owners: Arc<dyn Owners>, archives: Arc<dyn Archives>) -> Self {
+        Self { owners, archives }
+    }
+
+    /// Checks whether a caller may see a thread, or the traces of one that has ended. This is no use of the thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn check(&self, id: &ThreadId, access: Access) -> Result<(), ServiceError> {
+        if access != Access::All {
+            access.check(self.owners.owner_of(id).await?)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether a caller may see the events of a life, whose owner may differ from the current owner of `id`.
+    /// None if the owner is unknown: the life has just expired, was erased, or has moved to another id. Does not extend
+    /// the thread's life.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn sees_life(
+        &self,
+        id: &ThreadId,
+        life: Life,
+        access: Access,
+    ) -> Result<Option<bool>, StoreError> {
+        let living = self.owners.peek_thread(id).await?;
+        let owner = match living.filter(|thread| thread.stamp.life == life) {
+            Some(thread) => thread.owner.as_ref().map(Owner::tag),
+            None => match self.archives.get_final(id, life).await? {
+                Some(archive) => archive.owner,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(access.check(owner).is_ok()))
+    }
+
+    /// A thread without its state, for a caller that may read it. This is no use of the thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn peek(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Thread>, ServiceError> {
+        let thread = self.owners.peek_thread(id).await?;
+        if let Some(thread) = &thread {
+            access.check(thread.owner.as_ref().map(Owner::tag))?;
+        }
+        Ok(thread)
+    }
+
+    /// The number of all threads. It may count threads that have just ended.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn count_threads(&self) -> Result<u64, ServiceError> {
+        Ok(self.owners.count_threads().await?)
+    }
+
+    /// Up to `limit` threads of an owner after a place, the newest first. A page ends early if 1,000 threads were
+    /// looked at for it, or if it has over 4 MiB of metadata.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list_owned(
+        &self,
+        owner: &Owner,
+        order: ThreadOrder,
+        after: Option<OwnedPlace>,
+        limit: usize,
+        filter: &MetadataFilter,
+    ) -> Result<ThreadPage<OwnedPlace>, ServiceError> {
+        let read = async |after: Option<OwnedPlace>, limit| {
+            let owners = &self.owners;
+            owners
+                .list_owned(owner.tag(), order, after.as_ref(), limit)
+                .await
+        };
+        page(read, after, limit, filter).await
+    }
+
+    /// Up to `limit` of all threads after one, in the order of their ids. A page may be short, or empty, before the end.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list_threads(
+        &self,
+        after: Option<ThreadId>,
+        limit: usize,
+        filter: &MetadataFilter,
+    ) -> Result<ThreadPage<ThreadId>, ServiceError> {
+        let read = async |after: Option<ThreadId>, limit| {
+            self.owners.list_threads(after.as_ref(), limit).await
+        };
+        page(read, after, limit, filter).await
+    }
+
+    /// An export of the threads of an owner, or of all, that begins behind a place.
+    ///
+    /// # Errors
+    /// [`ExportPlaceError`] for a place of another list.
+    pub fn export(
+        &self,
+        images: ImageService,
+        owner: Option<Owner>,
+        after: Option<ExportPlace>,
+    ) -> Result<Export, ExportPlaceError> {
+        Export::new(images, Arc::clone(&self.owners), owner, after)
+    }
+
+    /// The number and size of an owner's threads.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn measure(&self, owner: &Owner) -> Result<Owned, ServiceError> {
+        Ok(self.owners.measure_owned(owner.tag()).await?)
+    }
+}
+
+impl MetadataFilter {
+    /// Whether all members are strings, integers or booleans of these texts.
+    fn is_met_by(&self, metadata: &Json) -> bool {
+        let is_met = |(name, text): &(String, String)| {
+            let value = member(metadata.as_str(), name);
+            value.is_some_and(|value| is_text(value, text))
+        };
+        self.0.iter().all(is_met)
+    }
+}
+
+/// Whether a value is a string with that text, or an integer or boolean of that form.
+fn is_text(value: &str, text: &str) -> bool {
+    match value.as_bytes()[0] {
+        b'"' => serde_json::from_str::<String>(value).is_ok_and(|value| value == text),
+        b't' | b'f' => value == text,
+        b'-' | b'0'..=b'9' => value == text && !value.contains(['.', 'e', 'E']),
+        _ => false,
+    }
+}
+
+/// A page of the threads that meet the filter, read in several rounds if needed.
+async fn page<P: Copy>(
+    read: impl AsyncFn(Option<P>, usize) -> Result<ThreadPage<P>, StoreError>,
+    after: Option<P>,
+    limit: usize,
+    filter: &MetadataFilter,
+) -> Result<ThreadPage<P>, ServiceError> {
+    let mut threads: Vec<(P, Thread)> = Vec::new();
+    let (mut next, mut bytes) = (after, 0);
+    for _ in 0..ROUNDS {
+        let wanted = if filter.0.is_empty() {
+            AT_ONCE.min(limit - threads.len())
+        } else {
+            AT_ONCE
+        };
+        let round = read(next, wanted).await?;
+        next = round.next;
+        for (place, thread) in round.threads {
+            if !filter.is_met_by(&thread.metadata) {
+                continue;
+            }
+            if threads.len() == limit {
+                next = threads.last().map(|(place, _)| *place);
+                break;
+            }
+            bytes += thread.metadata.as_str().len();
+            threads.push((place, thread));
+        }
+        if next.is_none() || threads.len() >= limit || bytes >= PAGE_MAX_BYTES {
+            break;
+        }
+    }
+    Ok(ThreadPage { threads, next })
+}

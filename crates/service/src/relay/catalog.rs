@@ -1,0 +1,341 @@
+//! Scopes that are made once, kept with a record, and listed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::try_join_all;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use crate::{Making, ScopeService, ServiceError};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{RecordChange, ScopeId, ScopeWrite};
+use threadkeep_store::{Clock, Listing, Listings, ScopeParts, ScopeView, StoreError, millis};
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed<T> {
+    /// The newest first.
+    pub items: Vec<T>,
+    /// The offset of the next page; none on the last page.
+    pub next_offset: Option<u64>,
+}
+
+impl<T> Listed<T> {
+    /// The same with other items.
+    pub(crate) fn map<U>(self, item: impl FnMut(T) -> U) -> Listed<U> {
+        Listed {
+            items: self.items.into_iter().map(item).collect(),
+            next_offset: self.next_offset,
+        }
+    }
+}
+
+/// Scopes of one kind by the ids under which they are listed.
+#[derive(Debug, Clone)]
+pub(super) struct Catalog {
+    pub(crate) scopes: ScopeService,
+    listings: Arc<dyn Listings>,
+    clock: Clock,
+    kind: Kind,
+}
+
+/// The kind of list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// The name of the list.
+    pub(crate) list: &'static str,
+    /// The scope of an id.
+    pub(crate) scope: fn(Uuid) -> ScopeId,
+    /// The owner, as its record says.
+    pub(super) owner: fn(&ScopeView) -> Option<String>,
+}
+
+/// A scope to create, with its record.
+pub(super) struct New<'a> {
+    pub(super) owner: Option<&'a str>,
+    pub(crate) record: Bytes,
+    pub(crate) ttl: Option<Duration>,
+}
+
+/// The outcome of a look at an entry of a list.
+enum Looked {
+    There(Box<ScopeView>),
+    Gone,
+    /// It is there, and is left out of pages, so that it does not cost them all others.
+    Unreadable,
+}
+
+impl Looked {
+    fn at(found: Result<Option<ScopeView>, ServiceError>) -> Result<Self, ServiceError> {
+        match found {
+            Ok(Some(view)) => Ok(Self::There(view.into())),
+            Ok(None) => Ok(Self::Gone),
+            Err(error @ ServiceError::Store(StoreError::Corrupt(_))) => {
+                tracing::error!(%error, "unreadable entry of a list skipped");
+                Ok(Self::Unreadable)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn view(self) -> Option<ScopeView> {
+        match self {
+            Self::There(view) => Some(*view),
+            Self::Gone | Self::Unreadable => None,
+        }
+    }
+}
+
+/// The time of the first check of an entry: an object that does not exist by then will never be created.
+const FIRST_LOOK: Duration = Duration::from_secs(60);
+/// When one is looked at again that has no end.
+const NEXT_LOOK: Duration = Duration::from_secs(30 * 86_400);
+/// The number of checks at each creation, so that a list does not grow with deleted objects.
+const LOOKS: usize = 10;
+/// How often a page is read, while what is gone is taken off the list. While many are made, some are
+/// always listed that are not there yet: they are left out then.
+const ROUNDS: usize = 4;
+
+/// The record, without extending the life of the scope.
+const EXISTENCE: ScopeParts<'static> = ScopeParts {
+    touch: false,
+    ..ScopeParts::RECORD
+};
+
+impl Catalog {
+    pub(crate) fn new(
+        scopes: ScopeService,
+        listings: Arc<dyn Listings>,
+        clock: Clock,
+        kind: Kind,
+    ) -> Self {
+        Self {
+            scopes,
+            listings,
+            clock,
+            kind,
+        }
+    }
+
+    pub(crate) fn scope(&self, id: Uuid) -> ScopeId {
+        (self.kind.scope)(id)
+    }
+
+    /// The scope of an id with its record.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
+    pub(crate) async fn get(&self, id: Uuid) -> Result<ScopeView, ServiceError> {
+        let view = self.find(id, &ScopeParts::RECORD).await?;
+        view.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
+    }
+
+    /// Makes a scope, or answers the one that the same request has made.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::IdempotencyKeyReused`], or
+    /// [`ServiceError::Store`].
+    pub(super) async fn make(
+        &self,
+        making: &Making,
+        new: &New<'_>,
+    ) -> Result<ScopeView, ServiceError> {
+        let id = making.id;
+        let start = Instant::now();
+        let made = making.once(
+            async || self.find(id, &ScopeParts::RECORD).await,
+            async || self.make_new(id, new).await,
+        );
+        let view = self.scopes.in_time(made).await?;
+        // it is made, and the next one does what fails here: it takes no time that the caller still needs
+        let end = start + self.scopes.timeout / 2;
+        match timeout_at(end, self.look_at_due(self.clock.now_ms())).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.is_behind(error),
+            Err(late) => self.is_behind(late),
+        }
+        Ok(view)
+    }
+
+    /// Tells that something about the list was not done.
+    fn is_behind(&self, error: impl std::error::Error) {
+        tracing::debug!(%error, list = self.kind.list, "a list was not cleaned up");
+    }
+
+    /// The list has it before it exists, so it never exists unlisted; it is listed again afterwards, in case a reader
+    /// has found it missing and removed it.
+    async fn make_new(&self, id: Uuid, new: &New<'_>) -> Result<(), ServiceError> {
+        let now_ms = self.clock.now_ms();
+        self.list(id, new.owner, now_ms).await?;
+        let scope = self.scope(id);
+        let policy = self.scopes.policy(&scope);
+        let record = RecordChange {
+            new: new.record.clone(),
+            expected: None,
+        };
+        let write = ScopeWrite {
+            makes: true,
+            record: Some(&record),
+            ttl: new.ttl,
+            ..ScopeWrite::new(&policy)
+        };
+        self.scopes.commit(&scope, &write).await?;
+        // it is made whether or not this is done
+        if let Err(error) = self.list(id, new.owner, now_ms).await {
+            self.is_behind(error);
+        }
+        Ok(())
+    }
+
+    /// Members from an offset on, whose scopes are all there.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub(crate) async fn page(
+        &self,
+        owner: Option<&str>,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Listed<(Uuid, ScopeView)>, ServiceError> {
+        let listing = Listing {
+            name: self.kind.list,
+            owner,
+        };
+        let page = async {
+            let mut rounds = 0;
+            loop {
+                rounds += 1;
+                let members = self.listings.list_page(&listing, offset, limit + 1).await?;
+                let found = self.find_all(&members).await?;
+                let is_its = |view: &ScopeView| owner.is_none() || self.owner_is(view, owner);
+                let is_gone = |looked: &Looked| match looked {
+                    Looked::There(view) => !is_its(view),
+                    Looked::Gone => true,
+                    Looked::Unreadable => false,
+                };
+                let gone = members.iter().zip(&found);
+                let gone = gone.filter(|(_, (_, looked))| is_gone(looked));
+                let gone: Vec<_> = gone.map(|(member, _)| member.clone()).collect();
+                if !gone.is_empty() && rounds < ROUNDS {
+                    self.strike(&gone).await?;
+                    continue;
+                }
+                let next_offset =
+                    (found.len() > limit).then(|| offset.saturating_add(limit as u64));
+                let found = found.into_iter().take(limit);
+                let found = found.filter_map(|(id, looked)| Some((id?, looked.view()?)));
+                let items = found.filter(|(_, view)| is_its(view)).collect();
+                return Ok(Listed { items, next_offset });
+            }
+        };
+        self.scopes.in_time(page).await
+    }
+
+    /// Ends a scope and takes it off the list. Whether there was one.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub(crate) async fn end(&self, id: Uuid) -> Result<bool, ServiceError> {
+        let ended = async {
+            let was_there = self.find(id, &EXISTENCE).await?.is_some();
+            if was_there {
+                self.scopes.end(&self.scope(id), None, None, None).await?;
+            }
+            let members = [id.to_string()];
+            self.listings.list_remove(self.kind.list, &members).await?;
+            Ok(was_there)
+        };
+        self.scopes.in_time(ended).await
+    }
+
+    /// None for a scope without a record, which another protocol has created.
+    async fn find(
+        &self,
+        id: Uuid,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, ServiceError> {
+        match self.scopes.read(&self.scope(id), parts).await {
+            Ok(view) => Ok(view.record.is_some().then_some(view)),
+            Err(ServiceError::Refused(Refusal::ScopeNotFound)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn find_all(
+        &self,
+        members: &[String],
+    ) -> Result<Vec<(Option<Uuid>, Looked)>, ServiceError> {
+        let find = |member: &String| {
+            let id: Option<Uuid> = member.parse().ok();
+            async move {
+                let looked = match id {
+                    Some(id) => Looked::at(self.find(id, &EXISTENCE).await)?,
+                    None => Looked::Gone,
+                };
+                Ok((id, looked))
+            }
+        };
+        try_join_all(members.iter().map(find)).await
+    }
+
+    fn owner_is(&self, view: &ScopeView, owner: Option<&str>) -> bool {
+        (self.kind.owner)(view).as_deref() == owner
+    }
+
+    async fn list(&self, id: Uuid, owner: Option<&str>, at_ms: u64) -> Result<(), StoreError> {
+        let listing = Listing {
+            name: self.kind.list,
+            owner,
+        };
+        let look_ms = at_ms.saturating_add(millis(FIRST_LOOK));
+        let member = id.to_string();
+        self.listings
+            .list_add(&listing, &member, at_ms, look_ms)
+            .await
+    }
+
+    /// Takes entries off the list that were found missing, and puts those back that were made
+    /// meanwhile.
+    async fn strike(&self, gone: &[String]) -> Result<(), ServiceError> {
+        self.listings.list_remove(self.kind.list, gone).await?;
+        for (id, looked) in self.find_all(gone).await? {
+            if let (Some(id), Looked::There(view)) = (id, looked) {
+                let owner = (self.kind.owner)(&view);
+                self.list(id, owner.as_deref(), view.created_ms).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at some entries that are due, and takes those off the list that are over.
+    async fn look_at_due(&self, now_ms: u64) -> Result<(), ServiceError> {
+        let due = self.listings.list_due(self.kind.list, now_ms, LOOKS);
+        let due = due.await?;
+        let found = self.find_all(&due).await?;
+        let (mut again, mut gone) = (Vec::new(), Vec::new());
+        let later_ms = now_ms.saturating_add(millis(NEXT_LOOK));
+        for (member, (_, looked)) in due.into_iter().zip(found) {
+            match looked {
+                Looked::There(view) => {
+                    // by then it is over, unless it was used
+                    let look_ms = view.expires_ms.map_or(later_ms, |at_ms| at_ms + 1);
+                    again.push((member, look_ms.max(now_ms + 1)));
+                }
+                Looked::Gone => gone.push(member),
+                Looked::Unreadable => again.push((member, later_ms)),
+            }
+        }
+        self.listings
+            .list_look_again(self.kind.list, &again)
+            .await?;
+        if !gone.is_empty() {
+            self.strike(&gone).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Making something once, however often it is asked for.
+
+use bytes::Bytes;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use uuid::{Builder, Uuid};
+
+use crate::ServiceError;
+use threadkeep_domain::{Fingerprint, Refusal};
+use threadkeep_store::{ScopeView, StoreError};
+
+/// The identity of an object to create, so that a repeat gets the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Making {
+    /// Its id: random, or derived from what a repeat is recognized by.
+    pub id: Uuid,
+    /// The digest of the request, if repeats are recognized.
+    pub request: Option<Fingerprint>,
+}
+
+impl Making {
+    /// Something new, whatever was made before.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            id: Builder::from_random_bytes(rand::random()).into_uuid(),
+            request: None,
+        }
+    }
+
+    /// The identity that follows from that entropy.
+    #[must_use]
+    pub fn recognized(entropy: [u8; 16], request: Fingerprint) -> Self {
+        Self {
+            id: Builder::from_random_bytes(entropy).into_uuid(),
+            request: Some(request),
+        }
+    }
+
+    /// Creates it, unless an earlier attempt did, and reads it back.
+    ///
+    /// # Errors
+    /// [`Refusal::IdempotencyKeyReused`] if another request created it, and those of the steps.
+    pub(crate) async fn once(
+        &self,
+        find: impl AsyncFn() -> Result<Option<ScopeView>, ServiceError>,
+        make: impl AsyncFn() -> Result<(), ServiceError>,
+    ) -> Result<ScopeView, ServiceError> {
+        if self.request.is_some()
+            && let Some(view) = find().await?
+        {
+            return self.same(view);
+        }
+        match make().await {
+            Ok(()) | Err(ServiceError::Refused(Refusal::ScopeExists)) => {}
+            Err(error) => return Err(error),
+        }
+        // it has ended, if it is not there now
+        let view = find().await?.ok_or(Refusal::ScopeNotFound)?;
+        self.same(view)
+    }
+
+    /// The stored object, if this request created it.
+    ///
+    /// # Errors
+    /// [`Refusal::IdempotencyKeyReused`] if another one did.
+    pub(crate) fn same(&self, view: ScopeView) -> Result<ScopeView, ServiceError> {
+        let made = Record::<IgnoredAny>::read(&view)?.request;
+        let request = self.request_text();
+        if request.is_some() && made != request {
+            return Err(Refusal::IdempotencyKeyReused.into());
+        }
+        Ok(view)
+    }
+
+    fn request_text(&self) -> Option<String> {
+        self.request.map(|request| hex::encode(request.0))
+    }
+}
+
+impl Default for Making {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The record of a scope, as JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record<R> {
+    format: u8,
+    /// The fingerprint of the request that made it, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+    /// The content.
+    pub(crate) of: R,
+}
+
+const FORMAT: u8 = 1;
+
+impl<R> Record<R> {
+    pub(crate) fn new(making: &Making, of: R) -> Self {
+        Self {
+            format: FORMAT,
+            request: making.request_text(),
+            of,
+        }
+    }
+}
+
+impl<R: Serialize> Record<R> {
+    pub(super) fn to_bytes(&self) -> Bytes {
+        let json = serde_json::to_vec(self).expect("a record has text for keys");
+        json.into()
+    }
+}
+
+impl<R: DeserializeOwned> Record<R> {
+    /// The record of a scope.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if it is not a record.
+    pub(crate) fn read(view: &ScopeView) -> Result<Self, StoreError> {
+        let corrupt = StoreError::Corrupt("the record of a scope");
+        let Some(bytes) = &view.record else {
+            return Err(corrupt);
+        };
+        match serde_json::from_slice::<Self>(bytes) {
+            Ok(record) if record.format == FORMAT => Ok(record),
+            _ => Err(corrupt),
+        }
+    }
+}

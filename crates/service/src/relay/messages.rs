@@ -1,0 +1,109 @@
+//! The messages of a session: its history.
+
+use uuid::Uuid;
+
+use super::sessions::{Session, SessionService, unchanged};
+use crate::{Making, ServiceError};
+use threadkeep_domain::scope::{HistoryItem, Kept, ScopeWrite};
+use threadkeep_domain::{Json, Refusal};
+use threadkeep_store::{HistoryFrom, ScopeParts, StoreError};
+
+/// A session at one moment, with all that was said.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// The session.
+    pub session: Session,
+    /// Its messages, the oldest first.
+    pub messages: Vec<Kept>,
+}
+
+/// How many are read at once.
+const AT_ONCE: usize = 500;
+/// Restarts of a read because the session was cleared meanwhile.
+const ATTEMPTS: usize = 5;
+
+impl SessionService {
+    /// Adds a message, an object. A repeat answers the one that was added.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`],
+    /// [`Refusal::HistoryTooLarge`], or [`Refusal::ItemIdReused`] of a repeat that says
+    /// something else; or [`ServiceError::Store`].
+    pub async fn add_message(
+        &self,
+        id: Uuid,
+        making: &Making,
+        value: Json,
+    ) -> Result<Kept, ServiceError> {
+        let scopes = &self.0.scopes;
+        let scope = self.0.scope(id);
+        let policy = scopes.policy(&scope);
+        let item = HistoryItem {
+            id: making
+                .id
+                .to_string()
+                .parse()
+                .expect("a UUID is visible ASCII"),
+            value,
+        };
+        let items = [item];
+        let added = scopes.until_unchanged(async || {
+            let view = scopes.read(&scope, &ScopeParts::RECORD).await?;
+            let record = unchanged(&view)?;
+            let write = ScopeWrite {
+                record: Some(&record),
+                history: &items,
+                ..ScopeWrite::new(&policy)
+            };
+            scopes.commit(&scope, &write).await
+        });
+        let read_back = async {
+            let added = added.await?;
+            let added = added.appended.first();
+            let added = added.ok_or(StoreError::Corrupt("an item has no place"))?;
+            let before = HistoryFrom::After(added.seq.saturating_sub(1));
+            let page = scopes.history(&scope, before, 1).await?;
+            // unless it was cleared away meanwhile
+            let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
+            kept.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
+        };
+        scopes.in_time(read_back).await
+    }
+
+    /// A session with all its messages: 8 MiB with default limits, which at most five attempts read.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn conversation(&self, id: Uuid) -> Result<Conversation, ServiceError> {
+        let reading = async {
+            for _ in 0..ATTEMPTS {
+                let session = self.get(id).await?;
+                if let Some(messages) = self.messages(id, session.message_count).await? {
+                    return Ok(Conversation { session, messages });
+                }
+            }
+            Err(Refusal::Changed.into())
+        };
+        self.0.scopes.in_time(reading).await
+    }
+
+    /// `count` messages; none if the session has changed since they were counted.
+    async fn messages(&self, id: Uuid, count: u64) -> Result<Option<Vec<Kept>>, ServiceError> {
+        let scope = self.0.scope(id);
+        let mut messages: Vec<Kept> = Vec::new();
+        while (messages.len() as u64) < count {
+            let after = messages.last().map_or(0, |last| last.seq);
+            let missing = usize::try_from(count).unwrap_or(usize::MAX) - messages.len();
+            let from = HistoryFrom::After(after);
+            let page = self.0.scopes.history(&scope, from, missing.min(AT_ONCE));
+            let page = page.await?;
+            let first = messages.first().or(page.items.first());
+            let is_first = first.is_some_and(|first| first.seq == page.summary.first_seq);
+            if page.items.is_empty() || !is_first {
+                return Ok(None);
+            }
+            messages.extend(page.items);
+        }
+        Ok(Some(messages))
+    }
+}

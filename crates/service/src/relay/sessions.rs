@@ -1,0 +1,257 @@
+//! Sessions: conversations with their metadata.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::catalog::{Catalog, Kind, New};
+use super::making::Record;
+use super::session_metadata::SessionMetadata;
+use super::tool_state::{ToolState, read_tool_state};
+use crate::{Listed, Making, ScopeService, ServiceError};
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{
+    KvOperation, RecordChange, Removal, ScopeId, ScopeWrite, TaskList, TasksChange,
+};
+use threadkeep_store::{Clock, Listings, ScopeParts, ScopeView};
+
+/// A session.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Its id.
+    pub id: Uuid,
+    /// The customer that it belongs to.
+    pub customer_id: Option<Uuid>,
+    /// The metadata of its creator.
+    pub metadata: SessionMetadata,
+    /// Its keys and tasks; left out in a list.
+    pub tools: ToolState,
+    /// Number of its messages.
+    pub message_count: u64,
+    /// When it was made, in milliseconds of the Unix epoch.
+    pub created_ms: u64,
+    /// When it was changed last.
+    pub updated_ms: u64,
+}
+
+/// The parts to clear in addition to the messages.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Clearing {
+    /// Keys and tasks too.
+    pub tool_state: bool,
+    /// Nothing at all if a task that is not completed would be dropped.
+    pub keep_unfinished: bool,
+}
+
+/// Makes, lists, changes and ends sessions.
+#[derive(Debug, Clone)]
+pub struct SessionService(pub(super) Catalog);
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Described {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    customer_id: Option<String>,
+    metadata: SessionMetadata,
+}
+
+const KIND: Kind = Kind {
+    list: "sessions",
+    scope: session_scope,
+    owner: |view| Record::<Described>::read(view).ok()?.of.customer_id,
+};
+
+fn session_scope(id: Uuid) -> ScopeId {
+    let name = id.to_string().parse();
+    ScopeId::Session(name.expect("a UUID is visible text"))
+}
+
+impl SessionService {
+    /// Sessions as scopes, listed by the time of that clock.
+    #[must_use]
+    pub fn new(scopes: ScopeService, listings: Arc<dyn Listings>, clock: Clock) -> Self {
+        Self(Catalog::new(scopes, listings, clock, KIND))
+    }
+
+    /// Makes a session. A repeat answers the one that was made.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] by the size of the metadata, [`ServiceError::Refused`] with
+    /// [`Refusal::IdempotencyKeyReused`], or [`ServiceError::Store`].
+    pub async fn create(
+        &self,
+        making: &Making,
+        customer_id: Option<Uuid>,
+        metadata: SessionMetadata,
+    ) -> Result<Session, ServiceError> {
+        metadata.check()?;
+        let customer_id = customer_id.map(|id| id.to_string());
+        let described = Described {
+            customer_id: customer_id.clone(),
+            metadata,
+        };
+        let new = New {
+            owner: customer_id.as_deref(),
+            record: Record::new(making, described).to_bytes(),
+            ttl: None,
+        };
+        let made = async {
+            self.0.make(making, &new).await?;
+            self.get(making.id).await
+        };
+        self.0.scopes.in_time(made).await
+    }
+
+    /// A session.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::ScopeNotFound`], or [`ServiceError::Store`].
+    pub async fn get(&self, id: Uuid) -> Result<Session, ServiceError> {
+        let (view, tools) = read_tool_state(&self.0.scopes, &self.0.scope(id)).await?;
+        Ok(Session {
+            tools,
+            ..session(id, &view)?
+        })
+    }
+
+    /// Up to `limit` sessions from an offset on, newest first: all, or those of a customer.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn list(
+        &self,
+        customer_id: Option<Uuid>,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Listed<Session>, ServiceError> {
+        let owner = customer_id.map(|id| id.to_string());
+        let page = self.0.page(owner.as_deref(), offset, limit).await?;
+        let read = |(id, view): &(Uuid, ScopeView)| {
+            let session = session(*id, view);
+            let bad = |error: &ServiceError| tracing::error!(%error, "unreadable session skipped");
+            session.inspect_err(bad).ok()
+        };
+        Ok(Listed {
+            items: page.items.iter().filter_map(read).collect(),
+            next_offset: page.next_offset,
+        })
+    }
+
+    /// Sets what `patch` has of the metadata, and removes what is null there.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] by the size of the metadata, or as [`Self::get`].
+    pub async fn patch(&self, id: Uuid, patch: &SessionMetadata) -> Result<Session, ServiceError> {
+        let scope = self.0.scope(id);
+        let policy = self.0.scopes.policy(&scope);
+        let changed = self.0.scopes.change_record(&scope, |view| {
+            let mut record = existing(view)?;
+            record.of.metadata.merge(patch);
+            record.of.metadata.check()?;
+            Ok((record.to_bytes(), ScopeWrite::new(&policy)))
+        });
+        let changed = async {
+            changed.await?;
+            self.get(id).await
+        };
+        self.0.scopes.in_time(changed).await
+    }
+
+    /// Drops all messages, and what tools keep there if that is asked for.
+    ///
+    /// # Errors
+    /// [`ServiceError::Tasks`] by a task that is not completed, or as [`Self::get`].
+    pub async fn clear(&self, id: Uuid, what: Clearing) -> Result<Session, ServiceError> {
+        let scope = self.0.scope(id);
+        let policy = self.0.scopes.policy(&scope);
+        let parts = ScopeParts {
+            tasks: true,
+            record: true,
+            ..ScopeParts::default()
+        };
+        let cleared = self.0.scopes.until_unchanged(async || {
+            let view = self.0.scopes.read(&scope, &parts).await?;
+            let record = unchanged(&view)?;
+            if what.tool_state && what.keep_unfinished {
+                view.tasks.check_keeps_unfinished(&[])?;
+            }
+            let clear = [KvOperation::Clear];
+            let tasks = TasksChange {
+                new: TaskList::default(),
+                expected: Some(view.tasks_stamp),
+            };
+            let write = ScopeWrite {
+                removes: Some(Removal::All),
+                record: Some(&record),
+                operations: if what.tool_state { &clear } else { &[] },
+                tasks: what.tool_state.then_some(&tasks),
+                ..ScopeWrite::new(&policy)
+            };
+            self.0.scopes.commit(&scope, &write).await
+        });
+        let cleared = async {
+            cleared.await?;
+            self.get(id).await
+        };
+        self.0.scopes.in_time(cleared).await
+    }
+
+    /// Ends a session with all that it holds.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn delete(&self, id: Uuid) -> Result<(), ServiceError> {
+        if self.0.end(id).await? {
+            return Ok(());
+        }
+        Err(Refusal::ScopeNotFound.into())
+    }
+
+    /// The scope of a session, which need not be there.
+    #[must_use]
+    pub fn scope(&self, id: Uuid) -> ScopeId {
+        self.0.scope(id)
+    }
+
+    /// The scope that tools use in a session.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn tool_scope(&self, id: Uuid) -> Result<ScopeId, ServiceError> {
+        self.0.get(id).await?;
+        Ok(self.0.scope(id))
+    }
+}
+
+/// The record of an existing session. A scope of that name without a record is not a session.
+fn existing(view: &ScopeView) -> Result<Record<Described>, ServiceError> {
+    if view.record.is_none() {
+        return Err(Refusal::ScopeNotFound.into());
+    }
+    Ok(Record::read(view)?)
+}
+
+/// Has a write be done only while the session is there and described as it is.
+pub(super) fn unchanged(view: &ScopeView) -> Result<RecordChange, ServiceError> {
+    let record = view.record.clone().ok_or(Refusal::ScopeNotFound)?;
+    Ok(RecordChange {
+        new: record.clone(),
+        expected: Some(record),
+    })
+}
+
+fn session(id: Uuid, view: &ScopeView) -> Result<Session, ServiceError> {
+    let Described {
+        customer_id,
+        metadata,
+    } = existing(view)?.of;
+    Ok(Session {
+        id,
+        customer_id: customer_id.and_then(|id| id.parse().ok()),
+        metadata,
+        tools: ToolState::default(),
+        message_count: view.history.len(),
+        created_ms: view.created_ms,
+        updated_ms: view.updated_ms,
+    })
+}

@@ -1,0 +1,154 @@
+//! The task list of a scope.
+
+use super::ScopeService;
+use crate::{ServiceError, WriteOptions};
+use threadkeep_domain::scope::{
+    KvOperation, NewTask, ScopeId, ScopeWrite, ScopeWritten, TaskChange, TaskList, TaskRef,
+    TasksChange,
+};
+use threadkeep_domain::{Life, Refusal, Stamp};
+use threadkeep_store::{ScopeParts, WriteError};
+
+/// A stamp that no task list ever has: the store answers a write based on it if the write is a repeat, and
+/// rejects it otherwise.
+const NEVER: Stamp = Stamp {
+    version: (1 << 48) - 1,
+    life: Life(0),
+};
+
+impl ScopeService {
+    /// Replaces the whole task list. With `keep_unfinished`, rejects a list that drops a task that is not completed.
+    ///
+    /// # Errors
+    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn write_tasks(
+        &self,
+        scope: &ScopeId,
+        tasks: &[NewTask],
+        keep_unfinished: bool,
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let new = TaskList::new(tasks.to_vec())?;
+        if !keep_unfinished {
+            let change = TasksChange {
+                new,
+                expected: None,
+            };
+            return self
+                .write_with_tasks(scope, &[], Some(&change), options)
+                .await;
+        }
+        self.change_tasks(scope, &[], options, |old| {
+            old.check_keeps_unfinished(tasks)?;
+            Ok(new.clone())
+        })
+        .await
+    }
+
+    /// Changes one task.
+    ///
+    /// # Errors
+    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn update_task(
+        &self,
+        scope: &ScopeId,
+        which: &TaskRef,
+        change: &TaskChange,
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        self.change_tasks(scope, &[], options, |old| Ok(old.update(which, change)?))
+            .await
+    }
+
+    /// Deletes all keys and tasks. With `keep_unfinished`, not if there is a task that is not
+    /// completed.
+    ///
+    /// # Errors
+    /// [`ServiceError::Tasks`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn clear(
+        &self,
+        scope: &ScopeId,
+        keep_unfinished: bool,
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let clear = [KvOperation::Clear];
+        self.change_tasks(scope, &clear, options, |old| {
+            if keep_unfinished {
+                old.check_keeps_unfinished(&[])?;
+            }
+            Ok(TaskList::default())
+        })
+        .await
+    }
+
+    async fn change_tasks(
+        &self,
+        scope: &ScopeId,
+        operations: &[KvOperation],
+        options: WriteOptions,
+        change: impl Fn(&TaskList) -> Result<TaskList, ServiceError>,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let parts = ScopeParts {
+            tasks: true,
+            ..ScopeParts::default()
+        };
+        self.until_unchanged(|| async {
+            let view = self.read(scope, &parts).await?;
+            let new = match change(&view.tasks) {
+                Ok(new) => new,
+                Err(error) => return self.answered_before(scope, options, error).await,
+            };
+            let expected = Some(view.tasks_stamp);
+            let change = TasksChange { new, expected };
+            self.write_with_tasks(scope, operations, Some(&change), options)
+                .await
+        })
+        .await
+    }
+
+    /// Returns the remembered response of the idempotency key, because a repeat must not fail on later writes of
+    /// others. Returns `error` if there is no such response.
+    async fn answered_before(
+        &self,
+        scope: &ScopeId,
+        options: WriteOptions,
+        error: ServiceError,
+    ) -> Result<ScopeWritten, ServiceError> {
+        if options.idempotency.is_none() {
+            return Err(error);
+        }
+        let policy = self.policy(scope);
+        let never = TasksChange {
+            new: TaskList::default(),
+            expected: Some(NEVER),
+        };
+        let write = ScopeWrite {
+            tasks: Some(&never),
+            precondition: None,
+            ..self.plain(&policy, options)
+        };
+        match self.scopes.write_scope(scope, &write).await {
+            Err(WriteError::Refused(
+                Refusal::Changed | Refusal::NoThread | Refusal::ScopeNotFound,
+            )) => Err(error),
+            written => Ok(written?),
+        }
+    }
+
+    /// Runs operations on the keys and replaces the task list, if a change of it is given, in one step.
+    pub(super) async fn write_with_tasks(
+        &self,
+        scope: &ScopeId,
+        operations: &[KvOperation],
+        tasks: Option<&TasksChange>,
+        options: WriteOptions,
+    ) -> Result<ScopeWritten, ServiceError> {
+        let policy = self.policy(scope);
+        let write = ScopeWrite {
+            operations,
+            tasks,
+            ..self.plain(&policy, options)
+        };
+        self.commit(scope, &write).await
+    }
+}

@@ -1,0 +1,118 @@
+//! Changes of a thread that exists, based on what it is.
+
+use super::effort::Effort;
+use crate::{ServiceError, ThreadService, WriteOptions};
+use threadkeep_domain::{
+    Json, MetadataChange, Owner, OwnerChange, Precondition, Refusal, Thread, ThreadId, Write,
+};
+
+/// A change that was worked out from a thread.
+#[derive(Debug)]
+pub enum ThreadChange {
+    /// It stays as it is.
+    None,
+    /// A write.
+    Write {
+        /// The new metadata as a whole.
+        metadata: Option<Json>,
+        /// The owner for a thread that has none.
+        owner: Option<Owner>,
+    },
+}
+
+/// A thread after a change.
+#[derive(Debug)]
+pub struct Changed {
+    /// The thread.
+    pub thread: Thread,
+    /// Whether this is the answer to an earlier request with the same idempotency key.
+    pub replayed: bool,
+}
+
+impl ThreadService {
+    /// Does what `change` makes of a thread, again and again while the thread changes in between. None if there is no
+    /// thread; this never creates one.
+    ///
+    /// # Errors
+    /// Those of `change`; [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn change_thread(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+        change: impl Fn(&Thread) -> Result<ThreadChange, ServiceError>,
+    ) -> Result<Option<Changed>, ServiceError> {
+        self.admit(id).await?;
+        let effort = Effort::new(self.timeout);
+        self.until_unchanged(async || {
+            let Some(thread) = self.get_thread(id).await? else {
+                return self.answer_of_absent(id, options).await;
+            };
+            let change = change(&thread)?;
+            effort.spend(thread.metadata.as_str().len())?;
+            match self.apply(id, options, thread, change).await {
+                Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
+                    Err(Refusal::Changed.into())
+                }
+                changed => Ok(Some(changed?)),
+            }
+        })
+        .await
+    }
+
+    async fn apply(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+        thread: Thread,
+        change: ThreadChange,
+    ) -> Result<Changed, ServiceError> {
+        let ThreadChange::Write { metadata, owner } = change else {
+            let replayed = false;
+            return Ok(Changed { thread, replayed });
+        };
+        let metadata = metadata.map(|new| MetadataChange {
+            new,
+            old: Some(thread.metadata.clone()),
+        });
+        let precondition = match &owner {
+            Some(_) => Precondition::Stamp(thread.stamp),
+            None => Precondition::Life(thread.stamp.life),
+        };
+        let write = Write {
+            metadata: metadata.as_ref(),
+            owner: owner.as_ref().map_or(OwnerChange::None, OwnerChange::Bind),
+            precondition: Some(precondition),
+            describe: true,
+            ..self.plain(options)
+        };
+        let written = self.commit(id, &write).await?;
+        Ok(Changed {
+            thread: written.thread.unwrap_or(thread),
+            replayed: written.replayed,
+        })
+    }
+
+    /// The answer to a change of a thread that does not exist: an earlier answer, or the refusal by its tombstone.
+    async fn answer_of_absent(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+    ) -> Result<Option<Changed>, ServiceError> {
+        let write = Write {
+            owner: OwnerChange::None,
+            precondition: Some(Precondition::Exists),
+            describe: true,
+            ..self.plain(options)
+        };
+        match self.commit(id, &write).await {
+            Ok(written) if written.replayed => Ok(written.thread.map(|thread| Changed {
+                thread,
+                replayed: true,
+            })),
+            // it exists by now
+            Ok(_) => Err(Refusal::Changed.into()),
+            Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Merge patches of a state.
+
+use super::effort::Effort;
+use crate::{ServiceError, ThreadService, WriteOptions};
+use threadkeep_domain::{
+    Expected, Guard, Json, Key, MergePatch, Operation, Patched, ThreadId, Value, Write, Written,
+    merge_json,
+};
+
+impl ThreadService {
+    /// Merges a patch (RFC 7396) into the state.
+    ///
+    /// Only keys that the patch gives an object are read. A conflict is judged by their values,
+    /// not by the thread's version, so that a busy thread does not starve it.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn patch_state(
+        &self,
+        id: &ThreadId,
+        patch: &MergePatch,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let merged_keys: Vec<_> = patch
+            .keys()
+            .iter()
+            .filter(|(_, patched)| matches!(patched, Patched::Merge(_)))
+            .map(|(key, _)| key.clone())
+            .collect();
+        self.store.admit(id).await?;
+        let effort = Effort::new(self.timeout);
+        self.until_unchanged(async || {
+            let old = self.read_values(id, &merged_keys).await?;
+            let old_bytes: usize = old.iter().flatten().map(|old| old.as_str().len()).sum();
+            effort.spend(old_bytes + patch.merged_bytes())?;
+            let (operations, guards) = resolve(patch, old);
+            let write = Write {
+                operations: &operations,
+                guards: &guards,
+                ..self.plain(options)
+            };
+            self.commit(id, &write).await
+        })
+        .await
+    }
+
+    /// The values of keys as they are; none for one that is absent.
+    async fn read_values(
+        &self,
+        id: &ThreadId,
+        keys: &[Key],
+    ) -> Result<Vec<Option<Json>>, ServiceError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.store.get_values(id, self.access.into(), keys).await?;
+        let values = found.map_or_else(|| vec![None; keys.len()], |found| found.content);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(values
+            .into_iter()
+            .map(|value| value.map(|bytes| Json::from_compact(text(&bytes))))
+            .collect())
+    }
+}
+
+/// The operations of a patch, given the values of the keys that it merges into, in order.
+fn resolve(patch: &MergePatch, old: Vec<Option<Json>>) -> (Vec<Operation>, Vec<Guard>) {
+    let mut old = old.into_iter();
+    let mut guards = Vec::new();
+    let operations = patch
+        .keys()
+        .iter()
+        .map(|(key, patched)| match patched {
+            Patched::Delete => Operation::Delete { key: key.clone() },
+            Patched::Set(value) => Operation::Set {
+                key: key.clone(),
+                value: value.clone(),
+            },
+            Patched::Merge(patch) => {
+                let old = old.next().flatten().filter(Json::is_object);
+                let merged = merge_json(old.as_ref(), patch);
+                guards.push(Guard {
+                    key: key.clone(),
+                    expected: old.map_or(Expected::NotAnObject, Expected::Object),
+                });
+                Operation::Set {
+                    key: key.clone(),
+                    value: Value::Text(merged),
+                }
+            }
+        })
+        .collect();
+    (operations, guards)
+}

@@ -1,0 +1,420 @@
+//! Writes. Each is one atomic step of the store.
+
+use std::time::Duration;
+
+use super::effort::Effort;
+use crate::{ServiceError, ThreadService, WriteOptions};
+use threadkeep_domain::scope::{HistoryItem, HistoryLimit};
+use threadkeep_domain::{
+    Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, OwnerTag,
+    Precondition, Refusal, ThreadId, Write, Written, check_depth, merge_json,
+};
+use threadkeep_store::{Destroy, Destroyed, Rotate, Rotated, StoreError, WriteError, millis};
+
+/// The content of a new thread.
+#[derive(Debug, Default)]
+pub struct NewThread {
+    /// An object, by default `{}`.
+    pub metadata: Option<Json>,
+    /// The lifetime after the last use; by default the policy's TTL.
+    pub ttl: Option<Duration>,
+    /// The owner; by default the caller's, if the caller has one.
+    pub owner: Option<Owner>,
+    /// The first state, by default `{}`.
+    pub state: KeyedValues,
+}
+
+/// A change of metadata and lifetime.
+#[derive(Debug, Default)]
+pub struct ThreadPatch {
+    /// A merge patch (RFC 7396) of the metadata.
+    pub metadata: Option<Json>,
+    /// A new idle TTL.
+    pub ttl: Option<Duration>,
+    /// A new owner, or none any more.
+    pub owner: Option<Option<Owner>>,
+}
+
+impl ThreadService {
+    /// Runs operations in order, all or none, without loading the state. Makes the thread if it
+    /// does not exist.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn merge(
+        &self,
+        id: &ThreadId,
+        operations: &[Operation],
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let write = Write {
+            operations,
+            ..self.plain(options)
+        };
+        self.commit(id, &write).await
+    }
+
+    /// The same with operations that append to the history under these limits.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn merge_with_history(
+        &self,
+        id: &ThreadId,
+        operations: &[Operation],
+        history: HistoryLimit,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let write = Write {
+            operations,
+            history,
+            ..self.plain(options)
+        };
+        self.commit(id, &write).await
+    }
+
+    /// Runs operations and sets the metadata as a whole, in one step.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn merge_with_metadata(
+        &self,
+        id: &ThreadId,
+        operations: &[Operation],
+        metadata: Json,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let change = MetadataChange {
+            new: metadata,
+            old: None,
+        };
+        let write = Write {
+            operations,
+            metadata: Some(&change),
+            ..self.plain(options)
+        };
+        self.commit(id, &write).await
+    }
+
+    /// Replaces the metadata of a thread that must exist; the answer has the whole thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn replace_metadata(
+        &self,
+        id: &ThreadId,
+        metadata: Json,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let change = MetadataChange {
+            new: metadata,
+            old: None,
+        };
+        let write = Write {
+            metadata: Some(&change),
+            precondition: Some(Precondition::Exists),
+            describe: true,
+            ..self.plain(options)
+        };
+        self.commit(id, &write).await
+    }
+
+    /// Replaces the whole state.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn replace(
+        &self,
+        id: &ThreadId,
+        state: KeyedValues,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let mut operations = vec![Operation::Clear];
+        operations.extend(set_all(state));
+        self.merge(id, &operations, options).await
+    }
+
+    /// Changes metadata or TTL, or makes the thread; the answer has the whole thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn patch_thread(
+        &self,
+        id: &ThreadId,
+        patch: ThreadPatch,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        if patch.metadata.is_some() {
+            self.store.admit(id).await?;
+        }
+        let effort = Effort::new(self.timeout);
+        self.until_unchanged(async || {
+            let metadata = match &patch.metadata {
+                Some(metadata) => Some(self.patch_metadata(id, metadata, &effort).await?),
+                None => None,
+            };
+            let write = Write {
+                metadata: metadata.as_ref(),
+                ttl: patch.ttl,
+                describe: true,
+                ..self.plain(options)
+            };
+            let write = match &patch.owner {
+                Some(Some(owner)) => Write {
+                    owner: OwnerChange::Set(owner),
+                    ..write
+                },
+                Some(None) => Write {
+                    owner: OwnerChange::Clear,
+                    ..write
+                },
+                None => write,
+            };
+            self.commit(id, &write).await
+        })
+        .await
+    }
+
+    /// Makes a thread that must not exist; the answer has the whole thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadExists`], [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn create(
+        &self,
+        id: &ThreadId,
+        new: NewThread,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let history = Write::new(&self.policy).history;
+        self.create_with_history(id, new, Vec::new(), history, options)
+            .await
+    }
+
+    /// The same with items of a history under these limits, in one step. An
+    /// [`AppendReusesId`](Refusal::AppendReusesId) counts the items behind the keys of the state.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub async fn create_with_history(
+        &self,
+        id: &ThreadId,
+        new: NewThread,
+        items: Vec<HistoryItem>,
+        history: HistoryLimit,
+        options: WriteOptions,
+    ) -> Result<Written, ServiceError> {
+        let metadata = new.metadata.map(|new| MetadataChange { new, old: None });
+        let items = items.into_iter().map(Operation::Append);
+        let operations: Vec<_> = set_all(new.state).chain(items).collect();
+        let write = Write {
+            operations: &operations,
+            history,
+            metadata: metadata.as_ref(),
+            ttl: new.ttl,
+            precondition: Some(Precondition::Version(0)),
+            describe: true,
+            ..self.plain(options)
+        };
+        let write = match &new.owner {
+            Some(owner) => Write {
+                owner: OwnerChange::Set(owner),
+                ..write
+            },
+            None => write,
+        };
+        match self.commit(id, &write).await {
+            Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
+                Err(ServiceError::ThreadExists)
+            }
+            written => written,
+        }
+    }
+
+    /// Ends a thread; for the tombstone time its id refuses writes.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn destroy(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+    ) -> Result<Destroyed, ServiceError> {
+        self.end(id, options, self.policy.tombstone).await
+    }
+
+    /// Moves a thread to a new id, in one step. The old id refuses writes for the tombstone time. If there is no
+    /// thread, there is a new id, and nothing else.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] or [`ServiceError::Store`].
+    pub async fn rotate(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+    ) -> Result<Rotated, ServiceError> {
+        let rotate = Rotate {
+            conditions: self.conditions(options),
+            tombstone: self.policy.tombstone,
+        };
+        Ok(self.store.rotate(id, &rotate).await?)
+    }
+
+    /// Ends a thread whose id may begin a new life at once, since its caller has no other.
+    ///
+    /// # Errors
+    /// As [`Self::destroy`].
+    pub async fn destroy_for_reuse(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+    ) -> Result<Destroyed, ServiceError> {
+        self.end(id, options, Duration::ZERO).await
+    }
+
+    async fn end(
+        &self,
+        id: &ThreadId,
+        options: WriteOptions,
+        tombstone: Duration,
+    ) -> Result<Destroyed, ServiceError> {
+        let destroy = Destroy {
+            precondition: options.precondition,
+            access: self.access,
+            turn: options.turn,
+            idempotency: self.own(options.idempotency),
+            tombstone,
+        };
+        Ok(self.store.destroy(id, &destroy).await?)
+    }
+
+    /// Does a write, unless it would give an owner more threads than an owner may have, writes a key that the caller may
+    /// not write, or nests a value too deep.
+    pub(crate) async fn commit(
+        &self,
+        id: &ThreadId,
+        write: &Write<'_>,
+    ) -> Result<Written, ServiceError> {
+        self.reserved_keys.check(write.operations)?;
+        check_depth(write.operations)?;
+        // most writes are to threads that have their owner already
+        let unplaced = Write {
+            has_place: false,
+            ..*write
+        };
+        let first = async { self.store.write(id, &unplaced).await };
+        self.placed(write.owner, first, async {
+            self.store.write(id, write).await
+        })
+        .await
+    }
+
+    /// Whether the caller may replace a state as a whole.
+    pub(crate) fn may_replace(&self) -> Result<(), Refusal> {
+        self.reserved_keys.check(&[Operation::Clear])
+    }
+
+    /// Does a write with a place for its thread, if it is refused without one.
+    pub(crate) async fn placed<T>(
+        &self,
+        owner: OwnerChange<'_>,
+        unplaced: impl Future<Output = Result<T, WriteError>>,
+        placed: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, ServiceError> {
+        let (Some(limit), Some(owner)) = (&self.owner_limit, owner.wanted()) else {
+            return Ok(placed.await?);
+        };
+        match unplaced.await {
+            Err(WriteError::Refused(Refusal::NoPlace)) => {
+                limit.with_place(owner.tag(), placed).await
+            }
+            written => Ok(written?),
+        }
+    }
+
+    /// Whether owners may have a limited number of threads.
+    pub(crate) fn limits_owners(&self) -> bool {
+        self.owner_limit.is_some()
+    }
+
+    /// Makes a whole thread of that owner, if there is a place for it.
+    pub(crate) async fn with_place<T>(
+        &self,
+        owner: Option<OwnerTag>,
+        making: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, ServiceError> {
+        match (&self.owner_limit, owner) {
+            (Some(limit), Some(owner)) => {
+                let limit = limit.for_whole_threads();
+                limit.with_place(owner, making).await
+            }
+            _ => Ok(making.await?),
+        }
+    }
+
+    /// The conditions of a change that is no write to the state.
+    pub(crate) fn conditions(&self, options: WriteOptions) -> Conditions {
+        Conditions {
+            precondition: options.precondition,
+            access: self.access,
+            turn: options.turn,
+            idempotency: self.own(options.idempotency),
+        }
+    }
+
+    /// A write without operations.
+    pub fn plain(&self, options: WriteOptions) -> Write<'_> {
+        Write {
+            precondition: options.precondition,
+            access: self.access,
+            owner: self
+                .owner
+                .as_ref()
+                .map_or(OwnerChange::None, OwnerChange::Bind),
+            turn: options.turn,
+            idempotency: self.own(options.idempotency),
+            ..Write::new(&self.policy)
+        }
+    }
+
+    /// Works a write out and does it, again and again while the values that it was worked out
+    /// from have changed in between, but no longer than one call of the store may take.
+    pub(crate) async fn until_unchanged<T>(
+        &self,
+        attempt: impl AsyncFn() -> Result<T, ServiceError>,
+    ) -> Result<T, ServiceError> {
+        let attempts = async {
+            loop {
+                match attempt().await {
+                    Err(ServiceError::Refused(Refusal::Changed)) => {
+                        tokio::task::yield_now().await;
+                    }
+                    written => return written,
+                }
+            }
+        };
+        tokio::time::timeout(self.timeout, attempts)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
+    }
+
+    async fn patch_metadata(
+        &self,
+        id: &ThreadId,
+        patch: &Json,
+        effort: &Effort,
+    ) -> Result<MetadataChange, ServiceError> {
+        let thread = self.store.get_thread(id, self.access.into()).await?;
+        let old = thread.map_or_else(Json::empty_object, |thread| thread.metadata);
+        effort.spend(old.as_str().len() + patch.as_str().len())?;
+        Ok(MetadataChange {
+            new: merge_json(Some(&old), patch),
+            old: Some(old),
+        })
+    }
+}
+
+fn set_all(state: KeyedValues) -> impl Iterator<Item = Operation> {
+    state
+        .into_iter()
+        .map(|(key, value)| Operation::Set { key, value })
+}

@@ -1,0 +1,93 @@
+//! Mistakes of a model, in texts that it reads and can act on.
+
+use super::tool::Tool;
+use crate::ServiceError;
+use threadkeep_domain::Refusal;
+use threadkeep_domain::scope::{ScopeError, TaskError};
+
+/// A mistake in a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mistake(pub(super) String);
+
+/// Why a call has no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// For the model.
+    Mistake(Mistake),
+    /// The error for the sender of the request.
+    Error(ServiceError),
+}
+
+impl From<Mistake> for Failure {
+    fn from(mistake: Mistake) -> Self {
+        Self::Mistake(mistake)
+    }
+}
+
+/// A key or a value outside its rule.
+pub(super) fn of_part(tool: Tool, error: ScopeError) -> Mistake {
+    let tool = tool.dotted();
+    Mistake(match error {
+        ScopeError::KeyFormat => {
+            format!("{tool} key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])")
+        }
+        ScopeError::KeyTooLong { limit_bytes } => format!("{tool} key exceeds {limit_bytes} bytes"),
+        ScopeError::ValueTooLarge { limit_bytes } => {
+            format!("kv value exceeds {limit_bytes} bytes")
+        }
+        error => format!("{tool}: {error}"),
+    })
+}
+
+/// A write in a scope that is gone with the answer.
+pub(super) fn of_no_context(tool: Tool) -> Mistake {
+    let tool = tool.dotted();
+    Mistake(format!("{tool} requires run or session context"))
+}
+
+/// Tells mistakes of the model from other errors.
+pub(super) fn sort(tool: Tool, error: ServiceError) -> Failure {
+    let text = match &error {
+        ServiceError::Refused(refusal) => of_refusal(tool, refusal),
+        ServiceError::Tasks(error) => Some(of_tasks(tool, error)),
+        _ => None,
+    };
+    match text {
+        Some(text) => Failure::Mistake(Mistake(text)),
+        None => Failure::Error(error),
+    }
+}
+
+/// The text for a model whose call the store refused; none if the model is not at fault.
+pub fn of_refusal(tool: Tool, refusal: &Refusal) -> Option<String> {
+    let tool = tool.dotted();
+    Some(match refusal {
+        Refusal::KvTooLarge { limit_bytes, .. } => format!("kv exceeds {limit_bytes} bytes"),
+        Refusal::TooManyKeys { limit_keys } => format!("kv exceeds {limit_keys} keys"),
+        Refusal::VersionMismatch { current } => {
+            let version = current.version;
+            format!("{tool} if_version does not match: the current version is {version}")
+        }
+        Refusal::NotAnInteger { .. } => format!("{tool} value is not an integer"),
+        Refusal::IntegerOverflow { .. } => {
+            format!("{tool} value would not fit an integer of 64 bits")
+        }
+        // a run tells of its state there
+        Refusal::HistoryTooLarge { limit_bytes, .. } => {
+            format!("{tool} refused: the events of the run exceed {limit_bytes} bytes")
+        }
+        _ => return None,
+    })
+}
+
+fn of_tasks(tool: Tool, error: &TaskError) -> String {
+    let tool = tool.dotted();
+    match error {
+        TaskError::NotFound => format!("{tool} found no such task; tasks.read lists them"),
+        TaskError::WouldDropUnfinished { count } => {
+            format!("{tool} would drop unfinished tasks: {count}")
+        }
+        TaskError::TooMany { .. } | TaskError::TooLarge { .. } => error.to_string(),
+        TaskError::NoContent | TaskError::SameId | TaskError::Id => format!("{tool}: {error}"),
+    }
+}

@@ -1,0 +1,189 @@
+//! Results of calls, over the scope of one response.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::{ScopeService, ThreadService};
+use threadkeep_domain::Policy;
+use threadkeep_domain::scope::{Scope, ScopePolicies};
+use threadkeep_store::Clock;
+use threadkeep_store_memory::MemoryStore;
+
+fn toolbox() -> Toolbox {
+    let store = Arc::new(MemoryStore::new(Clock::system()));
+    let timeout = Duration::from_secs(2);
+    let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, timeout);
+    Toolbox::new(ScopeService::new(
+        store,
+        threads,
+        ScopePolicies::DEFAULT,
+        timeout,
+    ))
+}
+
+/// Runs calls one after the other, and returns the texts that a model reads.
+fn run(calls: &[(Tool, String)]) -> Vec<String> {
+    let calls: Vec<_> = calls
+        .iter()
+        .map(|(tool, arguments)| Call::new(*tool, arguments.as_str()))
+        .collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let answered = runtime.block_on(toolbox().call_all(&Scope::Request, &calls));
+    let answered = answered.unwrap();
+    assert_eq!(answered.len(), calls.len());
+    answered
+        .iter()
+        .map(|answered| answered.outcome.to_json())
+        .collect()
+}
+
+fn write(key: &str, value: &str) -> (Tool, String) {
+    let arguments = json!({"key": key, "value": value});
+    (Tool::KvWrite, arguments.to_string())
+}
+
+fn error(text: &str) -> String {
+    json!({"error": text}).to_string()
+}
+
+const OK: &str = r#"{"ok":true}"#;
+
+#[test]
+fn every_text_of_the_wire_comes_at_its_edge_and_not_before() {
+    let key = |bytes: usize| "k".repeat(bytes);
+    let value = |bytes: usize| "v".repeat(bytes);
+    let format = "kv.write key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])";
+
+    let told = run(&[
+        write(&key(128), ""),
+        write(&key(129), ""),
+        write("a//b", ""),
+        write("a", &value(32_768)),
+        write("a", &value(32_769)),
+        write("b", &value(32_768)),
+        write("c", &value(32_768)),
+        write("d", &value(32_767)),
+        write("e", "v"),
+        write("f", "v"),
+        write("d", &value(32_768)),
+        write("d", ""),
+        write("d", &value(32_767)),
+    ]);
+    assert_eq!(
+        told,
+        [
+            OK,
+            &error("kv.write key exceeds 128 bytes"),
+            &error(format),
+            OK,
+            &error("kv value exceeds 32768 bytes"),
+            OK,
+            OK,
+            OK,
+            OK,
+            &error("kv exceeds 131072 bytes"),
+            &error("kv exceeds 131072 bytes"),
+            OK,
+            OK,
+        ]
+    );
+
+    let mut calls: Vec<_> = (0..257).map(|n| write(&format!("n/{n}"), "")).collect();
+    calls.push(write("n/0", "again"));
+    calls.push((Tool::KvIncrement, r#"{"key":"new"}"#.into()));
+    let told = run(&calls);
+    assert!(told[..256].iter().all(|text| text == OK));
+    assert_eq!(told[256], error("kv exceeds 256 keys"));
+    assert_eq!(told[257], OK);
+    assert_eq!(told[258], error("kv exceeds 256 keys"));
+}
+
+#[test]
+fn a_text_that_begins_with_a_name_begins_with_that_of_the_tool_called() {
+    for tool in [
+        Tool::KvWrite,
+        Tool::KvRead,
+        Tool::KvDelete,
+        Tool::KvIncrement,
+    ] {
+        let arguments = |key: &str| match tool {
+            Tool::KvWrite => json!({"key": key, "value": ""}).to_string(),
+            _ => json!({"key": key}).to_string(),
+        };
+        let name = tool.dotted();
+        let told = run(&[(tool, arguments("")), (tool, arguments(&"k".repeat(129)))]);
+        let rule = "key must be namespaced (segments separated by /, using [A-Za-z0-9_.-])";
+        assert_eq!(told[0], error(&format!("{name} {rule}")));
+        assert_eq!(told[1], error(&format!("{name} key exceeds 128 bytes")));
+    }
+}
+
+#[test]
+fn a_version_is_told_to_who_asks_and_guards() {
+    let told = run(&[
+        (Tool::KvRead, r#"{"key":"a","with_version":true}"#.into()),
+        (
+            Tool::KvWrite,
+            r#"{"key":"a","value":"1","if_version":0}"#.into(),
+        ),
+        (
+            Tool::KvWrite,
+            r#"{"key":"a","value":"2","if_version":0}"#.into(),
+        ),
+        (
+            Tool::KvIncrement,
+            r#"{"key":"a","by":1e0,"if_version":1.0}"#.into(),
+        ),
+        (Tool::KvDelete, r#"{"key":"b","if_version":2}"#.into()),
+        (Tool::TasksWrite, r#"{"tasks":[],"if_version":3}"#.into()),
+        (Tool::TasksRead, r#"{"with_version":true}"#.into()),
+        (Tool::KvList, r#"{"with_version":true}"#.into()),
+    ]);
+
+    let conflict = "kv.write if_version does not match: the current version is 1";
+    assert_eq!(
+        told,
+        [
+            r#"{"found":false,"version":0}"#,
+            r#"{"ok":true,"version":1}"#,
+            &error(conflict),
+            r#"{"ok":true,"value":2,"version":2}"#,
+            r#"{"ok":true,"deleted":false,"version":3}"#,
+            r#"{"ok":true,"version":4}"#,
+            r#"{"tasks":[],"version":4}"#,
+            r#"{"keys":["a"],"version":4}"#,
+        ]
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_arguments_make_a_call_fail_in_another_way_than_by_a_text(
+        tool in proptest::sample::select(&Tool::ALL),
+        odd in "[{}\\[\\]\":,\\\\a-z0-9eE.+ -]{0,60}",
+        any in any::<String>(),
+        by in any::<f64>(),
+    ) {
+        let arguments = [
+            odd.clone(),
+            any.clone(),
+            serde_json::Value::from(odd.as_str()).to_string(),
+            format!(r#"{{"key":{by:?},"by":{by:?},"tasks":[{odd}]}}"#),
+            format!(r#"{{"key":"a","by":{by:?}}}"#),
+            json!({"key": any, "value": odd, "tasks": [{"content": any, "status": "pending"}]}).to_string(),
+            json!({"id": any, "index": by, "content": odd}).to_string(),
+        ];
+        let calls: Vec<_> = arguments.into_iter().map(|text| (tool, text)).collect();
+        for told in run(&calls) {
+            let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+            prop_assert!(told.is_object());
+        }
+    }
+}

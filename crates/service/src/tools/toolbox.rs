@@ -1,0 +1,283 @@
+//! Calls of tools, done.
+
+use serde_json::{Map, Value, json};
+use tokio::task::yield_now;
+
+use super::mistake::{Failure, Mistake, of_no_context, sort};
+use super::request::{Action, Request};
+use super::scratch::scratch;
+use super::tool::Tool;
+use crate::{ScopeService, ServiceError, WriteOptions};
+use threadkeep_domain::TurnToken;
+use threadkeep_domain::scope::{KvAnswer, KvOperation, Scope, ScopeId, ScopeKey, ScopeWritten};
+use threadkeep_domain::{IdempotencyKey, Precondition};
+use threadkeep_store::{ScopeParts, ScopeView};
+
+/// Bytes of all results of a list of calls, as JSON. A value may be read by each of its calls, which is
+/// 29 MB in a message of 10 kB; a provider takes far less than this from a model's tools.
+const RESULTS_MAX_BYTES: usize = 2 * 1_048_576;
+
+/// The tools over the scopes of a store.
+#[derive(Debug, Clone)]
+pub struct Toolbox {
+    scopes: ScopeService,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Of which.
+    pub tool: Tool,
+    /// The arguments as JSON text: an object, or a string that holds the text of one, or nothing.
+    pub arguments: String,
+    /// The idempotency key of a call that writes.
+    pub idempotency: Option<IdempotencyKey>,
+    /// The turn that it belongs to.
+    pub turn: Option<TurnToken>,
+}
+
+/// The outcome of a call, for the model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The result, an object.
+    Result(Value),
+    /// The mistake in the call, in words. Nothing was changed.
+    Mistake(String),
+}
+
+/// The answer of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// For the model.
+    pub outcome: Outcome,
+    /// Whether this is the answer to an earlier call with the same idempotency key.
+    pub replayed: bool,
+}
+
+impl Outcome {
+    /// The text that a model reads: the result, or `{"error":"..."}`, as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Result(result) => result.to_string(),
+            Self::Mistake(text) => json!({"error": text}).to_string(),
+        }
+    }
+}
+
+impl Call {
+    /// A call that is not recognized when it is repeated.
+    #[must_use]
+    pub fn new(tool: Tool, arguments: impl Into<String>) -> Self {
+        Self {
+            tool,
+            arguments: arguments.into(),
+            idempotency: None,
+            turn: None,
+        }
+    }
+}
+
+impl Toolbox {
+    /// Tools over these scopes.
+    #[must_use]
+    pub fn new(scopes: ScopeService) -> Self {
+        Self { scopes }
+    }
+
+    /// Runs a call. In the scope `request` it keeps nothing.
+    ///
+    /// # Errors
+    /// [`ServiceError`] if the model is not at fault: the scope does not exist or rejects writes, or the store failed.
+    pub async fn call(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
+        let mut answered = self.call_all(scope, &[call]).await?;
+        let only = answered.pop().expect("one call has one answer");
+        Ok(only.outcome)
+    }
+
+    /// Does a call that comes alone, so that there is no other to read what it writes in the scope
+    /// `request`: a write there is a mistake.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub async fn call_alone(&self, scope: &Scope, call: Call) -> Result<Outcome, ServiceError> {
+        if matches!(scope, Scope::Request) && !call.tool.only_reads() {
+            let Mistake(text) = of_no_context(call.tool);
+            return Ok(Outcome::Mistake(text));
+        }
+        self.call(scope, call).await
+    }
+
+    /// Runs calls in order and independently: a mistake in one does not stop the others. In the scope `request` each
+    /// sees the writes of earlier ones, and nothing is kept. A call whose result exceeds the room left by earlier
+    /// results is a mistake.
+    ///
+    /// # Errors
+    /// As [`Self::call`]; calls before the one that failed were done.
+    pub async fn call_all(
+        &self,
+        scope: &Scope,
+        calls: &[Call],
+    ) -> Result<Vec<Answered>, ServiceError> {
+        let (scopes, scope) = match scope {
+            Scope::Kept(scope) => (self.scopes.clone(), scope.clone()),
+            Scope::Request => scratch(&self.scopes),
+        };
+        let mut answers = Vec::with_capacity(calls.len());
+        let mut room_bytes = RESULTS_MAX_BYTES;
+        for call in calls {
+            let mut answered = match run(&scopes, &scope, call).await {
+                Ok(answered) => answered,
+                Err(Failure::Mistake(Mistake(text))) => Answered {
+                    outcome: Outcome::Mistake(text),
+                    replayed: false,
+                },
+                Err(Failure::Error(error)) => return Err(error),
+            };
+            let bytes = answered.outcome.to_json().len();
+            match room_bytes.checked_sub(bytes) {
+                Some(rest) => room_bytes = rest,
+                // a write is done, and its result is small
+                None if call.tool.only_reads() => answered.outcome = no_room(call.tool),
+                None => {}
+            }
+            answers.push(answered);
+            // a call of an embedded store does not wait, and a list of them may take long: each goes
+            // through a task list of up to 128 KiB, which is 16 MiB for 128 calls
+            yield_now().await;
+        }
+        Ok(answers)
+    }
+}
+
+fn no_room(tool: Tool) -> Outcome {
+    Outcome::Mistake(format!(
+        "{} refused: the results of these calls exceed {RESULTS_MAX_BYTES} bytes; ask for less at once",
+        tool.dotted()
+    ))
+}
+
+async fn run(scopes: &ScopeService, scope: &ScopeId, call: &Call) -> Result<Answered, Failure> {
+    let request = Request::read(call.tool, &call.arguments)?;
+    let options = WriteOptions {
+        precondition: request.if_version.map(Precondition::Version),
+        turn: call.turn,
+        idempotency: call.idempotency,
+    };
+    let done = act(scopes, scope, request.action, options).await;
+    let done = done.map_err(|error| sort(call.tool, error))?;
+    let mut result = done.result;
+    if request.with_version {
+        result.insert("version".into(), done.version.into());
+    }
+    Ok(Answered {
+        outcome: Outcome::Result(result.into()),
+        replayed: done.replayed,
+    })
+}
+
+struct Done {
+    result: Map<String, Value>,
+    version: u64,
+    replayed: bool,
+}
+
+async fn act(
+    scopes: &ScopeService,
+    scope: &ScopeId,
+    action: Action,
+    options: WriteOptions,
+) -> Result<Done, ServiceError> {
+    let write = async |operation: KvOperation| {
+        let written = scopes.write(scope, &[operation], options).await?;
+        Ok::<_, ServiceError>((Done::of_write(&written), written.answers.first().copied()))
+    };
+    Ok(match action {
+        Action::Set { set, says_written } => {
+            let (done, answer) = write(set).await?;
+            match answer {
+                Some(KvAnswer::Set(was_set)) if says_written => done.with("written", was_set),
+                _ => done,
+            }
+        }
+        Action::Delete(delete) => {
+            let (done, answer) = write(delete).await?;
+            done.with("deleted", answer == Some(KvAnswer::Deleted(true)))
+        }
+        Action::Increment(increment) => match write(increment).await? {
+            (done, Some(KvAnswer::Value(sum))) => done.with("value", sum),
+            (done, _) => done,
+        },
+        Action::Get(key) => get(scopes, scope, key).await?,
+        Action::List => list(scopes, scope).await?,
+        Action::WriteTasks {
+            tasks,
+            keep_unfinished,
+        } => {
+            let written = scopes.write_tasks(scope, &tasks, keep_unfinished, options);
+            Done::of_write(&written.await?)
+        }
+        Action::ReadTasks => read_tasks(scopes, scope).await?,
+        Action::UpdateTask { which, change } => {
+            let written = scopes.update_task(scope, &which, &change, options);
+            Done::of_write(&written.await?)
+        }
+    })
+}
+
+async fn get(scopes: &ScopeService, scope: &ScopeId, key: ScopeKey) -> Result<Done, ServiceError> {
+    let parts = ScopeParts {
+        values: &[key],
+        ..ScopeParts::default()
+    };
+    let mut view = scopes.read(scope, &parts).await?;
+    let done = Done::of_read(&view);
+    Ok(match view.values.pop().flatten() {
+        Some(value) => done.with("found", true).with("value", value.into_string()),
+        None => done.with("found", false),
+    })
+}
+
+async fn list(scopes: &ScopeService, scope: &ScopeId) -> Result<Done, ServiceError> {
+    let parts = ScopeParts {
+        keys: true,
+        ..ScopeParts::default()
+    };
+    let view = scopes.read(scope, &parts).await?;
+    let keys: Vec<_> = view.keys.iter().map(ScopeKey::as_str).collect();
+    Ok(Done::of_read(&view).with("keys", keys))
+}
+
+async fn read_tasks(scopes: &ScopeService, scope: &ScopeId) -> Result<Done, ServiceError> {
+    let parts = ScopeParts {
+        tasks: true,
+        ..ScopeParts::default()
+    };
+    let view = scopes.read(scope, &parts).await?;
+    let tasks = json!(view.tasks.tasks());
+    Ok(Done::of_read(&view).with("tasks", tasks))
+}
+
+impl Done {
+    fn of_write(written: &ScopeWritten) -> Self {
+        let done = Self {
+            result: Map::new(),
+            version: written.stamp.version,
+            replayed: written.replayed,
+        };
+        done.with("ok", true)
+    }
+
+    fn of_read(view: &ScopeView) -> Self {
+        Self {
+            result: Map::new(),
+            version: view.stamp.version,
+            replayed: false,
+        }
+    }
+
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.result.insert(name.into(), value.into());
+        self
+    }
+}

@@ -1,0 +1,184 @@
+//! Turns of threads: one caller at a time.
+
+mod waiting;
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{ServiceError, ThreadService, WriteOptions};
+use threadkeep_domain::{
+    IdempotencyKey, Owner, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+};
+use threadkeep_store::{Turns, WriteError};
+use threadkeep_trace as trace;
+use threadkeep_trace::Phase;
+
+pub use waiting::Waiting;
+
+/// The turns of a store's threads.
+#[derive(Debug, Clone)]
+pub struct TurnService {
+    turns: Arc<dyn Turns>,
+    threads: ThreadService,
+    waiting: Arc<Waiting>,
+}
+
+/// The turn that a caller asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnRequest {
+    /// How long it lasts without renewal.
+    pub ttl: Duration,
+    /// Whether writes without its token are refused while it is held.
+    pub exclusive: bool,
+    /// How long the caller waits while another is held.
+    pub wait: Duration,
+    /// The identity of a repeat.
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+impl TurnService {
+    /// The turns of that store. `threads` makes a thread that does not exist, and all workers of a replica share
+    /// `waiting`.
+    #[must_use]
+    pub fn new(turns: Arc<dyn Turns>, threads: ThreadService, waiting: Arc<Waiting>) -> Self {
+        Self {
+            turns,
+            threads,
+            waiting,
+        }
+    }
+
+    /// The same turns, with threads made by that service.
+    #[must_use]
+    pub fn with_threads(&self, threads: ThreadService) -> Self {
+        Self {
+            threads,
+            ..self.clone()
+        }
+    }
+
+    /// The same turns for a caller without an owner, or with that one.
+    #[must_use]
+    pub fn on_behalf_of(&self, owner: Option<Owner>) -> Self {
+        self.with_threads(self.threads.on_behalf_of(owner))
+    }
+
+    /// Takes the turn of a thread. Callers of this replica that wait for the same turn get it in the order of their
+    /// arrival.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::TurnTaken`] after the wait; [`ServiceError::Store`].
+    pub async fn take(
+        &self,
+        id: &ThreadId,
+        request: &TurnRequest,
+    ) -> Result<TurnGranted, ServiceError> {
+        self.threads.admit(id).await?;
+        let take = TakeTurn {
+            token: TurnToken::random(),
+            ttl: request.ttl,
+            exclusive: request.exclusive,
+            waits: !request.wait.is_zero(),
+            idempotency: self.threads.own(request.idempotency),
+        };
+        if request.wait.is_zero() {
+            return self.attempt(id, &take).await;
+        }
+        let deadline = Instant::now() + request.wait;
+        let place = self.waiting.join(*id, &self.turns);
+        let queueing = trace::spend(Phase::Waiting);
+        let _first = tokio::select! {
+            biased;
+            first = place.queue.first.lock() => first,
+            granted = self.granted_before(id, take.idempotency) => return granted,
+            () = sleep_until(deadline) => return self.attempt(id, &take).await,
+        };
+        drop(queueing);
+        loop {
+            match self.attempt(id, &take).await {
+                Err(ServiceError::Refused(Refusal::TurnTaken { left_ms, .. }))
+                    if Instant::now() < deadline =>
+                {
+                    let _spending = trace::spend(Phase::Waiting);
+                    tokio::select! {
+                        () = place.queue.ended.notified() => {}
+                        () = sleep(Duration::from_millis(left_ms)) => {}
+                        () = sleep_until(self.waiting.next_look()) => {}
+                        () = sleep_until(deadline) => {}
+                    }
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Has a turn end that long from now.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::TurnLost`]; [`ServiceError::Store`].
+    pub async fn renew(
+        &self,
+        id: &ThreadId,
+        token: TurnToken,
+        ttl: Duration,
+    ) -> Result<TurnGranted, ServiceError> {
+        self.threads.admit(id).await?;
+        Ok(self
+            .turns
+            .renew_turn(id, self.threads.access(), token, ttl)
+            .await?)
+    }
+
+    /// Gives a turn back, unless it has ended by itself.
+    ///
+    /// # Errors
+    /// [`ServiceError::Refused`] with [`Refusal::TurnLost`] if another is held; [`ServiceError::Store`].
+    pub async fn end(&self, id: &ThreadId, token: TurnToken) -> Result<(), ServiceError> {
+        Ok(self
+            .turns
+            .end_turn(id, self.threads.access(), token)
+            .await?)
+    }
+
+    /// The turn that is held now.
+    ///
+    /// # Errors
+    /// [`ServiceError::Store`].
+    pub async fn get(&self, id: &ThreadId) -> Result<Option<TurnHeld>, ServiceError> {
+        Ok(self.turns.get_turn(id, self.threads.access()).await?)
+    }
+
+    /// Waits until an earlier request with that idempotency key has got the turn. A repeat cannot wait for its place in
+    /// the queue, since nobody before it gets the turn while it does not know that it has it already.
+    async fn granted_before(
+        &self,
+        id: &ThreadId,
+        key: Option<IdempotencyKey>,
+    ) -> Result<TurnGranted, ServiceError> {
+        let Some(key) = key else {
+            return pending().await;
+        };
+        loop {
+            let access = self.threads.access();
+            if let Some(granted) = self.turns.recall_turn(id, access, key).await? {
+                return Ok(granted);
+            }
+            sleep_until(self.waiting.next_look()).await;
+        }
+    }
+
+    /// Asks the store once, and makes the thread if it does not exist.
+    async fn attempt(&self, id: &ThreadId, take: &TakeTurn) -> Result<TurnGranted, ServiceError> {
+        let access = self.threads.access();
+        match self.turns.take_turn(id, access, take).await {
+            Err(WriteError::Refused(Refusal::NoThread)) => {}
+            granted => return Ok(granted?),
+        }
+        // a thread that another caller has made meanwhile only gets a version
+        self.threads.merge(id, &[], WriteOptions::default()).await?;
+        Ok(self.turns.take_turn(id, access, take).await?)
+    }
+}

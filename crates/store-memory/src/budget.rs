@@ -1,0 +1,181 @@
+//! How much memory the store takes, and how much it may.
+//!
+//! Each part of the store is behind a lock, and is counted when the lock is released: no path can change a part and
+//! forget to count. The count is an estimate of the allocator's blocks (`domain::heap`). Writes are accepted while the
+//! count is below the limit, so each concurrent writer may exceed it by one write.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::past::Evicted;
+use threadkeep_domain::heap::Heap;
+use threadkeep_store::{MemoryUse, StoreError};
+
+/// Totals of the whole store.
+#[derive(Debug)]
+pub(super) struct Budget {
+    limit_bytes: u64,
+    used_bytes: AtomicU64,
+    evicted_archives: AtomicU64,
+    evicted_events: AtomicU64,
+    /// Whether writes were refused and much has not been freed since.
+    is_full: AtomicBool,
+}
+
+/// A part of the store.
+pub(super) trait Part: Heap {
+    /// When the oldest of what can be evicted was kept; [`u64::MAX`]: there is nothing.
+    fn oldest_ms(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+/// A part behind its lock.
+#[derive(Debug)]
+pub(super) struct Locked<T> {
+    part: Mutex<Counted<T>>,
+    oldest_ms: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Counted<T> {
+    part: T,
+    /// As the budget has it.
+    bytes: u64,
+}
+
+/// A part while its lock is held. Dropping this counts its memory.
+#[derive(Debug)]
+pub(super) struct Held<'a, T: Part> {
+    counted: MutexGuard<'a, Counted<T>>,
+    oldest_ms: &'a AtomicU64,
+    budget: &'a Budget,
+}
+
+impl Budget {
+    pub(super) fn new(limit_bytes: u64) -> Self {
+        Self {
+            limit_bytes,
+            used_bytes: AtomicU64::new(0),
+            evicted_archives: AtomicU64::new(0),
+            evicted_events: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+        }
+    }
+
+    /// Below that many bytes, something may be added.
+    pub(super) fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
+    /// Below that many bytes, a store that was full no longer is: a sixteenth less, or each end and
+    /// each write would be another change.
+    pub(super) fn relaxed_bytes(&self) -> u64 {
+        self.limit_bytes - self.limit_bytes / 16
+    }
+
+    /// Whether writes are rejected.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Bytes to free until fewer than `below_bytes` are in use; none if that is so.
+    pub(super) fn excess(&self, below_bytes: u64) -> Option<u64> {
+        let used_bytes = self.used_bytes.load(Ordering::Relaxed);
+        let excess = used_bytes.checked_sub(below_bytes)?;
+        Some(excess + 1)
+    }
+
+    /// That a write is refused, which is logged once until there is room again.
+    pub(super) fn refuse(&self) -> StoreError {
+        if !self.is_full.swap(true, Ordering::Relaxed) {
+            let limit_bytes = self.limit_bytes;
+            tracing::warn!(
+                limit_bytes,
+                "store full: writes are rejected until threads end (see memory_max_bytes)"
+            );
+        }
+        StoreError::Full
+    }
+
+    /// Notices that there is room again.
+    pub(super) fn look(&self) {
+        if self.is_full() && self.excess(self.relaxed_bytes()).is_none() {
+            self.is_full.store(false, Ordering::Relaxed);
+            tracing::info!("store no longer full: writes are accepted");
+        }
+    }
+
+    pub(super) fn evicted(&self, evicted: Evicted) {
+        self.evicted_archives
+            .fetch_add(evicted.archives, Ordering::Relaxed);
+        self.evicted_events
+            .fetch_add(evicted.events, Ordering::Relaxed);
+    }
+
+    pub(super) fn describe(&self) -> MemoryUse {
+        MemoryUse {
+            limit_bytes: self.limit_bytes,
+            used_bytes: self.used_bytes.load(Ordering::Relaxed),
+            evicted_archives: self.evicted_archives.load(Ordering::Relaxed),
+            evicted_events: self.evicted_events.load(Ordering::Relaxed),
+            is_full: self.is_full(),
+        }
+    }
+}
+
+impl<T: Part> Locked<T> {
+    pub(super) fn new(part: T) -> Self {
+        Self {
+            part: Mutex::new(Counted { part, bytes: 0 }),
+            oldest_ms: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// A panic under the lock leaves no half write: drafts are worked out first and then put in place.
+    pub(super) fn hold<'a>(&'a self, budget: &'a Budget) -> Held<'a, T> {
+        Held {
+            counted: self.part.lock().unwrap_or_else(PoisonError::into_inner),
+            oldest_ms: &self.oldest_ms,
+            budget,
+        }
+    }
+
+    /// When the oldest of what can be evicted was kept, without the lock; [`u64::MAX`]: there is
+    /// nothing.
+    pub(super) fn oldest_ms(&self) -> u64 {
+        self.oldest_ms.load(Ordering::Relaxed)
+    }
+}
+
+impl<T: Part> Deref for Held<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.counted.part
+    }
+}
+
+impl<T: Part> DerefMut for Held<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.counted.part
+    }
+}
+
+/// The others share the counter, so it is touched only if something has changed.
+impl<T: Part> Drop for Held<'_, T> {
+    fn drop(&mut self) {
+        let (before, now) = (self.counted.bytes, self.counted.part.heap_bytes());
+        if now != before {
+            self.counted.bytes = now;
+            // wraps around, as the difference does where it is negative
+            let change = now.wrapping_sub(before);
+            self.budget.used_bytes.fetch_add(change, Ordering::Relaxed);
+        }
+        let oldest_ms = self.counted.part.oldest_ms();
+        if oldest_ms != self.oldest_ms.load(Ordering::Relaxed) {
+            self.oldest_ms.store(oldest_ms, Ordering::Relaxed);
+        }
+    }
+}

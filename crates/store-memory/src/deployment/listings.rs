@@ -1,0 +1,276 @@
+//! Lists of created objects, which are lost with the process.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::task::yield_now;
+
+use crate::MemoryStore;
+use crate::budget::Part;
+use threadkeep_domain::heap;
+use threadkeep_domain::heap::Heap;
+use threadkeep_store::{Listing, Listings, StoreError};
+
+/// Members that are passed over under one lock: about half a millisecond.
+const SKIPPED: u64 = 10_000;
+
+/// Lists by name. One lock is enough: creations are rare compared with writes.
+#[derive(Debug, Default)]
+pub(crate) struct Lists(HashMap<String, List>);
+
+/// A member with a time.
+type Place = (u64, Arc<str>);
+/// Members in order.
+type Places = BTreeSet<Place>;
+
+/// A part of a list.
+enum Page {
+    Members(Vec<String>),
+    /// It begins further on: after that one.
+    After(Place),
+}
+
+#[derive(Debug, Default)]
+struct List {
+    /// A tree, since a table moves all its members when it grows: 0.1 s for a million.
+    members: BTreeMap<Arc<str>, Member>,
+    all: Places,
+    of_owners: BTreeMap<Arc<str>, Places>,
+    due: Places,
+    /// Heap bytes of names, owners and their parts.
+    heap_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Member {
+    at_ms: u64,
+    look_ms: u64,
+    owner: Option<Arc<str>>,
+}
+
+impl Lists {
+    /// Members of all lists.
+    pub(crate) fn len(&self) -> usize {
+        self.0.values().map(|list| list.members.len()).sum()
+    }
+
+    /// Members after a place, from an offset on, or a place that is [`SKIPPED`] nearer to it.
+    fn page(&self, listing: &Listing<'_>, after: Option<Place>, offset: u64, limit: usize) -> Page {
+        let list = self.0.get(listing.name);
+        let places = list.and_then(|list| match listing.owner {
+            Some(owner) => list.of_owners.get(owner),
+            None => Some(&list.all),
+        });
+        let older = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let range = (Bound::Unbounded, older);
+        let places = places.into_iter();
+        let mut newest = places.flat_map(|places| places.range(range.clone()).rev());
+        if offset > SKIPPED {
+            return match newest.nth(SKIPPED as usize - 1) {
+                Some(place) => Page::After(place.clone()),
+                None => Page::Members(Vec::new()),
+            };
+        }
+        let page = newest.skip(offset as usize).take(limit);
+        Page::Members(page.map(|(_, member)| member.as_ref().to_owned()).collect())
+    }
+}
+
+impl List {
+    fn add(&mut self, member: &str, owner: Option<&str>, at_ms: u64, look_ms: u64) {
+        if self.members.contains_key(member) {
+            return;
+        }
+        let name: Arc<str> = member.into();
+        let owner: Option<Arc<str>> = owner.map(Into::into);
+        self.all.insert((at_ms, Arc::clone(&name)));
+        self.due.insert((look_ms, Arc::clone(&name)));
+        if let Some(owner) = &owner {
+            let part = self.of_owners.entry(Arc::clone(owner)).or_default();
+            let before = tree_bytes(part);
+            part.insert((at_ms, Arc::clone(&name)));
+            self.heap_bytes += tree_bytes(part) - before;
+        }
+        let member = Member {
+            at_ms,
+            look_ms,
+            owner,
+        };
+        self.heap_bytes += member.held_bytes(&name);
+        self.members.insert(name, member);
+    }
+
+    fn remove(&mut self, member: &str) {
+        let Some((name, member)) = self.members.remove_entry(member) else {
+            return;
+        };
+        self.heap_bytes -= member.held_bytes(&name);
+        self.due.remove(&(member.look_ms, Arc::clone(&name)));
+        let place = (member.at_ms, name);
+        self.all.remove(&place);
+        if let Some(owner) = member.owner
+            && let Some(part) = self.of_owners.get_mut(&owner)
+        {
+            let before = tree_bytes(part);
+            part.remove(&place);
+            self.heap_bytes -= before - tree_bytes(part);
+            if part.is_empty() {
+                self.of_owners.remove(&owner);
+            }
+        }
+    }
+
+    fn look_again(&mut self, member: &str, look_ms: u64) {
+        let Some((name, _)) = self.members.get_key_value(member) else {
+            return;
+        };
+        let name = Arc::clone(name);
+        if let Some(member) = self.members.get_mut(&name) {
+            self.due.remove(&(member.look_ms, Arc::clone(&name)));
+            member.look_ms = look_ms;
+            self.due.insert((look_ms, name));
+        }
+    }
+}
+
+impl Member {
+    /// Heap bytes of its name and its owner.
+    fn held_bytes(&self, name: &str) -> u64 {
+        let text = |text: &str| heap::block(2 * size_of::<usize>() + text.len());
+        text(name) + self.owner.as_deref().map_or(0, text)
+    }
+}
+
+fn tree_bytes(places: &Places) -> u64 {
+    heap::tree::<(u64, Arc<str>)>(places.len())
+}
+
+impl Heap for List {
+    fn heap_bytes(&self) -> u64 {
+        heap::tree::<(Arc<str>, Member)>(self.members.len())
+            + tree_bytes(&self.all)
+            + tree_bytes(&self.due)
+            + heap::tree::<(Arc<str>, Places)>(self.of_owners.len())
+            + self.heap_bytes
+    }
+}
+
+/// There are as many lists as kinds of things that are listed.
+impl Heap for Lists {
+    fn heap_bytes(&self) -> u64 {
+        self.0.values().map(Heap::heap_bytes).sum()
+    }
+}
+
+impl Part for Lists {}
+
+#[async_trait]
+impl Listings for MemoryStore {
+    async fn list_add(
+        &self,
+        listing: &Listing<'_>,
+        member: &str,
+        at_ms: u64,
+        look_ms: u64,
+    ) -> Result<(), StoreError> {
+        self.0.admit()?;
+        let mut lists = self.0.lists();
+        let list = lists.0.entry(listing.name.to_owned()).or_default();
+        list.add(member, listing.owner, at_ms, look_ms);
+        Ok(())
+    }
+
+    async fn list_page(
+        &self,
+        listing: &Listing<'_>,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let (mut offset, mut after) = (offset, None);
+        loop {
+            let page = self.0.lists().page(listing, after, offset, limit);
+            match page {
+                Page::Members(members) => return Ok(members),
+                Page::After(place) => after = Some(place),
+            }
+            offset -= SKIPPED;
+            yield_now().await;
+        }
+    }
+
+    async fn list_remove(&self, name: &str, members: &[String]) -> Result<(), StoreError> {
+        let mut lists = self.0.lists();
+        if let Some(list) = lists.0.get_mut(name) {
+            for member in members {
+                list.remove(member);
+            }
+        }
+        Ok(())
+    }
+
+    async fn list_due(
+        &self,
+        name: &str,
+        by_ms: u64,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let lists = self.0.lists();
+        let due = lists.0.get(name).into_iter().flat_map(|list| &list.due);
+        let due = due.take_while(|(look_ms, _)| *look_ms <= by_ms).take(limit);
+        Ok(due.map(|(_, member)| member.as_ref().to_owned()).collect())
+    }
+
+    async fn list_look_again(
+        &self,
+        name: &str,
+        members: &[(String, u64)],
+    ) -> Result<(), StoreError> {
+        let mut lists = self.0.lists();
+        if let Some(list) = lists.0.get_mut(name) {
+            for (member, look_ms) in members {
+                list.look_again(member, *look_ms);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_store::Clock;
+
+    #[tokio::test]
+    async fn an_offset_is_found_however_far_it_is() {
+        let store = MemoryStore::new(Clock::system());
+        let listing = Listing {
+            name: "n",
+            owner: Some("o"),
+        };
+        let all = 2 * SKIPPED + 10;
+        for number in 0..all {
+            let member = number.to_string();
+            let added = store.list_add(&listing, &member, number, number);
+            added.await.unwrap();
+        }
+
+        for offset in [
+            0,
+            1,
+            SKIPPED - 1,
+            SKIPPED,
+            SKIPPED + 1,
+            2 * SKIPPED,
+            all - 1,
+        ] {
+            let page = store.list_page(&listing, offset, 1).await.unwrap();
+            assert_eq!(page, [(all - 1 - offset).to_string()]);
+        }
+        for offset in [all, u64::MAX] {
+            let page = store.list_page(&listing, offset, 1).await.unwrap();
+            assert!(page.is_empty(), "{offset}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Counters of how often something was done.
+
+use async_trait::async_trait;
+
+use crate::budget::Part;
+use crate::slots::{Due, Slots};
+use crate::{BATCH, MemoryStore};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateName};
+use threadkeep_store::{Counted, Rates, StoreError};
+
+/// The counters of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Counters(Slots<Whose, Counter>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Whose {
+    Address(Fingerprint),
+    Scope(ScopeId),
+}
+
+/// The times at which the bursts are full again, of each rate by its place.
+#[derive(Debug, Default)]
+struct Counter([u64; RateName::ALL.len()]);
+
+impl Due for Counter {
+    fn due_ms(&self) -> u64 {
+        let last_us = self.0.iter().max().copied().unwrap_or_default();
+        last_us.div_ceil(1_000)
+    }
+}
+
+impl Heap for Whose {
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Address(_) => 0,
+            Self::Scope(scope) => scope.heap_bytes(),
+        }
+    }
+}
+
+/// It lies inline.
+impl Heap for Counter {
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl From<Counted<'_>> for Whose {
+    fn from(counted: Counted<'_>) -> Self {
+        match counted {
+            Counted::Address(digest) => Self::Address(*digest),
+            Counted::Scope(scope) => Self::Scope(scope.clone()),
+        }
+    }
+}
+
+impl Counter {
+    fn take(&mut self, rates: &[(RateName, Rate)], now_us: u64) -> Option<RateLimited> {
+        let mut taken = self.0;
+        let mut refused: Option<(u64, RateName)> = None;
+        for (name, rate) in rates {
+            let full_us = &mut taken[*name as usize];
+            match rate.take(*full_us, now_us) {
+                Ok(taken_us) => *full_us = taken_us,
+                Err(wait_us) if refused.is_none_or(|(longest_us, _)| wait_us > longest_us) => {
+                    refused = Some((wait_us, *name));
+                }
+                Err(_) => {}
+            }
+        }
+        let Some((wait_us, limit)) = refused else {
+            self.0 = taken;
+            return None;
+        };
+        Some(RateLimited {
+            limit,
+            retry_after_ms: wait_us.div_ceil(1_000),
+        })
+    }
+
+    fn give_back(&mut self, rates: &[(RateName, Rate)]) {
+        for (name, rate) in rates {
+            let full_us = &mut self.0[*name as usize];
+            *full_us = rate.give_back(*full_us);
+        }
+    }
+}
+
+impl Heap for Counters {
+    fn heap_bytes(&self) -> u64 {
+        self.0.heap_bytes()
+    }
+}
+
+impl Part for Counters {}
+
+impl Counters {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Frees some of those that count nothing any more. Whether there is more.
+    pub(crate) fn sweep(&mut self, now_ms: u64) -> bool {
+        self.0.sweep(now_ms, BATCH, |_, _| ())
+    }
+}
+
+#[async_trait]
+impl Rates for MemoryStore {
+    async fn take_rates(
+        &self,
+        whose: Counted<'_>,
+        rates: &[(RateName, Rate)],
+    ) -> Result<Option<RateLimited>, StoreError> {
+        let has_room = self.0.has_room();
+        let mut counters = self.0.counters();
+        let now_us = self.0.clock.now_ms() * 1_000;
+        let take = |counter: &mut Counter| counter.take(rates, now_us);
+        let whose = whose.into();
+        // a newcomer is not counted in a full store, which takes nothing from it that grows, and lets
+        // it end what it has
+        if !has_room && counters.0.get(&whose).is_none() {
+            return Ok(take(&mut Counter::default()));
+        }
+        Ok(counters.0.change(&whose, take))
+    }
+
+    async fn give_back_rates(
+        &self,
+        whose: Counted<'_>,
+        rates: &[(RateName, Rate)],
+    ) -> Result<(), StoreError> {
+        let mut counters = self.0.counters();
+        counters
+            .0
+            .change(&whose.into(), |counter| counter.give_back(rates));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use threadkeep_store::Clock;
+
+    #[tokio::test]
+    async fn a_counter_is_freed_when_it_counts_nothing_any_more() {
+        let clock = Clock::system();
+        let store = MemoryStore::new(clock.clone());
+        let (digest, rates) = (
+            Fingerprint([1; 16]),
+            [(RateName::Writes, "2/1m".parse().unwrap())],
+        );
+        let address = Counted::Address(&digest);
+        store.take_rates(address, &rates).await.unwrap();
+        clock.advance(Duration::from_secs(29));
+        assert!(!store.0.counters().sweep(clock.now_ms()));
+        assert_eq!(store.len(), 1);
+
+        clock.advance(Duration::from_secs(2));
+        assert!(!store.0.counters().sweep(clock.now_ms()));
+
+        assert!(store.is_empty());
+    }
+}

@@ -1,0 +1,377 @@
+//! Entries by namespace and key, and when they end.
+
+mod idle;
+mod writes;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+
+use super::answers::{Answer, Answers};
+use crate::budget::Part;
+use crate::threads::records::Records;
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::{EntryKey, Life, Namespace, Precondition, Refusal, Stamp, heap};
+use threadkeep_store::{
+    Entry, EntryHead, EntryPage, EntryRange, KeyOrder, NamespacePage, NamespacePlace,
+    NamespaceRecord, Reading, Usage,
+};
+
+/// Expired entries that one list skips in addition to those that it finds: many can expire at once, and until they are
+/// purged a page that skips them all holds the lock for that long.
+const PASSED_OVER: usize = 10_000;
+
+/// All namespaces. Expired entries are hidden at once, and freed by the purge.
+#[derive(Debug, Default)]
+pub(crate) struct Spaces {
+    spaces: HashMap<Namespace, Space>,
+    order: BTreeSet<NamespacePlace>,
+    /// Entries by when they end. An entry of an ended namespace may have the name of a later one.
+    ends: BTreeSet<EntryEnd>,
+    /// When to look at namespaces that end when they are idle.
+    idle: BTreeSet<(u64, Namespace)>,
+    /// Namespaces that have ended, to be freed.
+    ended: Vec<Space>,
+    pub(super) answers: Answers,
+    /// Heap bytes of namespaces and entries.
+    heap_bytes: u64,
+}
+
+type EntryEnd = (u64, Namespace, EntryKey, Life);
+
+/// Entries and answers that are freed after the lock is released, because they can be large.
+#[derive(Debug, Default)]
+pub(crate) struct Gone {
+    entries: Vec<Entry>,
+    answers: Vec<Records<Answer>>,
+}
+
+#[derive(Debug)]
+struct Space {
+    record: NamespaceRecord,
+    entries: BTreeMap<EntryKey, Entry>,
+    bytes: u64,
+    last_used_ms: u64,
+    /// Its place among those that end when they are idle.
+    idle_check_ms: Option<u64>,
+}
+
+impl Spaces {
+    pub(crate) fn len(&self) -> usize {
+        let spaces = self.spaces.values().chain(&self.ended);
+        let entries: usize = spaces.map(|space| space.entries.len()).sum();
+        entries + self.answers.len()
+    }
+
+    /// Moves up to `limit` expired entries, entries of idle namespaces and forgotten answers into `gone`. Returns whether
+    /// there are more.
+    pub(crate) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Gone) -> bool {
+        let is_more = [
+            self.purge(now_ms, limit, gone),
+            self.end_idle(now_ms, limit),
+            self.free_ended(limit, gone),
+            self.answers.sweep(now_ms, limit, &mut gone.answers),
+        ];
+        is_more.contains(&true)
+    }
+
+    /// Moves up to `limit` expired entries into `gone`. Returns whether there are more.
+    pub(crate) fn purge(&mut self, now_ms: u64, limit: usize, gone: &mut Gone) -> bool {
+        for _ in 0..limit {
+            match self.ends.first() {
+                Some((ends_ms, ..)) if *ends_ms <= now_ms => {}
+                _ => return false,
+            }
+            // one of an ended namespace is freed with it
+            if let Some((_, namespace, key, life)) = self.ends.pop_first()
+                && self.life_of(&namespace, &key) == Some(life)
+            {
+                gone.entries.extend(self.remove(&namespace, &key));
+            }
+        }
+        true
+    }
+
+    fn life_of(&self, namespace: &Namespace, key: &EntryKey) -> Option<Life> {
+        let entry = self.spaces.get(namespace)?.entries.get(key)?;
+        Some(entry.head.stamp.life)
+    }
+
+    /// The entry, with what the reading does to it.
+    pub(crate) fn read(
+        &mut self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        reading: Reading,
+        now_ms: u64,
+    ) -> Option<Entry> {
+        let space = self.use_space(namespace, now_ms)?;
+        let entry = space.entries.get_mut(key)?;
+        if !entry.head.lives(now_ms) {
+            return None;
+        }
+        if reading == Reading::Use {
+            entry.uses += 1;
+            entry.last_used_ms = now_ms;
+            space.last_used_ms = space.last_used_ms.max(now_ms);
+            let mut end = end_of(entry, namespace, key);
+            if let Some(new_ms) = entry.head.prolong(now_ms) {
+                let entry = entry.clone();
+                self.ends.remove(&end);
+                end.0 = new_ms;
+                self.ends.insert(end);
+                return Some(entry);
+            }
+        }
+        Some(entry.clone())
+    }
+
+    /// The heads of entries.
+    pub(super) fn heads(
+        &mut self,
+        namespace: &Namespace,
+        keys: &[EntryKey],
+        now_ms: u64,
+    ) -> Vec<Option<EntryHead>> {
+        let space = self.use_space(namespace, now_ms);
+        let head = |key| {
+            let entry = space.as_ref()?.entries.get(key)?;
+            Some(entry.head.clone()).filter(|head| head.lives(now_ms))
+        };
+        keys.iter().map(head).collect()
+    }
+
+    pub(crate) fn list(
+        &mut self,
+        namespace: &Namespace,
+        wanted: EntryRange<'_>,
+        limit: usize,
+        now_ms: u64,
+    ) -> EntryPage {
+        let EntryRange {
+            prefix,
+            after,
+            order,
+        } = wanted;
+        let mut page = EntryPage {
+            entries: Vec::new(),
+            next: None,
+        };
+        let Some(space) = self.use_space(namespace, now_ms) else {
+            return page;
+        };
+        let entries = &space.entries;
+        let after = after.map(EntryKey::as_str);
+        // above all keys with the prefix, which need not be a key itself
+        let end = [prefix, &"\u{10ffff}".repeat(EntryKey::MAX_BYTES / 4 + 1)].concat();
+        let found: &mut dyn Iterator<Item = _> = match order {
+            KeyOrder::Ascending => {
+                let from = match after {
+                    Some(after) if after >= prefix => Bound::Excluded(after),
+                    _ => Bound::Included(prefix),
+                };
+                &mut entries.range::<str, _>((from, Bound::Unbounded))
+            }
+            KeyOrder::Descending => {
+                let to = after.unwrap_or(&end).min(&end);
+                let range = (Bound::Unbounded, Bound::Excluded(to));
+                &mut entries.range::<str, _>(range).rev()
+            }
+        };
+        let mut last: Option<&EntryKey> = None;
+        let found = found.take_while(|(key, _)| key.as_str().starts_with(prefix));
+        for (looked, (key, entry)) in found.enumerate() {
+            let lives = entry.head.lives(now_ms);
+            if looked == limit.saturating_add(PASSED_OVER) || lives && page.entries.len() == limit {
+                page.next = last.cloned();
+                break;
+            }
+            if lives {
+                page.entries.push((key.clone(), entry.head.clone()));
+            }
+            last = Some(key);
+        }
+        page
+    }
+
+    pub(super) fn open_record(&mut self, namespace: &Namespace, now_ms: u64) -> NamespaceRecord {
+        self.open(namespace, now_ms).record.clone()
+    }
+
+    pub(crate) fn record(&self, namespace: &Namespace, now_ms: u64) -> Option<NamespaceRecord> {
+        let space = self.spaces.get(namespace);
+        let space = space.filter(|space| space.lives(now_ms))?;
+        Some(space.record.clone())
+    }
+
+    pub(super) fn list_namespaces(
+        &self,
+        after: Option<&NamespacePlace>,
+        limit: usize,
+        now_ms: u64,
+    ) -> NamespacePage {
+        let before = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut places = self.order.range((Bound::Unbounded, before)).rev();
+        let listed: Vec<_> = places.by_ref().take(limit).collect();
+        let record = |place: &&NamespacePlace| self.record(&place.namespace, now_ms);
+        let last = listed.last().map(|place| (*place).clone());
+        NamespacePage {
+            records: listed.iter().filter_map(record).collect(),
+            next: last.filter(|_| places.next().is_some()),
+        }
+    }
+
+    /// The usage of a namespace once all expired entries are purged.
+    pub(crate) fn usage(&self, namespace: &Namespace, now_ms: u64) -> Usage {
+        let space = self.spaces.get(namespace);
+        let Some(space) = space.filter(|space| space.lives(now_ms)) else {
+            return Usage::default();
+        };
+        Usage {
+            entries: space.entries.len() as u64,
+            bytes: space.bytes,
+            last_used_ms: Some(space.last_used_ms).filter(|_| !space.entries.is_empty()),
+        }
+    }
+
+    /// Moves some entries of a namespace into `gone`, and deletes the namespace after the last. Returns the number of
+    /// those that had not expired; none if it no longer exists.
+    pub(crate) fn delete_some(
+        &mut self,
+        namespace: &Namespace,
+        limit: usize,
+        now_ms: u64,
+        gone: &mut Gone,
+    ) -> Option<u64> {
+        self.end_if_idle(namespace, now_ms);
+        let space = self.spaces.get(namespace)?;
+        let some = space.entries.iter().take(limit);
+        let some: Vec<_> = some
+            .map(|(key, entry)| (key.clone(), entry.head.lives(now_ms)))
+            .collect();
+        if some.is_empty() {
+            self.check_idle_at(namespace, None);
+            let space = self.spaces.remove(namespace)?;
+            self.heap_bytes -= shared_bytes(namespace.as_str());
+            self.order.remove(&space.record.place());
+            if self.spaces.len() < self.spaces.capacity() / 4 {
+                self.spaces.shrink_to_fit();
+            }
+            return None;
+        }
+        for (key, _) in &some {
+            gone.entries.extend(self.remove(namespace, key));
+        }
+        Some(some.iter().filter(|(_, lived)| *lived).count() as u64)
+    }
+
+    /// The entry that lives, if it is what the precondition says.
+    fn check(
+        &mut self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        precondition: Option<Precondition>,
+        now_ms: u64,
+    ) -> Result<Option<Entry>, Refusal> {
+        let space = self.use_space(namespace, now_ms);
+        let entry = space.and_then(|space| space.entries.get(key));
+        let entry = entry.filter(|entry| entry.head.lives(now_ms));
+        let current = entry.map_or(Stamp::default(), |entry| entry.head.stamp);
+        match precondition {
+            Some(wanted) if !wanted.is_met_by(current) => Err(Refusal::VersionMismatch { current }),
+            _ => Ok(entry.cloned()),
+        }
+    }
+
+    fn open(&mut self, namespace: &Namespace, now_ms: u64) -> &mut Space {
+        self.end_if_idle(namespace, now_ms);
+        self.spaces.entry(namespace.clone()).or_insert_with(|| {
+            let record = NamespaceRecord {
+                namespace: namespace.clone(),
+                created_ms: now_ms,
+                default_lifetime: None,
+                idle: None,
+            };
+            self.order.insert(record.place());
+            self.heap_bytes += shared_bytes(namespace.as_str());
+            Space {
+                record,
+                entries: BTreeMap::new(),
+                bytes: 0,
+                last_used_ms: 0,
+                idle_check_ms: None,
+            }
+        })
+    }
+
+    fn insert(&mut self, namespace: &Namespace, key: &EntryKey, entry: Entry, now_ms: u64) {
+        if entry.head.expires_ms.is_some() {
+            self.ends.insert(end_of(&entry, namespace, key));
+        }
+        let held_bytes = held_bytes(key, &entry);
+        let space = self.open(namespace, now_ms);
+        space.bytes += entry.head.size_bytes;
+        space.last_used_ms = space.last_used_ms.max(now_ms);
+        let before = space.tree_bytes();
+        space.entries.insert(key.clone(), entry);
+        let grown_bytes = space.tree_bytes() - before;
+        self.heap_bytes += held_bytes + grown_bytes;
+    }
+
+    fn remove(&mut self, namespace: &Namespace, key: &EntryKey) -> Option<Entry> {
+        let space = self.spaces.get_mut(namespace)?;
+        let before = space.tree_bytes();
+        let entry = space.entries.remove(key)?;
+        space.bytes -= entry.head.size_bytes;
+        self.heap_bytes -= held_bytes(key, &entry) + (before - space.tree_bytes());
+        if entry.head.expires_ms.is_some() {
+            self.ends.remove(&end_of(&entry, namespace, key));
+        }
+        Some(entry)
+    }
+}
+
+impl Space {
+    fn tree_bytes(&self) -> u64 {
+        heap::tree::<(EntryKey, Entry)>(self.entries.len())
+    }
+}
+
+impl Heap for Spaces {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<(Namespace, Space)>(self.spaces.capacity())
+            + heap::tree::<NamespacePlace>(self.order.len())
+            + heap::tree::<EntryEnd>(self.ends.len())
+            + heap::tree::<(u64, Namespace)>(self.idle.len())
+            + heap::array::<Space>(self.ended.capacity())
+            + self.answers.heap_bytes()
+            + self.heap_bytes
+    }
+}
+
+impl Part for Spaces {}
+
+/// Heap bytes of a key and its entry. A body that was read is shared through a block of its
+/// own.
+fn held_bytes(key: &EntryKey, entry: &Entry) -> u64 {
+    let encoding = entry.head.content_encoding.as_ref();
+    shared_bytes(key.as_str())
+        + shared_bytes("")
+        + heap::block(entry.body.len())
+        + heap::block(entry.head.content_type.as_str().len())
+        + encoding.map_or(0, |encoding| heap::block(encoding.as_str().len()))
+}
+
+/// The bytes of a shared text, counted by each owner.
+fn shared_bytes(text: &str) -> u64 {
+    heap::block(2 * size_of::<usize>() + text.len())
+}
+
+/// The place of an entry among those that end, if it does.
+fn end_of(entry: &Entry, namespace: &Namespace, key: &EntryKey) -> EntryEnd {
+    let ends_ms = entry.head.expires_ms.unwrap_or(u64::MAX);
+    let life = entry.head.stamp.life;
+    (ends_ms, namespace.clone(), key.clone(), life)
+}
+
+#[cfg(test)]
+mod tests;

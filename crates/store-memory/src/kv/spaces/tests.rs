@@ -1,0 +1,44 @@
+use super::*;
+use threadkeep_domain::ContentType;
+use threadkeep_domain::Lifetime;
+use threadkeep_store::{EntryTerms, NewEntry};
+
+#[test]
+fn a_list_passes_over_so_many_expired_entries_at_once() {
+    let mut spaces = Spaces::default();
+    let namespace = Namespace::new("n").unwrap();
+    let key = |number: usize| EntryKey::new(&format!("{number:05}")).unwrap();
+    let mut entry = NewEntry {
+        body: bytes::Bytes::new(),
+        content_type: ContentType::new("text/plain").unwrap(),
+        content_encoding: None,
+        lifetime: Some(Lifetime::For(std::time::Duration::from_secs(60))),
+        default_lifetime: Lifetime::Forever,
+    };
+    for number in 0..2 * PASSED_OVER {
+        let put = spaces.put(&namespace, &key(number), &entry, EntryTerms::default(), 0);
+        assert!(put.is_ok());
+    }
+    let last = key(99_999);
+    entry.lifetime = None;
+    let put = spaces.put(&namespace, &last, &entry, EntryTerms::default(), 0);
+    assert!(put.is_ok());
+
+    let (mut pages, mut after, mut found) = (0, None, Vec::new());
+    loop {
+        let range = EntryRange {
+            after: after.as_ref(),
+            ..EntryRange::default()
+        };
+        let page = spaces.list(&namespace, range, 10, 60_000);
+        pages += 1;
+        found.extend(page.entries.into_iter().map(|(key, _)| key));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+
+    assert_eq!(found, [last]);
+    assert_eq!(pages, 2);
+}

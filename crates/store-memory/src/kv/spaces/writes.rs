@@ -1,0 +1,192 @@
+//! Writes, which may be repeats.
+
+use super::Spaces;
+use crate::kv::answers::{Answer, entry_subject, namespace_subject};
+use threadkeep_domain::{
+    EntryKey, IdempotencyKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp,
+};
+use threadkeep_store::{
+    Answered, Entry, EntryHead, EntryTerms, IdleEnd, NamespaceChange, NamespaceRecord, NewEntry,
+    Put, Usage, millis,
+};
+
+impl Spaces {
+    pub(in super::super) fn put(
+        &mut self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        new: &NewEntry,
+        terms: EntryTerms,
+        now_ms: u64,
+    ) -> Result<Answered<Put>, Refusal> {
+        let subject = entry_subject(namespace, key);
+        match self.answers.find(subject, terms.idempotency, now_ms)? {
+            Some(Answer::Put(Ok(first))) => return Ok(Answered::replay(*first)),
+            Some(Answer::Put(Err(current))) => {
+                return Err(Refusal::VersionMismatch { current: *current });
+            }
+            Some(_) => return Err(Refusal::IdempotencyKeyReused),
+            None => {}
+        }
+        let put = self.put_now(namespace, key, new, terms.precondition, now_ms);
+        let answer = match &put {
+            Ok(put) => Answer::Put(Ok(*put)),
+            Err(Refusal::VersionMismatch { current }) if terms.remembers_mismatch => {
+                Answer::Put(Err(*current))
+            }
+            Err(_) => return put.map(Answered::fresh),
+        };
+        self.answers.add(subject, terms.idempotency, answer, now_ms);
+        put.map(Answered::fresh)
+    }
+
+    fn put_now(
+        &mut self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        new: &NewEntry,
+        precondition: Option<Precondition>,
+        now_ms: u64,
+    ) -> Result<Put, Refusal> {
+        let old = self.check(namespace, key, precondition, now_ms)?;
+        let default = self.open(namespace, now_ms).record.default_lifetime;
+        let lifetime = new.lifetime.or(default).unwrap_or(new.default_lifetime);
+        let stamp = match &old {
+            Some(old) => Stamp {
+                version: old.head.stamp.version + 1,
+                life: old.head.stamp.life,
+            },
+            None => Stamp {
+                version: 1,
+                life: Life::random(),
+            },
+        };
+        let expires_ms = match lifetime {
+            Lifetime::Forever => None,
+            Lifetime::For(time) => Some(now_ms.saturating_add(millis(time))),
+        };
+        let entry = Entry {
+            head: EntryHead {
+                stamp,
+                size_bytes: new.body.len() as u64,
+                content_type: new.content_type.clone(),
+                content_encoding: new.content_encoding.clone(),
+                created_ms: old.as_ref().map_or(now_ms, |old| old.head.created_ms),
+                updated_ms: now_ms,
+                lifetime,
+                expires_ms,
+            },
+            uses: old.map_or(0, |old| old.uses),
+            last_used_ms: now_ms,
+            body: new.body.clone(),
+        };
+        self.remove(namespace, key);
+        self.insert(namespace, key, entry, now_ms);
+        Ok(Put { stamp, expires_ms })
+    }
+
+    /// Whether there was such an entry.
+    pub(in super::super) fn delete(
+        &mut self,
+        namespace: &Namespace,
+        key: &EntryKey,
+        terms: EntryTerms,
+        now_ms: u64,
+    ) -> Result<Answered<bool>, Refusal> {
+        let subject = entry_subject(namespace, key);
+        match self.answers.find(subject, terms.idempotency, now_ms)? {
+            Some(Answer::Deleted(first)) => return Ok(Answered::replay(*first)),
+            Some(_) => return Err(Refusal::IdempotencyKeyReused),
+            None => {}
+        }
+        let old = self.check(namespace, key, terms.precondition, now_ms)?;
+        self.remove(namespace, key);
+        let answer = Answer::Deleted(old.is_some());
+        self.answers.add(subject, terms.idempotency, answer, now_ms);
+        Ok(Answered::fresh(old.is_some()))
+    }
+
+    pub(in super::super) fn set(
+        &mut self,
+        namespace: &Namespace,
+        change: NamespaceChange,
+        idempotency: Option<IdempotencyKey>,
+        now_ms: u64,
+    ) -> Result<Answered<(NamespaceRecord, Usage)>, Refusal> {
+        let subject = namespace_subject(namespace);
+        match self.answers.find(subject, idempotency, now_ms)? {
+            Some(Answer::Set(record, usage)) => {
+                return Ok(Answered::replay((record.clone(), *usage)));
+            }
+            Some(_) => return Err(Refusal::IdempotencyKeyReused),
+            None => {}
+        }
+        let space = self.open(namespace, now_ms);
+        if let Some(default) = change.default_lifetime {
+            space.record.default_lifetime = default;
+        }
+        if let Some(ttl) = change.idle_ttl {
+            space.record.idle = ttl.map(|ttl| IdleEnd {
+                ttl,
+                ends_ms: now_ms.saturating_add(millis(ttl)),
+            });
+        }
+        let record = space.record.clone();
+        self.check_idle_at(namespace, record.idle.map(|idle| idle.ends_ms));
+        let usage = self.usage(namespace, now_ms);
+        let answer = Answer::Set(record.clone(), usage);
+        self.answers.add(subject, idempotency, answer, now_ms);
+        Ok(Answered::fresh((record, usage)))
+    }
+
+    /// The answer to the same deletion of a namespace before.
+    pub(in super::super) fn deleted_before(
+        &self,
+        namespace: &Namespace,
+        idempotency: Option<IdempotencyKey>,
+        now_ms: u64,
+    ) -> Result<Option<Answered<u64>>, Refusal> {
+        let subject = namespace_subject(namespace);
+        match self.answers.find(subject, idempotency, now_ms)? {
+            Some(Answer::NamespaceDeleted(first)) => Ok(Some(Answered::replay(*first))),
+            Some(_) => Err(Refusal::IdempotencyKeyReused),
+            None => Ok(None),
+        }
+    }
+
+    /// Remembers the answer to a deletion of a namespace; of two that deleted at once, the first answer counts.
+    pub(in super::super) fn remember_deleted(
+        &mut self,
+        namespace: &Namespace,
+        idempotency: Option<IdempotencyKey>,
+        deleted: u64,
+        now_ms: u64,
+    ) -> Answered<u64> {
+        // there was room when it began
+        if let Ok(Some(first)) = self.deleted_before(namespace, idempotency, now_ms) {
+            return first;
+        }
+        let answer = Answer::NamespaceDeleted(deleted);
+        let subject = namespace_subject(namespace);
+        self.answers.add(subject, idempotency, answer, now_ms);
+        Answered::fresh(deleted)
+    }
+
+    /// Notes that a request of several writes begins. Whether it began before.
+    pub(in super::super) fn begin(
+        &mut self,
+        namespace: &Namespace,
+        idempotency: IdempotencyKey,
+        now_ms: u64,
+    ) -> Result<bool, Refusal> {
+        let (subject, key) = (namespace_subject(namespace), Some(idempotency));
+        match self.answers.find(subject, key, now_ms)? {
+            Some(Answer::Begun) => Ok(true),
+            Some(_) => Err(Refusal::IdempotencyKeyReused),
+            None => {
+                self.answers.add(subject, key, Answer::Begun, now_ms);
+                Ok(false)
+            }
+        }
+    }
+}

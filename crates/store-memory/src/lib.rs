@@ -1,0 +1,410 @@
+//! The embedded store: the domain's reference meaning behind locks.
+
+mod budget;
+mod deployment;
+mod eviction;
+mod kv;
+mod log;
+mod past;
+mod responses;
+mod scopes;
+mod shard;
+mod slots;
+mod sweeper;
+mod threads;
+mod upkeep;
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::sync::broadcast;
+
+use budget::{Budget, Held, Locked};
+use deployment::listings::Lists;
+use deployment::rates::Counters;
+use deployment::registry::Kinds;
+use kv::spaces::{Gone, Spaces};
+use log::ledgers::Work;
+use shard::Shard;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Key, Namespace, Position, Refusal, ResponseId, Retention, Slice, Stamp, Thread, ThreadId,
+    Write, Written,
+};
+use threadkeep_store::parts::{json, part};
+use threadkeep_store::{
+    Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Reader, Rotate, Rotated, Store,
+    StoreError, Usage, Whole, WriteError,
+};
+use threads::living::Living;
+use threads::places::Places;
+use threads::turns::ENDED_KEPT;
+
+const SHARDS: usize = 64;
+/// Items ended, freed or deleted under one lock: about a tenth of a millisecond.
+const BATCH: usize = 64;
+
+/// Bytes that a store may take of which nobody says more; the server itself asks the machine.
+const DEFAULT_MAX_BYTES: u64 = 1 << 30;
+
+/// A store in this process' memory. Clones share it; it is gone with the last one.
+///
+/// A thread whose time has passed is hidden at once, and ended within a second or two. It is then
+/// kept as a final state for as long as the retention says, as are the events, and freed.
+#[derive(Clone)]
+pub struct MemoryStore(Arc<Shards>);
+
+struct Shards {
+    shards: [Locked<Shard>; SHARDS],
+    hasher: RandomState,
+    clock: Clock,
+    work: Locked<Work>,
+    kinds: Locked<Kinds>,
+    lists: Locked<Lists>,
+    spaces: Locked<Spaces>,
+    counters: Locked<Counters>,
+    places: Locked<Places>,
+    budget: Budget,
+    /// The threads whose turns are given back while another caller waits.
+    ended_turns: broadcast::Sender<ThreadId>,
+    /// Held during eviction.
+    evicting: Mutex<()>,
+}
+
+/// How an embedded store is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// Lifetimes of ended threads and events. No thread ever waits for its end as long as the grace.
+    pub retention: Retention,
+    /// Memory limit of the store. At the limit, the oldest archives and events are deleted, and without any,
+    /// writes fail with [`StoreError::Full`]. The count is an estimate; resident memory stays below one and a half
+    /// times the limit.
+    pub max_bytes: u64,
+}
+
+impl MemoryStore {
+    /// An empty store with that clock and the documented retention.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self::with_retention(clock, Retention::DEFAULT)
+    }
+
+    /// An empty store with that clock and that retention.
+    #[must_use]
+    pub fn with_retention(clock: Clock, retention: Retention) -> Self {
+        let settings = MemorySettings {
+            retention,
+            ..MemorySettings::default()
+        };
+        Self::with_settings(clock, settings)
+    }
+
+    /// An empty store with that clock.
+    #[must_use]
+    pub fn with_settings(clock: Clock, settings: MemorySettings) -> Self {
+        let shard = |bucket| Locked::new(Shard::new(bucket as u16, settings.retention));
+        let shards = Arc::new(Shards {
+            shards: std::array::from_fn(shard),
+            hasher: RandomState::new(),
+            clock,
+            work: Locked::new(Work::default()),
+            kinds: Locked::new(Kinds::default()),
+            lists: Locked::new(Lists::default()),
+            spaces: Locked::new(Spaces::default()),
+            counters: Locked::new(Counters::default()),
+            places: Locked::new(Places::default()),
+            budget: Budget::new(settings.max_bytes),
+            ended_turns: broadcast::Sender::new(ENDED_KEPT),
+            evicting: Mutex::default(),
+        });
+        sweeper::start(&shards);
+        Self(shards)
+    }
+
+    /// The parts that take up memory: ids (of threads, tombstones, remembered answers and watched threads), scopes
+    /// without threads, final states, events, members of lists, entries of namespaces, and counters of rates.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let shards: usize = self.0.each().map(|shard| shard.len()).sum();
+        shards + self.0.lists().len() + self.0.spaces().len() + self.0.counters().len()
+    }
+
+    /// Whether nothing takes up memory.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads a living thread and moves its end, under one lock.
+    fn read<T>(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+        read: impl FnOnce(&Living) -> T,
+    ) -> Result<Option<Found<T>>, WriteError> {
+        // the time after the lock, so that times of one id never go back
+        let mut shard = self.0.of(id);
+        let living = shard.find(id, reader, self.0.clock.now_ms())?;
+        Ok(living.map(|living| Found {
+            stamp: living.stamp,
+            content: read(living),
+        }))
+    }
+}
+
+impl Shards {
+    fn place_of(&self, id: &ThreadId) -> usize {
+        self.hasher.hash_one(id) as usize % SHARDS
+    }
+
+    fn hold(&self, index: usize) -> Held<'_, Shard> {
+        self.shards[index].hold(&self.budget)
+    }
+
+    fn of(&self, id: &ThreadId) -> Held<'_, Shard> {
+        self.hold(self.place_of(id))
+    }
+
+    fn place_of_scope(&self, scope: &ScopeId) -> usize {
+        match scope.thread() {
+            Some(id) => self.place_of(id),
+            None => self.hasher.hash_one(scope) as usize % SHARDS,
+        }
+    }
+
+    fn of_scope(&self, scope: &ScopeId) -> Held<'_, Shard> {
+        self.hold(self.place_of_scope(scope))
+    }
+
+    /// The shard that the id of a response names.
+    fn of_response(&self, id: &ResponseId) -> Result<Held<'_, Shard>, Refusal> {
+        self.bucket(id.bucket().into()).ok_or(Refusal::TurnLost)
+    }
+
+    fn bucket(&self, bucket: u16) -> Option<Held<'_, Shard>> {
+        let shard = self.shards.get(usize::from(bucket))?;
+        Some(shard.hold(&self.budget))
+    }
+
+    /// Ends and frees some expired threads and scopes of a shard. Returns whether there are more.
+    fn sweep(&self, index: usize, now_ms: u64) -> bool {
+        let mut gone = Vec::new();
+        self.hold(index).sweep(now_ms, BATCH, &mut gone)
+    }
+
+    /// Deletes some data past its retention in a bucket. Returns whether there is more.
+    fn tidy(&self, bucket: u16, slowest: Option<Position>, now_ms: u64) -> bool {
+        let mut gone = Vec::new();
+        let shard = self.bucket(bucket);
+        shard.is_some_and(|mut shard| shard.past.tidy(slowest, now_ms, BATCH, &mut gone))
+    }
+
+    /// Frees some entries, namespaces and answers that have passed. Returns whether there are more.
+    fn purge(&self, now_ms: u64) -> bool {
+        let mut gone = Gone::default();
+        self.spaces().sweep(now_ms, BATCH, &mut gone)
+    }
+
+    /// The usage of namespaces, unless expired entries would be counted: then it frees some of those instead.
+    fn measure(&self, namespaces: &[Namespace]) -> Option<Vec<Usage>> {
+        let mut gone = Gone::default();
+        let mut spaces = self.spaces();
+        let now_ms = self.clock.now_ms();
+        let is_more = spaces.purge(now_ms, BATCH, &mut gone);
+        let usage = |each| spaces.usage(each, now_ms);
+        (!is_more).then(|| namespaces.iter().map(usage).collect())
+    }
+
+    /// Deletes some entries of a namespace, and the namespace after the last. Returns the number of those that had not
+    /// expired; none if it no longer exists.
+    fn delete_some(&self, namespace: &Namespace) -> Option<u64> {
+        let mut gone = Gone::default();
+        let now_ms = self.clock.now_ms();
+        self.spaces()
+            .delete_some(namespace, BATCH, now_ms, &mut gone)
+    }
+
+    fn work(&self) -> Held<'_, Work> {
+        self.work.hold(&self.budget)
+    }
+
+    fn kinds(&self) -> Held<'_, Kinds> {
+        self.kinds.hold(&self.budget)
+    }
+
+    fn lists(&self) -> Held<'_, Lists> {
+        self.lists.hold(&self.budget)
+    }
+
+    fn spaces(&self) -> Held<'_, Spaces> {
+        self.spaces.hold(&self.budget)
+    }
+
+    fn places(&self) -> Held<'_, Places> {
+        self.places.hold(&self.budget)
+    }
+
+    fn counters(&self) -> Held<'_, Counters> {
+        self.counters.hold(&self.budget)
+    }
+
+    fn each(&self) -> impl Iterator<Item = Held<'_, Shard>> {
+        self.shards.iter().map(|shard| shard.hold(&self.budget))
+    }
+}
+
+/// Nothing is half done where a panic can leave this.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn state(living: &Living) -> Bytes {
+    living.document.to_json().into()
+}
+
+impl Backend for MemoryStore {
+    fn for_worker(&self) -> Arc<dyn Backend> {
+        Arc::new(self.clone())
+    }
+
+    fn for_turns(&self, _runtime: Handle) -> Arc<dyn Backend> {
+        Arc::new(self.clone())
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn get_state(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+    ) -> Result<Option<Found<Bytes>>, WriteError> {
+        self.read(id, reader, state)
+    }
+
+    async fn get_whole(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+    ) -> Result<Option<Found<Whole>>, WriteError> {
+        self.read(id, reader, Living::whole)
+    }
+
+    async fn get_values(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+        keys: &[Key],
+    ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
+        self.read(id, reader, |living| {
+            keys.iter()
+                .map(|key| living.document.get(key).map(json))
+                .collect()
+        })
+    }
+
+    async fn get_value(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+        key: &Key,
+        slice: Option<Slice>,
+    ) -> Result<Option<Found<Option<Part>>>, WriteError> {
+        self.read(id, reader, |living| {
+            living.document.get(key).map(|value| part(value, slice))
+        })
+    }
+
+    async fn get_stamp(&self, id: &ThreadId, reader: Reader) -> Result<Option<Stamp>, WriteError> {
+        let found = self.read(id, reader, |_| ())?;
+        Ok(found.map(|found| found.stamp))
+    }
+
+    async fn find_key(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+        key: &Key,
+    ) -> Result<Option<Found<bool>>, WriteError> {
+        self.read(id, reader, |living| living.document.get(key).is_some())
+    }
+
+    async fn get_keys(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+    ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
+        self.read(id, reader, |living| {
+            living.document.iter().map(|(key, _)| key.clone()).collect()
+        })
+    }
+
+    async fn get_thread(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+    ) -> Result<Option<Thread>, WriteError> {
+        let found = self.read(id, reader, Living::describe)?;
+        Ok(found.map(|found| found.content))
+    }
+
+    async fn write(&self, id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> {
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        if !has_room && !shard.lets_in(id, write, now_ms) {
+            return Err(self.0.budget.refuse().into());
+        }
+        Ok(shard.write(id, write, now_ms)?)
+    }
+
+    async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
+        // the archive of a thread is evicted next
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of(id);
+        Ok(shard.destroy(id, destroy, has_room, self.0.clock.now_ms())?)
+    }
+
+    async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {
+        let has_room = self.0.has_room();
+        // of the same shard, whose lock makes this one step
+        let place = self.0.place_of(id);
+        let to = ThreadId::random_where(|to| self.0.place_of(to) == place);
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        if !has_room && !shard.has_answered(id, rotate.conditions.idempotency, now_ms) {
+            return Err(self.0.budget.refuse().into());
+        }
+        Ok(shard.rotate(id, &to, rotate, now_ms)?)
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        match self.0.budget.is_full() {
+            true => Err(StoreError::Full),
+            false => Ok(()),
+        }
+    }
+
+    fn memory_use(&self) -> Option<MemoryUse> {
+        Some(self.0.budget.describe())
+    }
+}
+
+impl Default for MemorySettings {
+    fn default() -> Self {
+        Self {
+            retention: Retention::DEFAULT,
+            max_bytes: DEFAULT_MAX_BYTES,
+        }
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,144 @@
+//! The log of one shard's events.
+
+use std::collections::VecDeque;
+
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::{Event, EventId, Position, Retention, heap};
+use threadkeep_store::millis;
+
+/// Events, the oldest first, each in a block of its own, so that one that leaves gives its memory back.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    events: VecDeque<Box<Event>>,
+    last: Position,
+    horizon: Position,
+    /// Heap bytes of the events.
+    heap_bytes: u64,
+}
+
+impl Log {
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The newest position there ever was; zero: none.
+    pub(crate) fn last(&self) -> Position {
+        self.last
+    }
+
+    /// Up to where events have been deleted; zero: none were.
+    pub(crate) fn horizon(&self) -> Position {
+        self.horizon
+    }
+
+    /// Gives an event its place, which is that of its id from now on.
+    pub(crate) fn append(&mut self, mut event: Event, now_ms: u64) -> Position {
+        let ms = self.last.ms.max(now_ms);
+        let seq = if ms == self.last.ms {
+            self.last.seq + 1
+        } else {
+            0
+        };
+        self.last = Position { ms, seq };
+        event.id = EventId {
+            position: self.last,
+            ..event.id
+        };
+        self.heap_bytes += held_bytes(&event);
+        self.events.push_back(Box::new(event));
+        self.last
+    }
+
+    pub(crate) fn read(&self, after: Position, limit: usize) -> Vec<Event> {
+        let from = self
+            .events
+            .partition_point(|event| event.id.position <= after);
+        let found = self.events.range(from..).take(limit);
+        found.map(|event| event.as_ref().clone()).collect()
+    }
+
+    /// Deletes up to `limit` events that are past their retention and that every consumer has handled, or that are
+    /// past the longest retention. Returns whether there are more.
+    pub(crate) fn tidy(
+        &mut self,
+        now_ms: u64,
+        slowest: Option<Position>,
+        retention: &Retention,
+        limit: usize,
+    ) -> bool {
+        let handled = slowest.unwrap_or(self.last);
+        let is_over = |at: Position| {
+            let age_ms = now_ms.saturating_sub(at.ms);
+            age_ms >= millis(retention.log) && at <= handled
+                || age_ms >= millis(retention.log_at_most())
+        };
+        let mut left = limit;
+        while let Some(event) = self.events.front()
+            && is_over(event.id.position)
+        {
+            if left == 0 {
+                return true;
+            }
+            left -= 1;
+            self.pop();
+        }
+        self.shrink();
+        false
+    }
+
+    /// Looks at up to `limit` events after a place, and deletes some of them. Returns the last one's place; none at the
+    /// end. The horizon stays: nobody misses the deleted events.
+    pub(crate) fn purge(
+        &mut self,
+        after: Position,
+        limit: usize,
+        is_unwanted: impl Fn(&Event) -> bool,
+    ) -> Option<Position> {
+        let from = self
+            .events
+            .partition_point(|event| event.id.position <= after);
+        let end = self.events.len().min(from.saturating_add(limit));
+        let (mut kept, mut last) = (from, None);
+        for place in from..end {
+            let event = &self.events[place];
+            last = Some(event.id.position);
+            if is_unwanted(event) {
+                self.heap_bytes -= held_bytes(event);
+            } else {
+                self.events.swap(kept, place);
+                kept += 1;
+            }
+        }
+        self.events.drain(kept..end);
+        last
+    }
+
+    /// When the oldest event was logged.
+    pub(crate) fn oldest_ms(&self) -> Option<u64> {
+        self.events.front().map(|event| event.id.position.ms)
+    }
+
+    /// Deletes the oldest event.
+    pub(crate) fn pop(&mut self) {
+        if let Some(event) = self.events.pop_front() {
+            self.horizon = event.id.position;
+            self.heap_bytes -= held_bytes(&event);
+        }
+    }
+
+    pub(crate) fn shrink(&mut self) {
+        if self.events.len() < self.events.capacity() / 4 {
+            self.events.shrink_to_fit();
+        }
+    }
+}
+
+impl Heap for Log {
+    fn heap_bytes(&self) -> u64 {
+        heap::array::<Box<Event>>(self.events.capacity()) + self.heap_bytes
+    }
+}
+
+fn held_bytes(event: &Event) -> u64 {
+    heap::array::<Event>(1) + event.heap_bytes()
+}

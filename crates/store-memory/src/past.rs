@@ -1,0 +1,284 @@
+//! The archives and events of a shard.
+
+use std::collections::BTreeMap;
+
+use super::log::of_shard::Log;
+use super::threads::finals::{Final, Finals};
+use super::threads::living::Living;
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Completed, EndReason, Event, EventId, EventKind, Life, OwnerTag, Policy, Position, Retention,
+    Stamp, ThreadId,
+};
+use threadkeep_store::held_scope::{ScopeDone, appended};
+use threadkeep_store::millis;
+use threadkeep_trace as trace;
+
+/// The events of a shard's threads, their final states, and whether all changes are logged.
+#[derive(Debug)]
+pub(super) struct Past {
+    bucket: u16,
+    pub(super) retention: Retention,
+    pub(super) log: Log,
+    pub(super) finals: Finals,
+    /// Lives that were erased, with the times of their first writes, while the log may name their keys.
+    pub(super) erased: BTreeMap<(OwnerTag, ThreadId, Life), u64>,
+    /// Since when and until when all changes are logged.
+    all_watched: (u64, u64),
+}
+
+/// How much was evicted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Evicted {
+    pub(super) archives: u64,
+    pub(super) events: u64,
+}
+
+/// A step under a shard's lock: whose thread is changed, and when.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    pub(super) id: &'a ThreadId,
+    pub(super) now_ms: u64,
+    pub(super) past: &'a mut Past,
+}
+
+impl Past {
+    pub(super) fn new(bucket: u16, retention: Retention) -> Self {
+        Self {
+            bucket,
+            retention,
+            log: Log::default(),
+            finals: Finals::default(),
+            erased: BTreeMap::new(),
+            all_watched: (0, 0),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.log.len() + self.finals.len()
+    }
+
+    /// Has all changes logged until then. Answers since when that has been so.
+    pub(super) fn watch_all(&mut self, until_ms: u64, now_ms: u64) -> u64 {
+        let (since_ms, former_ms) = self.all_watched;
+        // a change earlier in this millisecond was not logged
+        let since_ms = if former_ms > now_ms {
+            since_ms
+        } else {
+            now_ms + 1
+        };
+        self.all_watched = (since_ms, former_ms.max(until_ms));
+        since_ms
+    }
+
+    /// Logs the effect of a write on a scope, whose events are counted there, if a consumer wants it.
+    pub(super) fn log_scope(
+        &mut self,
+        subject: &ScopeId,
+        sequence: &mut u64,
+        done: &ScopeDone,
+        now_ms: u64,
+    ) {
+        if !self.is_all_watched(now_ms) {
+            return;
+        }
+        for kind in done.events() {
+            *sequence += 1;
+            let event = Event {
+                time_ms: now_ms,
+                ..self.event(subject.clone(), done.written.stamp, *sequence, kind)
+            };
+            self.log.append(event, now_ms);
+        }
+    }
+
+    /// Notes a life whose events, under that id, are to leave the log.
+    pub(super) fn note_erased(
+        &mut self,
+        owner: OwnerTag,
+        id: &ThreadId,
+        life: Life,
+        created_ms: u64,
+    ) {
+        self.erased.insert((owner, *id, life), created_ms);
+    }
+
+    fn event(&self, subject: ScopeId, stamp: Stamp, sequence: u64, kind: EventKind) -> Event {
+        let trace = match kind.is_of_time() {
+            true => None,
+            false => trace::parent(),
+        };
+        Event {
+            id: EventId {
+                bucket: self.bucket,
+                position: Position::default(),
+            },
+            subject,
+            time_ms: 0,
+            life: stamp.life,
+            version: stamp.version,
+            sequence,
+            trace: trace.map(Box::new),
+            kind,
+        }
+    }
+
+    pub(super) fn is_all_watched(&self, now_ms: u64) -> bool {
+        now_ms < self.all_watched.1
+    }
+
+    /// The archive of a life, or of the one that ended last, if it is still kept.
+    pub(super) fn archive(&self, id: &ThreadId, life: Option<Life>, now_ms: u64) -> Option<&Final> {
+        let last = self.finals.get(id, life)?;
+        let is_kept = last.archived_ms > self.too_old_ms(now_ms);
+        (is_kept && !last.is_restored).then_some(last)
+    }
+
+    /// When the newest of those was archived that are too old.
+    pub(super) fn too_old_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(millis(self.retention.archive))
+    }
+
+    /// Deletes up to `limit` items past their retention; final states, which can be large, go into `gone`, to be freed
+    /// after the lock is released. Returns whether there are more.
+    pub(super) fn tidy(
+        &mut self,
+        slowest: Option<Position>,
+        now_ms: u64,
+        limit: usize,
+        gone: &mut Vec<Final>,
+    ) -> bool {
+        let more = self.log.tidy(now_ms, slowest, &self.retention, limit);
+        let too_old_ms = self.too_old_ms(now_ms);
+        let horizon = self.log.horizon();
+        for _ in 0..limit {
+            let Some(last) = self.finals.pop_oldest(too_old_ms, horizon) else {
+                self.finals.shrink();
+                return more;
+            };
+            gone.push(last);
+        }
+        true
+    }
+
+    /// When the oldest of what can be evicted was kept.
+    pub(super) fn oldest_ms(&self) -> Option<u64> {
+        let oldest = [self.log.oldest_ms(), self.finals.oldest_ms()];
+        oldest.into_iter().flatten().min()
+    }
+
+    /// Deletes up to `limit` of the oldest events and final states made up to a time, until `bytes` bytes are free;
+    /// these go into `gone`, to be freed after the lock is released. A final state goes after the event of its end, as
+    /// in [`Self::tidy`].
+    pub(super) fn evict(
+        &mut self,
+        until_ms: u64,
+        bytes: u64,
+        limit: usize,
+        gone: &mut Vec<Final>,
+    ) -> Evicted {
+        let mut evicted = Evicted::default();
+        let before = self.heap_bytes();
+        while evicted.events + evicted.archives < limit as u64
+            && before.saturating_sub(self.heap_bytes()) < bytes
+        {
+            if let Some(last) = self.finals.pop_oldest(until_ms, self.log.horizon()) {
+                gone.push(last);
+                evicted.archives += 1;
+            } else if self.oldest_ms().is_some_and(|ms| ms <= until_ms) {
+                self.log.pop();
+                evicted.events += 1;
+            } else {
+                break;
+            }
+        }
+        self.log.shrink();
+        self.finals.shrink();
+        evicted
+    }
+}
+
+impl Heap for Past {
+    fn heap_bytes(&self) -> u64 {
+        self.log.heap_bytes()
+            + self.finals.heap_bytes()
+            + heap::tree::<((OwnerTag, ThreadId, Life), u64)>(self.erased.len())
+    }
+}
+
+impl Step<'_> {
+    /// Logs what has happened to a thread now.
+    pub(super) fn log(&mut self, living: &mut Living, kind: EventKind) {
+        self.log_as_of(self.now_ms, living, kind);
+    }
+
+    /// Logs that a request has ended, about a thread that may be none.
+    pub(super) fn log_completed(&mut self, living: Option<&mut Living>, completed: Completed) {
+        let kind = EventKind::Completed(completed);
+        match living {
+            Some(living) => self.log(living, kind),
+            None => {
+                self.append(self.now_ms, Stamp::default(), 0, kind);
+            }
+        }
+    }
+
+    /// Begins a life with what another one left, or the last one that ended. That stays for the
+    /// event of its end alone. The next event has the number after the last one of the id.
+    pub(super) fn restore(&mut self, life: Option<Life>, policy: &Policy) -> Option<Living> {
+        let life = self.past.archive(self.id, life, self.now_ms)?;
+        let life = life.living.stamp.life;
+        let sequence = self.past.finals.sequence(self.id);
+        let last = self.past.finals.get_mut(self.id, life)?;
+        last.is_restored = true;
+        Some(last.living.revive(policy, sequence, self.now_ms))
+    }
+
+    /// Ends a life: it is logged and archived.
+    pub(super) fn end(&mut self, mut living: Living, reason: EndReason, ended_ms: u64) {
+        let kind = EventKind::Destroyed {
+            reason,
+            state_lost: false,
+        };
+        let event = self.log_as_of(ended_ms, &mut living, kind);
+        let last = Final::new(living, reason, ended_ms, self.now_ms, event);
+        self.past.finals.add(self.id, last);
+    }
+
+    /// Logs the end of a life that is erased.
+    pub(super) fn log_erased(&mut self, living: &mut Living) {
+        let kind = EventKind::Destroyed {
+            reason: EndReason::Erased,
+            state_lost: false,
+        };
+        let ended_ms = living.expires_ms().min(self.now_ms);
+        self.log_as_of(ended_ms, living, kind);
+    }
+
+    fn log_as_of(&mut self, time_ms: u64, living: &mut Living, kind: EventKind) -> Position {
+        living.sequence += 1;
+        self.append(time_ms, living.stamp, living.sequence, kind)
+    }
+
+    /// Logs the effect of a write on the thread's scope: changes of keys and tasks if a consumer wants them, and new
+    /// items of its history if the thread is watched.
+    pub(super) fn log_scope(&mut self, living: &mut Living, done: &ScopeDone, is_watched: bool) {
+        let subject = ScopeId::Thread(*self.id);
+        self.past
+            .log_scope(&subject, &mut living.sequence, done, self.now_ms);
+        if is_watched && let Some(kind) = appended(&done.written.appended) {
+            self.log(living, kind);
+        }
+    }
+
+    fn append(&mut self, time_ms: u64, stamp: Stamp, sequence: u64, kind: EventKind) -> Position {
+        let event = Event {
+            time_ms,
+            ..self
+                .past
+                .event(ScopeId::Thread(*self.id), stamp, sequence, kind)
+        };
+        self.past.log.append(event, self.now_ms)
+    }
+}

@@ -1,0 +1,249 @@
+//! A response.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Fingerprint, Life, Refusal, ResponseId, TurnToken};
+use threadkeep_store::{
+    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseView, Told, millis,
+};
+use threadkeep_store::{OPEN_RESPONSE_MAX, response_ttl};
+
+/// A response, until it is no longer kept.
+#[derive(Debug)]
+pub(crate) struct HeldResponse {
+    pub(super) scope: ScopeId,
+    /// Of its thread, if its scope is one of a thread.
+    pub(super) life: Option<Life>,
+    pub(super) fingerprint: Fingerprint,
+    request: Bytes,
+    pub(super) token: TurnToken,
+    /// Until when its driver has it.
+    pub(super) lease_ms: u64,
+    /// The turn of its thread that it works under.
+    pub(super) turn: Option<TurnToken>,
+    entries: Vec<Bytes>,
+    events: Vec<Bytes>,
+    events_end_ms: u64,
+    pub(super) answer: Option<Bytes>,
+    /// Whether the answer has reached its caller.
+    pub(super) is_delivered: bool,
+    kept: Duration,
+    due: Duration,
+    /// When others look after it, unless it has ended.
+    due_ms: u64,
+    pub(super) ends_ms: u64,
+    /// Heap bytes of all texts.
+    text_bytes: u64,
+}
+
+impl HeldResponse {
+    pub(super) fn new(begin: &BeginResponse<'_>, request: &Bytes, life: Option<Life>) -> Self {
+        Self {
+            scope: begin.scope.clone(),
+            life,
+            fingerprint: begin.fingerprint,
+            request: Bytes::copy_from_slice(request),
+            token: begin.token,
+            lease_ms: 0,
+            turn: None,
+            entries: Vec::new(),
+            events: Vec::new(),
+            events_end_ms: 0,
+            answer: None,
+            is_delivered: false,
+            kept: begin.kept,
+            due: begin.due,
+            due_ms: 0,
+            ends_ms: 0,
+            text_bytes: heap::block(request.len()) + begin.scope.heap_bytes(),
+        }
+    }
+
+    /// Has a driver go on with it.
+    pub(super) fn drive(&mut self, begin: &BeginResponse<'_>, now_ms: u64) {
+        self.token = begin.token;
+        self.turn = match begin.floor {
+            Floor::Taken => self.life.map(|_| begin.token),
+            Floor::Lent(token) => self.life.map(|_| token),
+            Floor::None => None,
+        };
+        (self.kept, self.due) = (begin.kept.min(OPEN_RESPONSE_MAX), begin.due);
+        self.drive_until(begin.lease, now_ms);
+    }
+
+    /// Has its driver keep it for that long from now.
+    pub(super) fn drive_until(&mut self, lease: Duration, now_ms: u64) {
+        self.lease_ms = now_ms.saturating_add(millis(lease));
+        self.keep(now_ms);
+    }
+
+    /// Keeps it from now on.
+    pub(super) fn keep(&mut self, now_ms: u64) {
+        self.ends_ms = now_ms.saturating_add(millis(self.kept)).max(1);
+        self.due_ms = now_ms.saturating_add(millis(self.due));
+        if self.answer.is_none() {
+            self.events_end_ms = self.ends_ms;
+        }
+    }
+
+    /// When others look after it; none once it has ended.
+    pub(super) fn due_ms(&self) -> Option<u64> {
+        self.answer.is_none().then_some(self.due_ms)
+    }
+
+    /// How it keeps others out that want its floor, as the response of that id.
+    pub(super) fn keeps_out(&self, id: ResponseId, now_ms: u64) -> Begun {
+        match self.lease_ms.saturating_sub(now_ms) {
+            0 => Begun::Behind(id),
+            left_ms => Begun::Locked {
+                by: Some(id),
+                left: Duration::from_millis(left_ms),
+            },
+        }
+    }
+
+    /// Checks that a driver has it; none stands for any.
+    pub(super) fn check(&self, token: Option<TurnToken>) -> Result<(), Refusal> {
+        match self.answer.is_some() || token.is_some_and(|token| token != self.token) {
+            true => Err(Refusal::TurnLost),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that it works in that scope: that of its thread, whose life the caller compares, or that very scope.
+    pub(super) fn check_scope(&self, scope: &ScopeId) -> Result<(), Refusal> {
+        let is_in = match self.life {
+            Some(_) => scope.thread().is_some(),
+            None => *scope == self.scope,
+        };
+        match is_in {
+            true => Ok(()),
+            false => Err(Refusal::TurnLost),
+        }
+    }
+
+    /// Whether it took the turn of its thread itself.
+    pub(super) fn took_turn(&self) -> bool {
+        self.turn == Some(self.token)
+    }
+
+    /// The entry of that number, if there is one; refused if one before it is missing.
+    pub(super) fn entry(&self, number: u64) -> Result<Option<&Bytes>, Refusal> {
+        let next = self.entries.len() as u64 + 1;
+        match number {
+            0 => Err(Refusal::Changed),
+            number if number > next => Err(Refusal::Changed),
+            number => Ok(self.entries.get(number as usize - 1)),
+        }
+    }
+
+    /// Adds the next entry with its events.
+    pub(super) fn add_entry(&mut self, entry: &JournalEntry<'_>, now_ms: u64) {
+        self.text_bytes += heap::block(entry.entry.len());
+        self.entries.push(Bytes::copy_from_slice(entry.entry));
+        self.add_events(entry.events);
+        self.keep(now_ms);
+    }
+
+    /// Checks that there is no gap before an event of that number.
+    pub(super) fn check_events(&self, first: u64) -> Result<(), Refusal> {
+        match first > self.events.len() as u64 {
+            true => Err(Refusal::Changed),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn has_no_events(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    pub(super) fn add_events(&mut self, (first, events): (u64, &[Bytes])) {
+        let known = self.events.len() as u64 - first;
+        for event in events.iter().skip(known as usize) {
+            self.text_bytes += heap::block(event.len());
+            self.events.push(Bytes::copy_from_slice(event));
+        }
+    }
+
+    /// Checks that an end is based on all that there is.
+    pub(super) fn check_end(&self, end: &EndResponse<'_>) -> Result<(), Refusal> {
+        let (first, _) = end.events;
+        let is_next = first == self.events.len() as u64;
+        match is_next && end.entries == self.entries.len() as u64 {
+            true => Ok(()),
+            false => Err(Refusal::Changed),
+        }
+    }
+
+    /// Ends it, with its thread or without.
+    pub(super) fn end(
+        &mut self,
+        end: &EndResponse<'_>,
+        has_thread: bool,
+        archive: Duration,
+        now_ms: u64,
+    ) {
+        self.add_events(end.events);
+        self.text_bytes += heap::block(end.answer.len());
+        self.answer = Some(Bytes::copy_from_slice(end.answer));
+        let kept = response_ttl(&self.scope, end.kept, archive);
+        self.kept = match has_thread {
+            true => kept,
+            // it belongs to no thread that an erasure could find for longer
+            false => self.kept.min(kept),
+        };
+        self.keep(now_ms);
+        self.events_end_ms = now_ms.saturating_add(millis(end.events_kept.min(self.kept)));
+    }
+
+    /// Its course so far.
+    pub(super) fn journal(&self) -> Journal {
+        Journal {
+            request: self.request.clone(),
+            entries: self.entries.clone(),
+            next_event: self.events.len() as u64,
+        }
+    }
+
+    pub(super) fn view(&self, now_ms: u64) -> ResponseView {
+        let left_ms = self.lease_ms.saturating_sub(now_ms);
+        ResponseView {
+            scope: self.scope.clone(),
+            journal: self.journal(),
+            driven: (self.answer.is_none() && left_ms > 0).then(|| Duration::from_millis(left_ms)),
+            answer: self.answer.clone(),
+            fingerprint: self.fingerprint,
+            is_delivered: self.is_delivered,
+        }
+    }
+
+    /// Up to `limit` events from a number on, unless they are no longer kept.
+    pub(super) fn told(&self, from: u64, limit: usize, now_ms: u64) -> Option<Told> {
+        if !self.events.is_empty() && self.events_end_ms <= now_ms {
+            return None;
+        }
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        Some(Told {
+            events: self
+                .events
+                .iter()
+                .skip(from)
+                .take(limit.max(1))
+                .cloned()
+                .collect(),
+            has_ended: self.answer.is_some(),
+        })
+    }
+}
+
+impl Heap for HeldResponse {
+    fn heap_bytes(&self) -> u64 {
+        self.text_bytes
+            + heap::array::<Bytes>(self.entries.capacity())
+            + heap::array::<Bytes>(self.events.capacity())
+    }
+}

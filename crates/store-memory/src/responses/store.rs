@@ -1,0 +1,435 @@
+//! Responses as the store's callers read and write them: each call is one step under the lock of a shard.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::held::HeldResponse;
+use crate::MemoryStore;
+use crate::shard::Shard;
+use crate::threads::living::Living;
+use threadkeep_domain::scope::{ScopeId, ScopeWrite};
+use threadkeep_domain::threads::turn::{LastTurn, check_turn, end_turn, give_turn};
+use threadkeep_domain::{Access, Life, Refusal, ResponseId, ThreadId, TurnToken};
+use threadkeep_store::{
+    Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
+    ResponseView, Responses, StoreError, Told, WriteError, millis,
+};
+
+#[async_trait]
+impl Responses for MemoryStore {
+    fn bucket_of_scope(&self, scope: &ScopeId) -> u8 {
+        self.0.place_of_scope(scope) as u8
+    }
+
+    async fn begin_response(
+        &self,
+        id: &ResponseId,
+        begin: &BeginResponse<'_>,
+    ) -> Result<Begun, WriteError> {
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of_response(id)?;
+        let now_ms = self.0.clock.now_ms();
+        let begun = begin_in(&mut shard, id, begin, now_ms, has_room)?;
+        begun.ok_or_else(|| self.0.budget.refuse().into())
+    }
+
+    async fn keep_response(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        token: TurnToken,
+        lease: Duration,
+    ) -> Result<(), WriteError> {
+        let mut shard = self.0.of_response(id)?;
+        let now_ms = self.0.clock.now_ms();
+        let checked = check(&mut shard, id, scope, Some(token), now_ms);
+        if !lease.is_zero() {
+            checked?;
+        }
+        let took_turn = shard.responses.change(id, now_ms, |held| {
+            held.check(Some(token))?;
+            held.check_scope(scope)?;
+            held.drive_until(lease, now_ms);
+            Ok(held.took_turn())
+        })?;
+        if checked.is_ok()
+            && let Some(thread) = scope.thread()
+            && let Some(living) = shard.touch(thread, Access::All, now_ms)?
+            && let Some(last) = living.turn.as_deref_mut()
+            && took_turn
+        {
+            last.last_until(now_ms.saturating_add(millis(lease)));
+        }
+        Ok(())
+    }
+
+    async fn journal(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        entry: &JournalEntry<'_>,
+        write: Option<&ScopeWrite<'_>>,
+    ) -> Result<Journaled, WriteError> {
+        // what can be large is dropped after the lock
+        let mut expired = None;
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of_response(id)?;
+        let now_ms = self.0.clock.now_ms();
+        check(&mut shard, id, scope, Some(entry.token), now_ms)?;
+        let known = shard.responses.change(id, now_ms, |held| {
+            let known = held.entry(entry.number)?.cloned();
+            if known.is_none() {
+                held.check_events(entry.events.0)?;
+            }
+            Ok(known)
+        })?;
+        if let Some(known) = known {
+            return Ok(Journaled::Known(known));
+        }
+        if !has_room && !write.is_some_and(ScopeWrite::only_deletes) {
+            return Err(self.0.budget.refuse().into());
+        }
+        let write = write.map(ScopeWrite::without_idempotency);
+        let written = write.map(|write| shard.write_scope(scope, &write, now_ms, &mut expired));
+        let written = written.transpose()?;
+        shard.responses.change(id, now_ms, |held| {
+            held.add_entry(entry, now_ms);
+            Ok(())
+        })?;
+        Ok(Journaled::New(written))
+    }
+
+    async fn tell(
+        &self,
+        id: &ResponseId,
+        token: TurnToken,
+        first: u64,
+        events: &[Bytes],
+    ) -> Result<(), WriteError> {
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of_response(id)?;
+        let now_ms = self.0.clock.now_ms();
+        Ok(shard
+            .responses
+            .change(id, now_ms, |held| {
+                held.check(Some(token))?;
+                held.check_events(first)?;
+                Ok(has_room.then(|| {
+                    let is_first = held.has_no_events();
+                    held.add_events((first, events));
+                    if is_first {
+                        held.keep(now_ms);
+                    }
+                }))
+            })?
+            .ok_or_else(|| self.0.budget.refuse())?)
+    }
+
+    async fn told(
+        &self,
+        id: &ResponseId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Option<Told>, StoreError> {
+        let now_ms = self.0.clock.now_ms();
+        let Some(shard) = self.0.bucket(id.bucket().into()) else {
+            return Ok(None);
+        };
+        let held = shard.responses.get(id, now_ms);
+        Ok(held.and_then(|held| held.told(from, limit, now_ms)))
+    }
+
+    async fn end_response(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        end: &EndResponse<'_>,
+        write: Option<EndWrite<'_>>,
+    ) -> Result<Answered<Bytes>, WriteError> {
+        // what can be large is dropped after the lock
+        let mut expired = None;
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of_response(id)?;
+        let now_ms = self.0.clock.now_ms();
+        let held = shard.responses.get(id, now_ms);
+        if let Some(answer) = held.and_then(|held| held.answer.clone()) {
+            return Ok(Answered::replay(answer));
+        }
+        let has_thread = match check(&mut shard, id, scope, end.token, now_ms) {
+            // a response ends without its thread too
+            Err(Refusal::Destroyed) if write.is_none() => false,
+            checked => checked.map(|()| true)?,
+        };
+        let (token, took_turn) = shard.responses.change(id, now_ms, |held| {
+            held.check_end(end)?;
+            Ok((held.token, held.took_turn()))
+        })?;
+        if !has_room && write.is_some_and(|write| !write.only_deletes()) {
+            return Err(self.0.budget.refuse().into());
+        }
+        match write {
+            Some(EndWrite::Scope(write)) => {
+                shard.write_scope(scope, &write.without_idempotency(), now_ms, &mut expired)?;
+            }
+            Some(EndWrite::Thread(write)) => {
+                let thread = scope.thread().ok_or(Refusal::ThreadNotFound)?;
+                shard.write(thread, &write.without_idempotency(), now_ms)?;
+            }
+            None => {}
+        }
+        let is_awaited =
+            took_turn && has_thread && give_turn_back(&mut shard, scope, token, now_ms);
+        let archive = shard.past.retention.archive;
+        shard.responses.change(id, now_ms, |held| {
+            held.end(end, has_thread, archive, now_ms);
+            Ok(())
+        })?;
+        drop(shard);
+        if let Some(thread) = scope.thread()
+            && is_awaited
+        {
+            self.0.ended_turns.send(*thread).ok();
+        }
+        Ok(Answered::fresh(end.answer.clone()))
+    }
+
+    async fn get_response(&self, id: &ResponseId) -> Result<Option<ResponseView>, StoreError> {
+        let now_ms = self.0.clock.now_ms();
+        let Some(shard) = self.0.bucket(id.bucket().into()) else {
+            return Ok(None);
+        };
+        let held = shard.responses.get(id, now_ms);
+        Ok(held.map(|held| held.view(now_ms)))
+    }
+
+    async fn last_response(&self, thread: &ThreadId) -> Result<Option<ResponseId>, StoreError> {
+        let mut shard = self.0.of(thread);
+        let now_ms = self.0.clock.now_ms();
+        let living = shard.look(thread, now_ms);
+        Ok(living.and_then(|living| living.turn.as_ref()?.response()))
+    }
+
+    async fn note_delivered(&self, id: &ResponseId) -> Result<(), StoreError> {
+        let now_ms = self.0.clock.now_ms();
+        if let Some(mut shard) = self.0.bucket(id.bucket().into()) {
+            let noted = shard.responses.change(id, now_ms, |held| {
+                held.is_delivered = true;
+                Ok(())
+            });
+            // one that is no longer kept needs no note
+            noted.ok();
+        }
+        Ok(())
+    }
+
+    async fn due_responses(
+        &self,
+        buckets: &[u16],
+        limit: usize,
+    ) -> Result<Vec<ResponseId>, StoreError> {
+        let now_ms = self.0.clock.now_ms();
+        let shards = buckets.iter().filter_map(|bucket| self.0.bucket(*bucket));
+        Ok(shards
+            .flat_map(|shard| shard.responses.due(now_ms).take(limit).collect::<Vec<_>>())
+            .collect())
+    }
+
+    async fn delete_response(&self, id: &ResponseId) -> Result<bool, StoreError> {
+        let now_ms = self.0.clock.now_ms();
+        let Some(mut shard) = self.0.bucket(id.bucket().into()) else {
+            return Ok(false);
+        };
+        let held = shard.responses.get(id, now_ms);
+        let has_ended = held.is_some_and(|held| held.answer.is_some());
+        let gone = match has_ended {
+            true => shard.responses.forget(id),
+            false => None,
+        };
+        drop(shard);
+        Ok(gone.is_some())
+    }
+}
+
+/// Begins a response, or goes on with one. None: there is no room for a new one.
+fn begin_in(
+    shard: &mut Shard,
+    id: &ResponseId,
+    begin: &BeginResponse<'_>,
+    now_ms: u64,
+    has_room: bool,
+) -> Result<Option<Begun>, Refusal> {
+    let held = shard.responses.get(id, now_ms);
+    if let Some(held) = held {
+        if held.fingerprint != begin.fingerprint || held.check_scope(begin.scope).is_err() {
+            return Err(Refusal::IdempotencyKeyReused);
+        }
+        if let Some(answer) = &held.answer {
+            return Ok(Some(Begun::Ended(answer.clone())));
+        }
+        if held.token != begin.token && held.lease_ms > now_ms {
+            let left = Duration::from_millis(held.lease_ms - now_ms);
+            return Ok(Some(Begun::Running { left }));
+        }
+    }
+    let before = held.map(|held| (held.life, held.token));
+    if before.is_none() && !has_room {
+        return Ok(None);
+    }
+    let mut life = None;
+    if let Some(thread) = begin.scope.thread() {
+        life = Some(open_thread(shard, thread, begin.access, before, now_ms)?);
+        let floor = take_floor(shard, id, thread, begin, (life, before), now_ms)?;
+        if floor.is_some() {
+            return Ok(floor);
+        }
+    } else if begin.floor == Floor::Taken {
+        if shard.get_scope(begin.scope, true, now_ms).is_none() {
+            return Err(Refusal::ScopeNotFound);
+        }
+        let other = shard.responses.on_floor(begin.scope, id, now_ms);
+        if let Some((other, held)) = other {
+            return Ok(Some(held.keeps_out(other, now_ms)));
+        }
+    }
+    let takes_floor = life.is_none() && begin.floor == Floor::Taken;
+    if before.is_none() {
+        let Some(request) = begin.request else {
+            return Ok(Some(Begun::Free));
+        };
+        let mut new = HeldResponse::new(begin, request, life);
+        new.drive(begin, now_ms);
+        shard.responses.keep(id, new);
+        if takes_floor {
+            shard.responses.take_floor(begin.scope, *id);
+        }
+        return Ok(Some(Begun::New));
+    }
+    let journal = shard.responses.change(id, now_ms, |held| {
+        held.drive(begin, now_ms);
+        Ok(held.journal())
+    })?;
+    if takes_floor {
+        shard.responses.take_floor(begin.scope, *id);
+    }
+    Ok(Some(Begun::Resumed(journal)))
+}
+
+/// The life of the thread that a response works in, which is used by that.
+fn open_thread(
+    shard: &mut Shard,
+    thread: &ThreadId,
+    access: Access,
+    before: Option<(Option<Life>, TurnToken)>,
+    now_ms: u64,
+) -> Result<Life, Refusal> {
+    let Some(living) = shard.touch(thread, access, now_ms)? else {
+        return Err(match before {
+            Some(_) => Refusal::Destroyed,
+            None => Refusal::NoThread,
+        });
+    };
+    let life = living.stamp.life;
+    if shard.is_unbound(thread, access, now_ms) {
+        return Err(Refusal::NoThread);
+    }
+    match before {
+        Some((its, _)) if its != Some(life) => Err(Refusal::Destroyed),
+        _ => Ok(life),
+    }
+}
+
+/// Takes the turn of a thread for a response, or notes that it works under its caller's. Returns why that has to wait.
+fn take_floor(
+    shard: &mut Shard,
+    id: &ResponseId,
+    thread: &ThreadId,
+    begin: &BeginResponse<'_>,
+    (life, before): (Option<Life>, Option<(Option<Life>, TurnToken)>),
+    now_ms: u64,
+) -> Result<Option<Begun>, Refusal> {
+    if begin.floor == Floor::None {
+        return Ok(None);
+    }
+    let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
+    let last = living.turn.as_deref();
+    let response = last.and_then(LastTurn::response);
+    let holder = last.map(LastTurn::token);
+    match begin.floor {
+        Floor::Lent(token) if holder != Some(token) => return Err(Refusal::TurnLost),
+        Floor::Taken => {
+            let held = response.and_then(|response| shard.responses.get(&response, now_ms));
+            // a response that ended while its thread moved to another id could not give it back
+            let is_left = held.is_some_and(|held| {
+                held.answer.is_some() && held.took_turn() && held.turn == holder
+            });
+            let is_own = holder == Some(begin.token) || holder == before.map(|(_, token)| token);
+            let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
+            if let Some(last) = living.turn.as_deref_mut()
+                && let Some(turn) = last.held(now_ms)
+                && !is_own
+                && !is_left
+            {
+                last.await_end();
+                let by = response.filter(|by| {
+                    let held = shard.responses.get(by, now_ms);
+                    held.is_some_and(|held| held.answer.is_none() && held.turn == holder)
+                });
+                let left = Duration::from_millis(turn.ends_ms - now_ms);
+                return Ok(Some(Begun::Locked { by, left }));
+            }
+        }
+        _ => {}
+    }
+    if let Some(response) = response.filter(|response| response != id)
+        && let Some(held) = shard.responses.get(&response, now_ms)
+        && held.answer.is_none()
+        && held.life == life
+    {
+        return Ok(Some(held.keeps_out(response, now_ms)));
+    }
+    if before.is_none() && begin.request.is_none() {
+        return Ok(Some(Begun::Free));
+    }
+    let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
+    match (begin.floor, living.turn.as_deref_mut()) {
+        (Floor::Lent(_), Some(last)) => last.lend_to(*id),
+        _ => {
+            let ends_ms = now_ms.saturating_add(millis(begin.lease));
+            give_turn(&mut living.turn, *id, begin.token, ends_ms);
+        }
+    }
+    Ok(None)
+}
+
+/// Checks that a driver may write to a response; none stands for any.
+fn check(
+    shard: &mut Shard,
+    id: &ResponseId,
+    scope: &ScopeId,
+    token: Option<TurnToken>,
+    now_ms: u64,
+) -> Result<(), Refusal> {
+    let held = shard.responses.get(id, now_ms).ok_or(Refusal::TurnLost)?;
+    held.check(token)?;
+    held.check_scope(scope)?;
+    let (life, turn) = (held.life, held.turn);
+    if let Some(thread) = scope.thread() {
+        let living = shard.look(thread, now_ms);
+        let living = living.filter(|living| Some(living.stamp.life) == life);
+        let living = living.ok_or(Refusal::Destroyed)?;
+        if token.is_some() && turn.is_some() {
+            check_turn(living.turn.as_deref(), turn, now_ms)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the turn of a thread back, if that response still has it. Returns whether another caller waits for it.
+fn give_turn_back(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
+    let living = scope.thread().and_then(|thread| shard.look(thread, now_ms));
+    let last = living.and_then(|living: &mut Living| living.turn.as_deref_mut());
+    let last = last.filter(|last| last.token() == token);
+    end_turn(last, token, now_ms).unwrap_or(false)
+}

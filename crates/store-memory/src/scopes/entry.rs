@@ -1,0 +1,177 @@
+//! All that the store knows of one scope that is not of a thread.
+
+use std::time::Duration;
+
+use crate::past::Past;
+use crate::slots::Due;
+use crate::threads::answered::ScopeAnswered;
+use crate::threads::records::Records;
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{Lifetime, ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep_domain::{IdempotencyKey, Life, Refusal};
+use threadkeep_store::held_scope::{HeldScope, ScopeDone, check_version};
+use threadkeep_store::{Answered, ScopeEnd, millis};
+
+/// A scope, and the answers that are remembered with it.
+#[derive(Debug, Default)]
+pub(crate) struct ScopeEntry {
+    living: Option<LivingScope>,
+    records: Records<ScopeAnswered>,
+}
+
+/// A scope that exists, unless its time has passed.
+#[derive(Debug)]
+struct LivingScope {
+    held: HeldScope,
+    /// How long it lives after its last use, if that counts, as the last write said.
+    idle: Option<Duration>,
+    /// None: it does not end by itself.
+    expires_ms: Option<u64>,
+    /// Counts the events that were logged.
+    events: u64,
+}
+
+impl ScopeEntry {
+    /// The scope, its end moved if this is a use and a use does that, and when it ends.
+    pub(crate) fn get(
+        &mut self,
+        is_use: bool,
+        now_ms: u64,
+    ) -> Option<(&mut HeldScope, Option<u64>)> {
+        let living = self.living.as_mut().filter(|living| living.lives(now_ms))?;
+        if is_use {
+            living.slide(now_ms);
+        }
+        Some((&mut living.held, living.expires_ms))
+    }
+
+    /// Whether a write with that key was answered before.
+    pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+        self.records.knows(key, now_ms)
+    }
+
+    /// Frees what has passed; a scope is for the caller to drop.
+    pub(crate) fn sweep(&mut self, now_ms: u64) -> Option<HeldScope> {
+        self.records.sweep(now_ms);
+        let expired = self.living.take_if(|living| !living.lives(now_ms));
+        expired.map(|expired| expired.held)
+    }
+
+    /// Does a write to a scope of which was [swept](Self::sweep) what has passed.
+    pub(crate) fn write(
+        &mut self,
+        subject: &ScopeId,
+        write: &ScopeWrite<'_>,
+        past: &mut Past,
+        now_ms: u64,
+    ) -> Result<ScopeWritten, Refusal> {
+        if let Some(key) = write.idempotency
+            && let Some(first) = self.records.find(key, now_ms)?
+        {
+            return first.replay_write();
+        }
+        let (living, done) = match &mut self.living {
+            Some(living) => {
+                let done = living.write(write, now_ms)?;
+                (living, done)
+            }
+            None => {
+                let mut living = LivingScope::new(now_ms);
+                let done = living.write(write, now_ms)?;
+                (self.living.insert(living), done)
+            }
+        };
+        past.log_scope(subject, &mut living.events, &done, now_ms);
+        let written = done.written;
+        if let Some(key) = write.idempotency {
+            let ends_ms = self.living.as_ref().and_then(|living| living.expires_ms);
+            let ends_ms = ends_ms.unwrap_or(u64::MAX);
+            let answer = ScopeAnswered::Written(written.clone());
+            self.records.add(key, answer, now_ms, ends_ms);
+        }
+        Ok(written)
+    }
+
+    /// Ends the scope, which is for the caller to drop. Answers are remembered for a minute more.
+    pub(crate) fn end(
+        &mut self,
+        end: &ScopeEnd,
+        now_ms: u64,
+    ) -> Result<(Answered<bool>, Option<Box<HeldScope>>), Refusal> {
+        if let Some(key) = end.idempotency
+            && let Some(first) = self.records.find(key, now_ms)?
+        {
+            return Ok((first.replay_end()?, None));
+        }
+        let living = self.living.as_ref();
+        let stamp = living.map(|living| living.held.stamp());
+        check_version(end.expected, stamp.unwrap_or_default())?;
+        let ended = self.living.take().map(|living| Box::new(living.held));
+        if ended.is_some() {
+            self.records.end_soon(now_ms, now_ms);
+        }
+        if let Some(key) = end.idempotency {
+            let answer = ScopeAnswered::Ended(ended.is_some());
+            self.records.add(key, answer, now_ms, now_ms);
+        }
+        Ok((Answered::fresh(ended.is_some()), ended))
+    }
+}
+
+impl Heap for ScopeEntry {
+    fn heap_bytes(&self) -> u64 {
+        let living = self.living.as_ref();
+        living.map_or(0, |living| living.held.heap_bytes()) + self.records.heap_bytes()
+    }
+}
+
+impl Due for ScopeEntry {
+    /// Answers are forgotten in their time even where the scope never ends.
+    fn due_ms(&self) -> u64 {
+        let records_ms = self.records.ends_ms();
+        let Some(living) = &self.living else {
+            return records_ms;
+        };
+        let expires_ms = living.expires_ms.unwrap_or(u64::MAX);
+        match records_ms {
+            0 => expires_ms,
+            records_ms => expires_ms.min(records_ms),
+        }
+    }
+}
+
+impl LivingScope {
+    fn new(now_ms: u64) -> Self {
+        Self {
+            held: HeldScope::new(Life::random(), now_ms),
+            idle: None,
+            expires_ms: None,
+            events: 0,
+        }
+    }
+
+    fn lives(&self, now_ms: u64) -> bool {
+        self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
+    }
+
+    fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, Refusal> {
+        let done = self.held.write(write, now_ms)?;
+        if done.is_change {
+            self.idle = match write.policy.lifetime {
+                Lifetime::Idle(idle) => Some(idle),
+                Lifetime::Thread | Lifetime::Kept => None,
+            };
+        }
+        if let Some(ttl) = write.ttl {
+            self.expires_ms = Some(now_ms.saturating_add(millis(ttl)));
+        }
+        self.slide(now_ms);
+        Ok(done)
+    }
+
+    fn slide(&mut self, now_ms: u64) {
+        if let Some(idle) = self.idle {
+            self.expires_ms = Some(now_ms.saturating_add(millis(idle)));
+        }
+    }
+}

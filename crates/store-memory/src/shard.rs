@@ -1,0 +1,515 @@
+//! A share of the ids behind one lock.
+
+use std::time::Duration;
+
+use super::budget::Part;
+use super::past::{Past, Step};
+use super::responses::{HeldResponse, HeldResponses};
+use super::scopes::entry::ScopeEntry;
+use super::slots::Slots;
+use super::threads::entry::Entry;
+use super::threads::listed::{Listed, Place};
+use super::threads::living::Living;
+use super::threads::moves::Moves;
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::idempotency::LONGEST;
+use threadkeep_domain::scope::{Compaction, ScopeId, ScopeWrite, ScopeWritten};
+use threadkeep_domain::threads::turn::check_turn;
+use threadkeep_domain::{
+    Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
+    ThreadId, Write, Written,
+};
+use threadkeep_store::held_scope::HeldScope;
+use threadkeep_store::{
+    Destroy, Destroyed, Erased, OwnedPlace, Reader, Reaped, Rotate, Rotated, ThreadOrder, Watched,
+    millis,
+};
+
+/// Threads, their events and archives, and scopes without threads.
+#[derive(Debug)]
+pub(super) struct Shard {
+    slots: Slots<ThreadId, Entry>,
+    scopes: Slots<ScopeId, ScopeEntry>,
+    listed: Listed,
+    moves: Moves,
+    pub(super) responses: HeldResponses,
+    pub(super) past: Past,
+}
+
+/// Content that is erased, to be freed after the lock is released.
+#[derive(Debug, Default)]
+pub(super) struct ErasedContent {
+    threads: Vec<Living>,
+    responses: Vec<HeldResponse>,
+}
+
+impl Shard {
+    pub(super) fn new(bucket: u16, retention: Retention) -> Self {
+        Self {
+            slots: Slots::default(),
+            scopes: Slots::default(),
+            listed: Listed::default(),
+            moves: Moves::default(),
+            responses: HeldResponses::default(),
+            past: Past::new(bucket, retention),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() + self.scopes.len() + self.responses.len() + self.past.len()
+    }
+
+    /// The number of threads.
+    pub(super) fn threads(&self) -> u64 {
+        self.listed.threads()
+    }
+
+    /// A living thread that the caller may use, its end moved.
+    pub(super) fn touch(
+        &mut self,
+        id: &ThreadId,
+        access: Access,
+        now_ms: u64,
+    ) -> Result<Option<&mut Living>, Refusal> {
+        match self.slots.get_mut(id) {
+            Some(entry) => entry.touch(access, now_ms),
+            None => Ok(None),
+        }
+    }
+
+    /// A living thread that the caller may use, its end moved if the read is a use.
+    pub(super) fn find(
+        &mut self,
+        id: &ThreadId,
+        reader: Reader,
+        now_ms: u64,
+    ) -> Result<Option<&mut Living>, Refusal> {
+        if reader.touch {
+            return self.touch(id, reader.access, now_ms);
+        }
+        let living = self.look(id, now_ms);
+        let owner = living.as_ref().and_then(|living| living.owner_tag());
+        reader.access.check(owner)?;
+        Ok(living)
+    }
+
+    pub(super) fn look(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut Living> {
+        self.slots.get_mut(id)?.look(now_ms)
+    }
+
+    pub(super) fn write(
+        &mut self,
+        id: &ThreadId,
+        write: &Write<'_>,
+        now_ms: u64,
+    ) -> Result<Written, Refusal> {
+        self.change(id, now_ms, |entry, step| entry.write(write, step))
+    }
+
+    pub(super) fn destroy(
+        &mut self,
+        id: &ThreadId,
+        destroy: &Destroy,
+        has_room: bool,
+        now_ms: u64,
+    ) -> Result<Destroyed, Refusal> {
+        self.change(id, now_ms, |entry, step| {
+            entry.destroy(destroy, has_room, step)
+        })
+    }
+
+    /// Moves a thread to another id of this shard.
+    pub(super) fn rotate(
+        &mut self,
+        id: &ThreadId,
+        to: &ThreadId,
+        rotate: &Rotate,
+        now_ms: u64,
+    ) -> Result<Rotated, Refusal> {
+        let (rotated, moved) =
+            self.change(id, now_ms, |entry, step| entry.rotate(to, rotate, step))?;
+        if let Some(moved) = moved {
+            if let Some(living) = moved.held() {
+                let Retention { archive, .. } = self.past.retention;
+                let kept = archive
+                    .max(self.past.retention.log_at_most())
+                    .max(2 * LONGEST);
+                let oldest_ms = now_ms.saturating_sub(millis(kept));
+                let life = living.stamp.life;
+                self.moves.note(life, (id, to), now_ms, oldest_ms);
+            }
+            self.change(to, now_ms, |entry, _| *entry = moved);
+        }
+        Ok(rotated)
+    }
+
+    pub(super) fn restore(
+        &mut self,
+        id: &ThreadId,
+        life: Option<Life>,
+        policy: &Policy,
+        now_ms: u64,
+    ) -> Result<Option<Thread>, Refusal> {
+        self.change(id, now_ms, |entry, step| entry.restore(life, policy, step))
+    }
+
+    /// Whether anything is known of an id.
+    pub(super) fn knows(&self, id: &ThreadId) -> bool {
+        self.slots.get(id).is_some()
+    }
+
+    pub(super) fn watch(&mut self, id: &ThreadId, until_ms: u64, now_ms: u64) -> Watched {
+        self.change(id, now_ms, |entry, step| {
+            entry.watch(until_ms);
+            Watched {
+                stamp: entry.stamp(now_ms),
+                next_seq: entry.next_seq(now_ms),
+                head: step.past.log.last(),
+            }
+        })
+    }
+
+    pub(super) fn complete(&mut self, id: &ThreadId, completed: &Completed, now_ms: u64) {
+        self.change(id, now_ms, |entry, step| entry.complete(completed, step));
+    }
+
+    /// Changes a thread's entry in one step.
+    pub(super) fn change<T>(
+        &mut self,
+        id: &ThreadId,
+        now_ms: u64,
+        change: impl FnOnce(&mut Entry, &mut Step<'_>) -> T,
+    ) -> T {
+        let (past, listed) = (&mut self.past, &mut self.listed);
+        let responses = &mut self.responses;
+        let mut step = Step { id, now_ms, past };
+        self.slots.change(id, |entry| {
+            let before = Before::of(entry);
+            let changed = change(entry, &mut step);
+            if let Some(Place { owner, .. }) = before.place
+                && let Some(living) = entry.held()
+                && entry.place().is_none_or(|after| after.owner != owner)
+            {
+                listed.note_former((*id, living.stamp.life), owner, now_ms);
+            }
+            before.relist(id, entry, listed, responses);
+            changed
+        })
+    }
+
+    /// The threads of an owner before that place of its list, the newest first.
+    pub(super) fn owned_before(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        place: Option<OwnedPlace>,
+    ) -> impl Iterator<Item = OwnedPlace> {
+        self.listed.before(owner, order, place)
+    }
+
+    /// Erases up to `limit` threads of an owner, then of its archives. Their content goes into `gone`, to be freed after
+    /// the lock is released. None if there was nothing.
+    pub(super) fn erase_owned(
+        &mut self,
+        owner: OwnerTag,
+        tombstone: Duration,
+        limit: usize,
+        now_ms: u64,
+        gone: &mut ErasedContent,
+    ) -> Option<Erased> {
+        // what lives that are over have left, with their archives or without
+        let left = self.responses.erase_ended(owner, limit);
+        if !left.is_empty() {
+            gone.responses = left;
+            return Some(Erased::default());
+        }
+        let former = self.listed.take_former(owner, limit);
+        for (id, life) in &former {
+            for id in self.moves.ids(*life).into_iter().chain([*id]) {
+                self.change(&id, now_ms, |entry, _| entry.forget_answers());
+            }
+        }
+        let owned = self.owned_before(owner, ThreadOrder::Created, None);
+        let ids: Vec<_> = owned.take(limit).map(|(_, id)| id).collect();
+        let ended = self.past.finals.of_owner(owner);
+        let ended: Vec<_> = ended.take(limit - ids.len()).collect();
+        if ids.is_empty() && ended.is_empty() && former.is_empty() {
+            return None;
+        }
+        let mut erased = Erased::default();
+        let erase_former_ids = |shard: &mut Self, life, created_ms| {
+            let former = shard.moves.take(life, limit);
+            for id in &former {
+                shard.past.note_erased(owner, id, life, created_ms);
+                shard.change(id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
+            }
+            former.len() < limit
+        };
+        for id in ids {
+            let Some(living) = self.slots.get(&id).and_then(Entry::held) else {
+                continue;
+            };
+            let (life, created_ms) = (living.stamp.life, living.created_ms());
+            gone.responses.extend(self.responses.erase(life, limit));
+            if gone.responses.len() >= limit {
+                return Some(erased);
+            }
+            if !erase_former_ids(self, life, created_ms) {
+                return Some(erased);
+            }
+            self.past.note_erased(owner, &id, life, created_ms);
+            let content = self.change(&id, now_ms, |entry, step| entry.erase(tombstone, step));
+            gone.threads.extend(content);
+            erased.threads += 1;
+        }
+        for (id, life) in ended {
+            let Some(last) = self.past.finals.get(&id, Some(life)) else {
+                continue;
+            };
+            let created_ms = last.living.created_ms();
+            if !erase_former_ids(self, life, created_ms) {
+                return Some(erased);
+            }
+            self.past.note_erased(owner, &id, life, created_ms);
+            if let Some(last) = self.past.finals.remove(&id, life) {
+                erased.archives += u64::from(!last.is_restored);
+                gone.threads.push(last.living);
+            }
+            self.change(&id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
+        }
+        Some(erased)
+    }
+
+    /// Whether a thread has yet to be bound to the owner of its caller.
+    pub(super) fn is_unbound(&self, id: &ThreadId, access: Access, now_ms: u64) -> bool {
+        let entry = self.slots.get(id);
+        entry.is_some_and(|entry| entry.is_unbound(access, now_ms))
+    }
+
+    /// All that is known of an id.
+    pub(super) fn entry(&self, id: &ThreadId) -> Option<&Entry> {
+        self.slots.get(id)
+    }
+
+    /// The entries of the ids behind that one, in order.
+    pub(super) fn after(&self, id: &ThreadId) -> impl Iterator<Item = (&ThreadId, &Entry)> {
+        self.slots.after(id)
+    }
+
+    /// A thread that lives then.
+    pub(super) fn living(&self, id: &ThreadId, now_ms: u64) -> Option<&Living> {
+        self.slots.get(id)?.living(now_ms)
+    }
+
+    /// A scope that is not of a thread; if this is a use, its end moved where it lives for so long
+    /// after its last use.
+    pub(super) fn get_scope(
+        &mut self,
+        scope: &ScopeId,
+        is_use: bool,
+        now_ms: u64,
+    ) -> Option<(&mut HeldScope, Option<u64>)> {
+        self.scopes.get_mut(scope)?.get(is_use, now_ms)
+    }
+
+    /// Whether a request with that key was answered before.
+    pub(super) fn has_answered(
+        &self,
+        id: &ThreadId,
+        key: Option<IdempotencyKey>,
+        now_ms: u64,
+    ) -> bool {
+        key.zip(self.slots.get(id))
+            .is_some_and(|(key, entry)| entry.knows(key, now_ms))
+    }
+
+    /// Whether a full store takes a write: it deletes something, or was answered before.
+    pub(super) fn lets_in(&mut self, id: &ThreadId, write: &Write<'_>, now_ms: u64) -> bool {
+        self.has_answered(id, write.idempotency, now_ms)
+            || write.only_deletes() && self.look(id, now_ms).is_some()
+    }
+
+    /// The same of a write to a scope, be it of a thread or not.
+    pub(super) fn lets_in_scope(
+        &mut self,
+        scope: &ScopeId,
+        write: &ScopeWrite<'_>,
+        now_ms: u64,
+    ) -> bool {
+        let knows = |key| match scope.thread() {
+            Some(id) => {
+                let entry = self.slots.get(id);
+                entry.is_some_and(|entry| entry.scope_knows(key, now_ms))
+            }
+            None => {
+                let entry = self.scopes.get(scope);
+                entry.is_some_and(|entry| entry.knows(key, now_ms))
+            }
+        };
+        if write.idempotency.is_some_and(knows) {
+            return true;
+        }
+        let is_there = match scope.thread() {
+            Some(id) => {
+                let living = self.look(id, now_ms);
+                living.is_some_and(|living| living.scope.is_some())
+            }
+            None => self.get_scope(scope, false, now_ms).is_some(),
+        };
+        write.only_deletes() && is_there
+    }
+
+    /// Changes a scope that is not of a thread.
+    pub(super) fn change_scope<T>(
+        &mut self,
+        scope: &ScopeId,
+        change: impl FnOnce(&mut ScopeEntry, &mut Past) -> T,
+    ) -> T {
+        let past = &mut self.past;
+        self.scopes.change(scope, |entry| change(entry, past))
+    }
+
+    /// Does a write to a scope, be it of a thread or not. A scope that is over goes into `expired`, to be freed after the
+    /// lock is released.
+    pub(super) fn write_scope(
+        &mut self,
+        scope: &ScopeId,
+        write: &ScopeWrite<'_>,
+        now_ms: u64,
+        expired: &mut Option<HeldScope>,
+    ) -> Result<ScopeWritten, Refusal> {
+        match scope.thread() {
+            Some(id) => self.change(id, now_ms, |entry, step| entry.write_scope(write, step)),
+            None => self.change_scope(scope, |entry, past| {
+                check_turn(None, write.turn, now_ms)?;
+                *expired = entry.sweep(now_ms);
+                entry.write(scope, write, past, now_ms)
+            }),
+        }
+    }
+
+    /// Whether a compaction repeats one that is remembered.
+    pub(super) fn knows_compaction(
+        &self,
+        id: &ThreadId,
+        compaction: &Compaction<'_>,
+        now_ms: u64,
+    ) -> bool {
+        let entry = self.slots.get(id).zip(compaction.idempotency);
+        entry.is_some_and(|(entry, key)| entry.scope_knows(key, now_ms))
+    }
+
+    /// Threads whose time in the queue has come, the earliest first.
+    pub(super) fn due(&self, now_ms: u64, limit: usize) -> Vec<ThreadId> {
+        let ids = self.slots.passed(now_ms).copied();
+        ids.filter(|id| self.has_thread(id)).take(limit).collect()
+    }
+
+    /// Ends those threads whose time has passed.
+    pub(super) fn end_due(&mut self, ids: &[ThreadId], now_ms: u64) -> Reaped {
+        let mut reaped = Reaped::default();
+        for id in ids {
+            if !self.has_thread(id) {
+                continue;
+            }
+            if self.look_at(id, now_ms) {
+                reaped.ended += 1;
+            } else {
+                reaped.moved += 1;
+            }
+        }
+        reaped
+    }
+
+    fn has_thread(&self, id: &ThreadId) -> bool {
+        self.slots.get(id).is_some_and(Entry::has_thread)
+    }
+
+    /// Ends and frees what is due, at most `most` threads and as many scopes; these, which can be
+    /// large, go into `gone`, to be freed when the lock is. Whether more is due.
+    pub(super) fn sweep(&mut self, now_ms: u64, limit: usize, gone: &mut Vec<HeldScope>) -> bool {
+        let (past, listed) = (&mut self.past, &mut self.listed);
+        let responses = &mut self.responses;
+        let more = self.slots.sweep(now_ms, limit, |id, entry| {
+            look_at(id, entry, listed, responses, &mut Step { id, now_ms, past });
+        });
+        let more_scopes = self.scopes.sweep(now_ms, limit, |_, entry| {
+            gone.extend(entry.sweep(now_ms));
+        });
+        more || more_scopes || self.responses.sweep(now_ms, limit)
+    }
+
+    /// Ends what has passed of an entry. Whether a thread ended.
+    fn look_at(&mut self, id: &ThreadId, now_ms: u64) -> bool {
+        let (past, listed) = (&mut self.past, &mut self.listed);
+        let responses = &mut self.responses;
+        let look = |entry: &mut Entry| {
+            look_at(id, entry, listed, responses, &mut Step { id, now_ms, past })
+        };
+        self.slots.look_at(id, now_ms, look).unwrap_or(false)
+    }
+}
+
+/// The places of an entry in the lists before a change.
+struct Before {
+    place: Option<Place>,
+    life: Option<Life>,
+}
+
+impl Before {
+    fn of(entry: &Entry) -> Self {
+        Self {
+            place: entry.place(),
+            life: entry.life(),
+        }
+    }
+
+    /// Brings the lists up to date after the change.
+    fn relist(
+        self,
+        id: &ThreadId,
+        entry: &Entry,
+        listed: &mut Listed,
+        responses: &mut HeldResponses,
+    ) {
+        let life = entry.life();
+        if let (Some(Place { owner, .. }), Some(before)) = (self.place, self.life)
+            && life != Some(before)
+        {
+            responses.note_ended(before, owner);
+        }
+        listed.count(self.life.is_some(), life.is_some());
+        listed.relist(id, self.place, entry.place());
+    }
+}
+
+/// Ends what has passed of an entry. Whether a thread ended.
+fn look_at(
+    id: &ThreadId,
+    entry: &mut Entry,
+    listed: &mut Listed,
+    responses: &mut HeldResponses,
+    step: &mut Step<'_>,
+) -> bool {
+    let before = Before::of(entry);
+    let ended = entry.sweep(step);
+    before.relist(id, entry, listed, responses);
+    ended
+}
+
+impl Heap for Shard {
+    fn heap_bytes(&self) -> u64 {
+        self.slots.heap_bytes()
+            + self.scopes.heap_bytes()
+            + self.listed.heap_bytes()
+            + self.moves.heap_bytes()
+            + self.responses.heap_bytes()
+            + self.past.heap_bytes()
+    }
+}
+
+impl Part for Shard {
+    fn oldest_ms(&self) -> u64 {
+        self.past.oldest_ms().unwrap_or(u64::MAX)
+    }
+}

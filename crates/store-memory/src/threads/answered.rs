@@ -1,0 +1,167 @@
+//! Answers as they are remembered.
+
+use super::records::Remembered;
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{Appended, Compacted, Kept, KvAnswer, ScopeWritten};
+use threadkeep_domain::{Answer, Refusal, Thread, TurnGranted, Written, heap};
+use threadkeep_store as store;
+use threadkeep_store::{CheckpointDeleted, CheckpointSaved, Destroyed, Rotated};
+
+/// An answer that an id of a thread has given.
+#[derive(Debug)]
+pub(super) enum Answered {
+    Written(Packed),
+    Destroyed(Destroyed),
+    Granted(TurnGranted),
+    Saved(CheckpointSaved),
+    Deleted(CheckpointDeleted),
+    Rotated(Box<Rotated>),
+}
+
+/// The answer to a write, in which operations that answered nothing are not kept one by one.
+#[derive(Debug)]
+pub(super) struct Packed {
+    written: Written,
+    done: usize,
+}
+
+impl Packed {
+    pub(crate) fn new(mut written: Written) -> Self {
+        let mut done = 0;
+        if written.answers.iter().all(|answer| *answer == Answer::Done) {
+            done = written.answers.len();
+            written.answers = Vec::new();
+        }
+        Self { written, done }
+    }
+
+    /// The answer, marked as replayed.
+    pub(crate) fn replay(&self) -> Written {
+        let mut written = self.written.clone();
+        written.replayed = true;
+        written
+            .answers
+            .resize(written.answers.len() + self.done, Answer::Done);
+        written
+    }
+}
+
+fn popped_bytes(answer: &Answer) -> usize {
+    match answer {
+        Answer::Popped(elements) => elements.as_str().len(),
+        _ => 0,
+    }
+}
+
+fn metadata_bytes(thread: Option<&Thread>) -> u64 {
+    thread.map_or(0, |thread| thread.metadata.as_str().len() as u64)
+}
+
+/// The bytes of its metadata and of removed elements, and 8 for each result of an operation.
+impl Remembered for Answered {
+    fn cost_bytes(&self) -> u64 {
+        let written = match self {
+            Self::Written(Packed { written, .. }) => written,
+            Self::Rotated(rotated) => return metadata_bytes(rotated.thread.as_ref()),
+            _ => return 0,
+        };
+        let results = written
+            .answers
+            .iter()
+            .filter(|answer| **answer != Answer::Done);
+        let popped: usize = written.answers.iter().map(popped_bytes).sum();
+        (8 * results.count() + popped) as u64 + metadata_bytes(written.thread.as_ref())
+    }
+}
+
+impl Heap for Answered {
+    fn heap_bytes(&self) -> u64 {
+        let written = match self {
+            Self::Written(Packed { written, .. }) => written,
+            Self::Saved(saved) => return saved.head.name.as_ref().map_or(0, Heap::heap_bytes),
+            Self::Rotated(rotated) => {
+                let thread = rotated.thread.as_ref();
+                let metadata = thread.map_or(0, |thread| thread.metadata.heap_bytes());
+                return heap::array::<Rotated>(1) + metadata;
+            }
+            _ => return 0,
+        };
+        let thread = written.thread.as_ref();
+        let popped = written.answers.iter().map(|answer| match answer {
+            Answer::Popped(elements) => elements.heap_bytes(),
+            Answer::Appended(id, _) => id.heap_bytes(),
+            _ => 0,
+        });
+        heap::array::<Answer>(written.answers.capacity())
+            + popped.sum::<u64>()
+            + thread.map_or(0, |thread| thread.metadata.heap_bytes())
+    }
+}
+
+/// An answer that a scope has given.
+#[derive(Debug)]
+pub(crate) enum ScopeAnswered {
+    Written(ScopeWritten),
+    Compacted(Compacted),
+    /// Whether there was a scope to end.
+    Ended(bool),
+}
+
+impl ScopeAnswered {
+    /// The answer to a repeated write.
+    pub(crate) fn replay_write(&self) -> Result<ScopeWritten, Refusal> {
+        match self {
+            Self::Written(first) => Ok(ScopeWritten {
+                replayed: true,
+                ..first.clone()
+            }),
+            Self::Compacted(_) | Self::Ended(_) => Err(Refusal::IdempotencyKeyReused),
+        }
+    }
+
+    /// The answer to a repeated compaction.
+    pub(crate) fn replay_compaction(&self) -> Result<Compacted, Refusal> {
+        match self {
+            Self::Compacted(first) => Ok(Compacted {
+                replayed: true,
+                ..*first
+            }),
+            Self::Written(_) | Self::Ended(_) => Err(Refusal::IdempotencyKeyReused),
+        }
+    }
+
+    /// The answer to a repeated end.
+    pub(crate) fn replay_end(&self) -> Result<store::Answered<bool>, Refusal> {
+        match self {
+            Self::Ended(first) => Ok(store::Answered::replay(*first)),
+            Self::Written(_) | Self::Compacted(_) => Err(Refusal::IdempotencyKeyReused),
+        }
+    }
+}
+
+impl Heap for ScopeAnswered {
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Written(written) => {
+                heap::array::<KvAnswer>(written.answers.capacity())
+                    + heap::array::<Appended>(written.appended.capacity())
+                    + heap::array::<Kept>(written.taken.capacity())
+                    + written.taken.iter().map(Heap::heap_bytes).sum::<u64>()
+            }
+            Self::Compacted(_) | Self::Ended(_) => 0,
+        }
+    }
+}
+
+/// 8 bytes for each result of an operation and each appended item, and the size of each item that was taken.
+impl Remembered for ScopeAnswered {
+    fn cost_bytes(&self) -> u64 {
+        match self {
+            Self::Written(written) => {
+                let taken = written.taken.iter().map(Kept::cost_bytes);
+                8 * (written.answers.len() + written.appended.len()) as u64 + taken.sum::<u64>()
+            }
+            Self::Compacted(_) | Self::Ended(_) => 8,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Checkpoints.
+
+use async_trait::async_trait;
+
+use super::saved::read_state;
+use crate::MemoryStore;
+use threadkeep_domain::{
+    Access, CheckpointName, Conditions, Document, Life, Refusal, ThreadId, Write, Written,
+};
+use threadkeep_store::{
+    Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Checkpoints, Found, StoreError,
+    WriteError,
+};
+
+#[async_trait]
+impl Checkpoints for MemoryStore {
+    async fn save_checkpoint(
+        &self,
+        id: &ThreadId,
+        name: Option<&CheckpointName>,
+        conditions: &Conditions,
+    ) -> Result<CheckpointSaved, WriteError> {
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        if !has_room && !shard.has_answered(id, conditions.idempotency, now_ms) {
+            return Err(self.0.budget.refuse().into());
+        }
+        Ok(shard.change(id, now_ms, |entry, step| {
+            entry.save_checkpoint(name, conditions, step)
+        })?)
+    }
+
+    async fn list_checkpoints(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<Found<Vec<CheckpointHead>>>, WriteError> {
+        self.read(id, access.into(), |living| {
+            let saved = living.saved.as_ref();
+            let heads = saved.map(|saved| saved.heads().rev().cloned());
+            heads.into_iter().flatten().collect()
+        })
+    }
+
+    async fn get_checkpoint(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        number: u32,
+    ) -> Result<Option<Found<Checkpoint>>, WriteError> {
+        let found = self.read(id, access.into(), |living| living.saved(number).cloned())?;
+        Ok(found.and_then(|Found { stamp, content }| {
+            let content = content?;
+            Some(Found { stamp, content })
+        }))
+    }
+
+    async fn restore_checkpoint(
+        &self,
+        id: &ThreadId,
+        number: u32,
+        write: &Write<'_>,
+    ) -> Result<Written, WriteError> {
+        let has_room = self.0.has_room();
+        loop {
+            // read without the lock: as long as its life has it, a checkpoint stays what it is
+            let read = self.read_saved(id, number)?;
+            let mut shard = self.0.of(id);
+            let now_ms = self.0.clock.now_ms();
+            if !has_room && !shard.has_answered(id, write.idempotency, now_ms) {
+                return Err(self.0.budget.refuse().into());
+            }
+            let restored = shard.change(id, now_ms, |entry, step| {
+                entry.restore_checkpoint(number, read, write, step)
+            });
+            // it belongs to a life that has begun since
+            if restored != Err(Refusal::Changed) {
+                return Ok(restored?);
+            }
+        }
+    }
+
+    async fn delete_checkpoint(
+        &self,
+        id: &ThreadId,
+        number: u32,
+        conditions: &Conditions,
+    ) -> Result<CheckpointDeleted, WriteError> {
+        // declared before the lock, so dropped after it
+        let mut gone = None;
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        Ok(shard.change(id, now_ms, |entry, step| {
+            entry.delete_checkpoint(number, conditions, &mut gone, step)
+        })?)
+    }
+}
+
+impl MemoryStore {
+    /// The life and the state of a checkpoint.
+    fn read_saved(
+        &self,
+        id: &ThreadId,
+        number: u32,
+    ) -> Result<Option<(Life, Document)>, StoreError> {
+        let shard = self.0.of(id);
+        let found = shard.living(id, self.0.clock.now_ms()).and_then(|living| {
+            Some((
+                living.stamp.life,
+                living.saved(number)?.content.state.clone(),
+            ))
+        });
+        drop(shard);
+        let Some((life, state)) = found else {
+            return Ok(None);
+        };
+        Ok(Some((life, read_state(&state)?)))
+    }
+}

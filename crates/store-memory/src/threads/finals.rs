@@ -1,0 +1,200 @@
+//! The final states of one shard's threads.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+
+use super::living::Living;
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::HistorySummary;
+use threadkeep_domain::{EndReason, Life, OwnerTag, Position, ThreadId, heap};
+use threadkeep_store::{Archive, ArchiveHead, ArchivePlace};
+
+/// Final states by id and life.
+#[derive(Debug, Default)]
+pub(crate) struct Finals {
+    by_life: HashMap<(ThreadId, Life), Box<Final>>,
+    /// The lives of each id, numbered in the order in which they ended: an id may have left many.
+    ended: BTreeMap<(ThreadId, u64), Life>,
+    places: BTreeSet<ArchivePlace>,
+    /// Those of threads with an owner.
+    owned: BTreeSet<(OwnerTag, ThreadId, Life)>,
+    /// The number of the life that ends next.
+    next: u64,
+    /// Heap bytes of the final states.
+    heap_bytes: u64,
+}
+
+/// The remains of a life.
+#[derive(Debug)]
+pub(crate) struct Final {
+    pub(crate) living: Living,
+    pub(crate) reason: EndReason,
+    pub(crate) ended_ms: u64,
+    pub(crate) archived_ms: u64,
+    /// The event of its end.
+    pub(crate) event: Position,
+    /// It is there for that event alone.
+    pub(crate) is_restored: bool,
+    /// The numbers of its checkpoints.
+    checkpoints: Vec<u32>,
+    /// Its place among all lives that ended.
+    number: u64,
+    /// The bytes counted for it. A restoration may have moved its scope away since.
+    heap_bytes: u64,
+}
+
+impl Final {
+    /// The scope of a life that has ended and is archived now.
+    pub(crate) fn new(
+        mut living: Living,
+        reason: EndReason,
+        ended_ms: u64,
+        archived_ms: u64,
+        event: Position,
+    ) -> Self {
+        let checkpoints = living.drop_saved();
+        let own_bytes = heap::array::<Self>(1) + heap::array::<u32>(checkpoints.capacity());
+        Self {
+            heap_bytes: own_bytes + living.heap_bytes(),
+            checkpoints,
+            living,
+            reason,
+            ended_ms,
+            archived_ms,
+            event,
+            is_restored: false,
+            number: 0,
+        }
+    }
+
+    pub(crate) fn head(&self, id: &ThreadId) -> ArchiveHead {
+        ArchiveHead {
+            id: *id,
+            life: self.living.stamp.life,
+            version: self.living.stamp.version,
+            size_bytes: self.living.document.size_bytes(),
+            reason: self.reason,
+            ended_ms: self.ended_ms,
+            archived_ms: self.archived_ms,
+            metadata: self.living.metadata(),
+            history: self.history(),
+            checkpoints: self.checkpoints.clone(),
+        }
+    }
+
+    fn history(&self) -> HistorySummary {
+        let scope = self.living.scope.as_ref();
+        scope.map_or(HistorySummary::EMPTY, |scope| scope.history())
+    }
+
+    pub(crate) fn archive(&self, id: &ThreadId) -> Archive {
+        Archive {
+            head: self.head(id),
+            owner: self.living.owner_tag(),
+            state: self.living.document.to_json().into(),
+        }
+    }
+}
+
+impl Finals {
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn add(&mut self, id: &ThreadId, mut last: Final) {
+        let life = last.living.stamp.life;
+        self.places.insert(ArchivePlace {
+            archived_ms: last.archived_ms,
+            archive: Some((*id, life)),
+        });
+        if let Some(owner) = last.living.owner_tag() {
+            self.owned.insert((owner, *id, life));
+        }
+        last.number = self.next;
+        self.ended.insert((*id, last.number), life);
+        self.next += 1;
+        self.heap_bytes += last.heap_bytes;
+        self.by_life.insert((*id, life), Box::new(last));
+    }
+
+    /// That life, or the last one that ended.
+    pub(crate) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&Final> {
+        let life = match life {
+            Some(life) => life,
+            None => *self.ended.range((*id, 0)..=(*id, u64::MAX)).next_back()?.1,
+        };
+        self.by_life.get(&(*id, life)).map(Box::as_ref)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &ThreadId, life: Life) -> Option<&mut Final> {
+        self.by_life.get_mut(&(*id, life)).map(Box::as_mut)
+    }
+
+    /// The number of the last event of an id, as far as is known; 0: nothing is. Each life goes on
+    /// from the one before.
+    pub(crate) fn sequence(&self, id: &ThreadId) -> u64 {
+        let last = self.get(id, None);
+        last.map_or(0, |last| last.living.sequence)
+    }
+
+    /// Places after that one, in order.
+    pub(crate) fn after(&self, place: &ArchivePlace) -> impl Iterator<Item = &ArchivePlace> {
+        self.places
+            .range((Bound::Excluded(place), Bound::Unbounded))
+    }
+
+    /// When the oldest was archived.
+    pub(crate) fn oldest_ms(&self) -> Option<u64> {
+        self.places.first().map(|place| place.archived_ms)
+    }
+
+    /// Takes out the oldest, if it was archived up to `too_old_ms` and its event has left the log.
+    /// Those that follow were archived later, and their events are later ones.
+    pub(crate) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<Final> {
+        let place = *self.places.first()?;
+        let (id, life) = place.archive?;
+        let last = self.by_life.get(&(id, life))?;
+        if place.archived_ms > too_old_ms || last.event > horizon {
+            return None;
+        }
+        self.remove(&id, life)
+    }
+
+    /// Takes one out.
+    pub(crate) fn remove(&mut self, id: &ThreadId, life: Life) -> Option<Final> {
+        let last = self.by_life.remove(&(*id, life))?;
+        self.places.remove(&ArchivePlace {
+            archived_ms: last.archived_ms,
+            archive: Some((*id, life)),
+        });
+        if let Some(owner) = last.living.owner_tag() {
+            self.owned.remove(&(owner, *id, life));
+        }
+        self.ended.remove(&(*id, last.number));
+        self.heap_bytes -= last.heap_bytes;
+        Some(*last)
+    }
+
+    /// The lives that an owner's threads have left, be they restored or not.
+    pub(crate) fn of_owner(&self, owner: OwnerTag) -> impl Iterator<Item = (ThreadId, Life)> {
+        let from = self.owned.range((owner, ThreadId::MIN, Life(0))..);
+        let of_owner = from.take_while(move |(other, ..)| *other == owner);
+        of_owner.map(|(_, id, life)| (*id, *life))
+    }
+
+    pub(crate) fn shrink(&mut self) {
+        if self.by_life.len() < self.by_life.capacity() / 4 {
+            self.by_life.shrink_to_fit();
+        }
+    }
+}
+
+impl Heap for Finals {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<((ThreadId, Life), Box<Final>)>(self.by_life.capacity())
+            + heap::tree::<((ThreadId, u64), Life)>(self.ended.len())
+            + heap::tree::<ArchivePlace>(self.places.len())
+            + heap::tree::<(OwnerTag, ThreadId, Life)>(self.owned.len())
+            + self.heap_bytes
+    }
+}

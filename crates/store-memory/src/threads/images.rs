@@ -1,0 +1,87 @@
+//! Threads as a whole.
+
+use async_trait::async_trait;
+
+use super::living::Living;
+use super::saved::SavedStates;
+use crate::MemoryStore;
+use threadkeep_domain::{Access, Fork, IdempotencyKey, Image, Import, Refusal, ThreadId, Written};
+use threadkeep_store::{Images, Imported, StoreError, WriteError};
+
+#[async_trait]
+impl Images for MemoryStore {
+    async fn export(&self, id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError> {
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        let Some(living) = shard.look(id, now_ms) else {
+            return Ok(None);
+        };
+        access.check(living.owner_tag())?;
+        let found = living.image(now_ms);
+        drop(shard);
+        Ok(Some(with_checkpoints(found)?))
+    }
+
+    async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
+        // what can be large is made before the lock
+        let new = Living::of_image(import);
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        if !has_room && !shard.has_answered(id, import.idempotency, now_ms) {
+            return Err(self.0.budget.refuse().into());
+        }
+        let imported = shard.change(id, now_ms, |entry, step| entry.import(import, new, step));
+        Ok(imported?)
+    }
+
+    async fn fork(
+        &self,
+        source: &ThreadId,
+        id: &ThreadId,
+        fork: &Fork<'_>,
+    ) -> Result<Written, WriteError> {
+        if let Some(key) = fork.idempotency
+            && let Some(first) = self.answer_to(id, key)?
+        {
+            return Ok(first);
+        }
+        let (image, saved) = self.source(source, fork)?;
+        let saved = saved.zip(fork.checkpoint);
+        let saved = saved.map(|(saved, number)| saved.only(number));
+        let image = with_checkpoints((image, saved))?;
+        let (origin, image) = fork.of(source, image)?;
+        let imported = self.import(id, &fork.import(origin, &image)).await?;
+        Ok(imported.made()?)
+    }
+}
+
+impl MemoryStore {
+    fn answer_to(&self, id: &ThreadId, key: IdempotencyKey) -> Result<Option<Written>, Refusal> {
+        let shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        let entry = shard.entry(id);
+        entry.map_or(Ok(None), |entry| entry.find(key, now_ms))
+    }
+
+    fn source(
+        &self,
+        id: &ThreadId,
+        fork: &Fork<'_>,
+    ) -> Result<(Image, Option<SavedStates>), Refusal> {
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        shard.change(id, now_ms, |entry, _| entry.source(fork, now_ms))
+    }
+}
+
+/// An image with its checkpoints, which are read without the lock.
+fn with_checkpoints((image, saved): (Image, Option<SavedStates>)) -> Result<Image, StoreError> {
+    let Some(saved) = saved else {
+        return Ok(image);
+    };
+    Ok(Image {
+        checkpoints: saved.image()?,
+        ..image
+    })
+}

@@ -1,0 +1,382 @@
+//! A thread that exists, unless its time has passed.
+
+use std::time::Duration;
+
+use super::listed::Place;
+use super::saved::SavedStates;
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{ScopePolicy, ScopeWrite};
+use threadkeep_domain::threads::turn::{LastTurn, check_turn};
+use threadkeep_domain::{
+    Answer, CheckpointImages, CheckpointName, Document, Image, Import, Json, Life, Owner, OwnerTag,
+    Policy, Refusal, Stamp, Thread, TurnToken, Write, Written, appends, heap,
+};
+use threadkeep_store::held_scope::{HeldScope, ScopeDone};
+use threadkeep_store::{Checkpoint, CheckpointHead, MOVES_AFTER_MS, Whole, millis};
+
+#[derive(Debug)]
+pub(crate) struct Living {
+    pub(crate) stamp: Stamp,
+    pub(crate) document: Document,
+    /// The scope of the thread, once it was written to.
+    pub(crate) scope: Option<Box<HeldScope>>,
+    /// The turn that was granted last.
+    pub(crate) turn: Option<Box<LastTurn>>,
+    /// Its checkpoints, once there was one.
+    pub(crate) saved: Option<Box<SavedStates>>,
+    /// Counts the events that were logged.
+    pub(crate) sequence: u64,
+    metadata: Option<Json>,
+    owner: Option<Owner>,
+    created_ms: u64,
+    updated_ms: u64,
+    ttl: Duration,
+    /// The end of its absolute lifetime.
+    ends_ms: u64,
+    expires_ms: u64,
+}
+
+impl Living {
+    /// A life that was not written to yet, and the number of the last event of the one before.
+    pub(crate) fn new(policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+        Self {
+            stamp: Stamp {
+                version: 0,
+                life: Life::random(),
+            },
+            document: Document::default(),
+            scope: None,
+            turn: None,
+            saved: None,
+            sequence,
+            metadata: None,
+            owner: None,
+            created_ms: now_ms,
+            updated_ms: now_ms,
+            ttl: policy.ttl,
+            ends_ms: ends_ms(policy, now_ms),
+            expires_ms: now_ms,
+        }
+    }
+
+    /// Begins a new life with the content of this one, after the number of the last event before it. Moves the content
+    /// of the scope and copies the rest: nobody reads the old scope any longer.
+    pub(crate) fn revive(&mut self, policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+        let life = Life::random();
+        let scope = self.scope.take();
+        let mut revived = Self {
+            stamp: Stamp {
+                version: self.stamp.version + 1,
+                life,
+            },
+            document: self.document.clone(),
+            scope: scope.map(|scope| Box::new(scope.reborn(life))),
+            turn: None,
+            saved: None,
+            sequence,
+            metadata: self.metadata.clone(),
+            owner: self.owner.clone(),
+            updated_ms: now_ms,
+            ends_ms: ends_ms(policy, now_ms),
+            ..*self
+        };
+        revived.slide(now_ms);
+        revived
+    }
+
+    pub(crate) fn created_ms(&self) -> u64 {
+        self.created_ms
+    }
+
+    /// A life with the content of an image, which begins when it is [begun](Self::begin).
+    pub(crate) fn of_image(import: &Import<'_>) -> Self {
+        let Image {
+            thread,
+            state,
+            scope,
+            checkpoints,
+        } = import.image;
+        let life = Life::random();
+        let scope = scope.as_ref();
+        Self {
+            stamp: Stamp {
+                version: thread.stamp.version,
+                life,
+            },
+            document: state.clone(),
+            scope: scope.map(|scope| Box::new(HeldScope::of_image(scope, life))),
+            turn: None,
+            saved: SavedStates::of_image(checkpoints).map(Box::new),
+            sequence: 0,
+            metadata: Some(thread.metadata.clone()),
+            owner: thread.owner.clone(),
+            created_ms: thread.created_ms,
+            updated_ms: thread.updated_ms,
+            ttl: thread.ttl,
+            ends_ms: 0,
+            expires_ms: 0,
+        }
+    }
+
+    /// Begins the life after the number of the last event before it.
+    pub(crate) fn begin(&mut self, import: &Import<'_>, sequence: u64, now_ms: u64) {
+        if import.origin.is_some() {
+            self.created_ms = now_ms;
+            self.updated_ms = now_ms;
+        }
+        self.sequence = sequence;
+        self.ends_ms = ends_ms(import.policy, now_ms);
+        self.slide(now_ms);
+    }
+
+    /// All that it has. The checkpoints are still to be [read](SavedStates::image).
+    pub(crate) fn image(&self, now_ms: u64) -> (Image, Option<SavedStates>) {
+        let scope = self.scope.as_ref();
+        let image = Image {
+            thread: self.describe(),
+            state: self.document.clone(),
+            scope: scope.map(|scope| scope.image(now_ms)),
+            checkpoints: CheckpointImages::default(),
+        };
+        (image, self.saved.as_deref().cloned())
+    }
+
+    pub(crate) fn expires_ms(&self) -> u64 {
+        self.expires_ms
+    }
+
+    pub(crate) fn slide(&mut self, now_ms: u64) {
+        self.expires_ms = now_ms.saturating_add(millis(self.ttl)).min(self.ends_ms);
+    }
+
+    pub(crate) fn write(&mut self, write: &Write<'_>, now_ms: u64) -> Result<Written, Refusal> {
+        self.document.check(write.guards)?;
+        self.check_metadata(write)?;
+        let (mut answers, changes) = self.document.plan(write.operations, write.policy)?;
+        self.check_place(write)?;
+        // the last step that can refuse, and it changes nothing if it does
+        self.append(write, &mut answers, now_ms)?;
+        self.document.commit(changes);
+        if let Some(change) = write.metadata {
+            self.metadata = Some(change.new.clone());
+        }
+        Ok(self.finish(write, answers, now_ms))
+    }
+
+    /// Whether the owner that a write gives the thread to has a place for it.
+    pub(crate) fn check_place(&self, write: &Write<'_>) -> Result<(), Refusal> {
+        let owner = write.owner.apply(self.owner.as_ref());
+        match write.has_place || owner.is_none() || owner == self.owner.as_ref() {
+            true => Ok(()),
+            false => Err(Refusal::NoPlace),
+        }
+    }
+
+    /// Whether it has that owner.
+    pub(crate) fn belongs_to(&self, owner: &Owner) -> bool {
+        self.owner.as_ref() == Some(owner)
+    }
+
+    /// Notes what any write that was done changes, and answers it.
+    fn finish(&mut self, write: &Write<'_>, answers: Vec<Answer>, now_ms: u64) -> Written {
+        self.owner = write.owner.apply(self.owner.as_ref()).cloned();
+        self.ttl = write.ttl.unwrap_or(self.ttl);
+        self.stamp.version += 1;
+        self.updated_ms = now_ms;
+        self.slide(now_ms);
+        Written {
+            stamp: self.stamp,
+            size_bytes: self.document.size_bytes(),
+            answers,
+            thread: write.describe.then(|| self.describe()),
+            replayed: false,
+        }
+    }
+
+    pub(crate) fn write_scope(
+        &mut self,
+        write: &ScopeWrite<'_>,
+        now_ms: u64,
+    ) -> Result<ScopeDone, Refusal> {
+        let done = match &mut self.scope {
+            Some(scope) => scope.write(write, now_ms)?,
+            None => {
+                let mut scope = Box::new(HeldScope::new(self.stamp.life, now_ms));
+                let done = scope.write(write, now_ms)?;
+                self.scope = Some(scope);
+                done
+            }
+        };
+        let mut appended = done.written.appended.iter();
+        let grows = appended.any(|appended| !appended.repeated);
+        if grows && self.owner.is_some() && now_ms >= self.updated_ms + MOVES_AFTER_MS {
+            self.updated_ms = now_ms;
+        }
+        self.slide(now_ms);
+        Ok(done)
+    }
+
+    /// Appends the items of a write to the history, or none, and answers for their operations.
+    fn append(
+        &mut self,
+        write: &Write<'_>,
+        answers: &mut [Answer],
+        now_ms: u64,
+    ) -> Result<(), Refusal> {
+        let (places, items): (Vec<_>, Vec<_>) = appends(write.operations)
+            .map(|(place, item)| (place, item.clone()))
+            .unzip();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let policy = ScopePolicy::of_thread(write.history);
+        let of_scope = ScopeWrite {
+            history: &items,
+            ..ScopeWrite::new(&policy)
+        };
+        let done = self
+            .write_scope(&of_scope, now_ms)
+            .map_err(|refusal| match refusal {
+                Refusal::ItemIdReused { item } => Refusal::AppendReusesId {
+                    operation: places[item],
+                },
+                refusal => refusal,
+            })?;
+        let appended = items.into_iter().zip(done.written.appended);
+        for (place, (item, appended)) in places.into_iter().zip(appended) {
+            answers[place] = Answer::Appended(item.id, appended);
+        }
+        Ok(())
+    }
+
+    /// State and metadata as text.
+    pub(crate) fn whole(&self) -> Whole {
+        Whole {
+            state: self.document.to_json().into(),
+            metadata: self.metadata(),
+        }
+    }
+
+    /// Saves state and metadata as a checkpoint.
+    pub(crate) fn save(
+        &mut self,
+        name: Option<CheckpointName>,
+        now_ms: u64,
+    ) -> Result<CheckpointHead, Refusal> {
+        let (version, content) = (self.stamp.version, self.whole());
+        let saved = self.saved.get_or_insert_default();
+        let head = saved.add(name, version, content, now_ms)?;
+        self.slide(now_ms);
+        Ok(head)
+    }
+
+    /// Deletes a checkpoint, which is for the caller to drop.
+    pub(crate) fn delete_saved(&mut self, number: u32, now_ms: u64) -> Result<Checkpoint, Refusal> {
+        let saved = self.saved.as_mut().and_then(|saved| saved.remove(number));
+        let saved = saved.ok_or(Refusal::CheckpointNotFound)?;
+        self.slide(now_ms);
+        Ok(saved)
+    }
+
+    /// A checkpoint.
+    pub(crate) fn saved(&self, number: u32) -> Option<&Checkpoint> {
+        self.saved.as_ref()?.get(number)
+    }
+
+    /// Drops its checkpoints, and returns their numbers.
+    pub(crate) fn drop_saved(&mut self) -> Vec<u32> {
+        let saved = self.saved.take();
+        saved.map_or_else(Vec::new, |saved| {
+            saved.heads().map(|head| head.number).collect()
+        })
+    }
+
+    /// Puts the state of a checkpoint, which was read as that document, and its metadata in the place of its own.
+    /// Returns the document that was there before, too.
+    pub(crate) fn go_back(
+        &mut self,
+        document: Document,
+        metadata: Json,
+        write: &Write<'_>,
+        now_ms: u64,
+    ) -> (Written, Document) {
+        let before = std::mem::replace(&mut self.document, document);
+        self.metadata = Some(metadata);
+        (self.finish(write, Vec::new(), now_ms), before)
+    }
+
+    /// Whether a write with that token, or without any, may be done.
+    pub(crate) fn check_turn(&self, token: Option<TurnToken>, now_ms: u64) -> Result<(), Refusal> {
+        check_turn(self.turn.as_deref(), token, now_ms)
+    }
+
+    fn check_metadata(&self, write: &Write<'_>) -> Result<(), Refusal> {
+        let Some(change) = write.metadata else {
+            return Ok(());
+        };
+        if change
+            .old
+            .as_ref()
+            .is_some_and(|old| *old != self.metadata())
+        {
+            return Err(Refusal::Changed);
+        }
+        let attempted_bytes = change.new.as_str().len() as u64;
+        if attempted_bytes > write.policy.max_metadata_bytes {
+            return Err(Refusal::MetadataTooLarge {
+                limit_bytes: write.policy.max_metadata_bytes,
+                attempted_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn metadata(&self) -> Json {
+        self.metadata.clone().unwrap_or_else(Json::empty_object)
+    }
+
+    pub(crate) fn describe(&self) -> Thread {
+        Thread {
+            stamp: self.stamp,
+            size_bytes: self.document.size_bytes(),
+            keys: self.document.len(),
+            metadata: self.metadata(),
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+            expires_ms: self.expires_ms,
+            ttl: self.ttl,
+            owner: self.owner.clone(),
+        }
+    }
+
+    pub(crate) fn owner_tag(&self) -> Option<OwnerTag> {
+        self.owner.as_ref().map(Owner::tag)
+    }
+
+    /// Where it stands in the lists of owners.
+    pub(crate) fn place(&self) -> Option<Place> {
+        Some(Place {
+            owner: self.owner_tag()?,
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+        })
+    }
+}
+
+impl Heap for Living {
+    fn heap_bytes(&self) -> u64 {
+        let scope = |scope: &HeldScope| heap::array::<HeldScope>(1) + scope.heap_bytes();
+        let saved = |saved: &SavedStates| heap::array::<SavedStates>(1) + saved.heap_bytes();
+        self.document.heap_bytes()
+            + self.metadata.as_ref().map_or(0, Heap::heap_bytes)
+            + self.owner.as_ref().map_or(0, Heap::heap_bytes)
+            + self.scope.as_deref().map_or(0, scope)
+            + self.saved.as_deref().map_or(0, saved)
+    }
+}
+
+fn ends_ms(policy: &Policy, now_ms: u64) -> u64 {
+    policy
+        .max_age
+        .map_or(u64::MAX, |age| now_ms.saturating_add(millis(age)))
+}

@@ -1,0 +1,133 @@
+//! Answers that are remembered for a repeat with the same idempotency key.
+
+use std::collections::{HashMap, VecDeque};
+
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::idempotency::{LONGEST, MOST, MOST_COST_BYTES, NEWEST, REMEMBERED};
+use threadkeep_domain::{Fingerprint, IdempotencyKey, Refusal, heap};
+use threadkeep_store::millis;
+
+/// An answer that can be remembered.
+pub(crate) trait Remembered: Heap {
+    /// Its share of the answers of its id, in bytes.
+    fn cost_bytes(&self) -> u64;
+}
+
+/// The answers of one id by idempotency key: each for at least a minute, the newest for as long as the lifetime of its
+/// subject, but at most a day.
+#[derive(Debug)]
+pub(crate) struct Records<A> {
+    by_key: HashMap<Fingerprint, Record<A>>,
+    /// When each was added, the oldest first.
+    order: VecDeque<(u64, Fingerprint)>,
+    cost_bytes: u64,
+    /// Heap bytes of the answers.
+    heap_bytes: u64,
+    ends_ms: u64,
+}
+
+#[derive(Debug)]
+struct Record<A> {
+    request: Fingerprint,
+    answered: A,
+}
+
+impl<A> Default for Records<A> {
+    fn default() -> Self {
+        Self {
+            by_key: HashMap::new(),
+            order: VecDeque::new(),
+            cost_bytes: 0,
+            heap_bytes: 0,
+            ends_ms: 0,
+        }
+    }
+}
+
+impl<A: Remembered> Records<A> {
+    /// When all are forgotten; 0: there was none.
+    pub(crate) fn ends_ms(&self) -> u64 {
+        self.ends_ms
+    }
+
+    /// The answer that the same request was given before.
+    pub(crate) fn find(&self, key: IdempotencyKey, now_ms: u64) -> Result<Option<&A>, Refusal> {
+        match self.by_key.get(&key.digest) {
+            Some(record) if record.request == key.request => Ok(Some(&record.answered)),
+            Some(_) => Err(Refusal::IdempotencyKeyReused),
+            None => self.check_room(now_ms).map(|()| None),
+        }
+    }
+
+    /// Whether the key was used, so that a write with it adds nothing.
+    pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+        self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)
+    }
+
+    fn check_room(&self, now_ms: u64) -> Result<(), Refusal> {
+        let is_full = self.order.len() as u64 >= MOST || self.cost_bytes >= MOST_COST_BYTES;
+        let over_ms = self
+            .order
+            .front()
+            .map_or(0, |(added_ms, _)| added_ms + millis(REMEMBERED));
+        if is_full && over_ms > now_ms {
+            return Err(Refusal::TooManyIdempotencyKeys {
+                retry_after_ms: over_ms - now_ms,
+            });
+        }
+        Ok(())
+    }
+
+    /// Remembers an answer of what ends then, and forgets, of the oldest, those from more than a day ago, and past the
+    /// newest two whose minute is over: more than come in.
+    pub(crate) fn add(&mut self, key: IdempotencyKey, answered: A, now_ms: u64, its_end_ms: u64) {
+        for step in 0..NEWEST {
+            let is_needed = step >= 2 || (self.order.len() as u64) < NEWEST;
+            let lasts = if is_needed { LONGEST } else { REMEMBERED };
+            match self.order.front() {
+                Some((added_ms, _)) if added_ms + millis(lasts) <= now_ms => self.forget_oldest(),
+                _ => break,
+            }
+        }
+        self.cost_bytes += answered.cost_bytes();
+        self.heap_bytes += answered.heap_bytes();
+        let request = key.request;
+        self.by_key.insert(key.digest, Record { request, answered });
+        self.order.push_back((now_ms, key.digest));
+        // an earlier answer may be remembered for longer than this one
+        let longest_ms = now_ms + millis(LONGEST);
+        let ends_ms = self.ends_ms.max(its_end_ms.min(longest_ms));
+        self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
+    }
+
+    fn forget_oldest(&mut self) {
+        let oldest = self.order.pop_front();
+        if let Some(record) = oldest.and_then(|(_, digest)| self.by_key.remove(&digest)) {
+            self.cost_bytes -= record.answered.cost_bytes();
+            self.heap_bytes -= record.answered.heap_bytes();
+        }
+    }
+
+    /// Ends all of them at that time, but not within a minute from now, since the life that gave them has ended. Those
+    /// that have ended stay so.
+    pub(crate) fn end_soon(&mut self, ends_ms: u64, now_ms: u64) {
+        self.sweep(now_ms);
+        if !self.order.is_empty() {
+            self.ends_ms = ends_ms.max(now_ms + millis(REMEMBERED));
+        }
+    }
+
+    pub(crate) fn sweep(&mut self, now_ms: u64) {
+        if self.ends_ms <= now_ms && !self.order.is_empty() {
+            *self = Self::default();
+        }
+    }
+}
+
+impl<A> Heap for Records<A> {
+    fn heap_bytes(&self) -> u64 {
+        heap::table::<(Fingerprint, Record<A>)>(self.by_key.capacity())
+            + heap::array::<(u64, Fingerprint)>(self.order.capacity())
+            + self.heap_bytes
+    }
+}

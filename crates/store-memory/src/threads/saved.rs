@@ -1,0 +1,145 @@
+//! The checkpoints of a living thread.
+
+use std::collections::BTreeMap;
+
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::{
+    CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointImage, CheckpointImages, CheckpointName,
+    Document, Refusal,
+};
+use threadkeep_store::{Checkpoint, CheckpointHead, StoreError, Whole};
+
+const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state");
+
+/// Checkpoints by their numbers. Each holds its state as text, which is freed as one block: a thread that ends drops
+/// all of them under the lock.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SavedStates {
+    by_number: BTreeMap<u32, Checkpoint>,
+    /// The number of the newest one so far.
+    last: u32,
+}
+
+impl SavedStates {
+    /// Adds one under the next number.
+    pub(crate) fn add(
+        &mut self,
+        name: Option<CheckpointName>,
+        version: u64,
+        content: Whole,
+        now_ms: u64,
+    ) -> Result<CheckpointHead, Refusal> {
+        let bytes = self.by_number.values().map(held_bytes).sum::<u64>();
+        let head = CheckpointHead {
+            number: self.last + 1,
+            name,
+            version,
+            size_bytes: content.state.len() as u64,
+            created_ms: now_ms,
+        };
+        let new = Checkpoint {
+            head: head.clone(),
+            content,
+        };
+        if self.by_number.len() >= CHECKPOINTS_MAX as usize
+            || bytes + held_bytes(&new) > CHECKPOINTS_MAX_BYTES
+        {
+            return Err(Refusal::TooManyCheckpoints {
+                limit_checkpoints: CHECKPOINTS_MAX,
+                limit_bytes: CHECKPOINTS_MAX_BYTES,
+            });
+        }
+        self.last = head.number;
+        self.by_number.insert(head.number, new);
+        Ok(head)
+    }
+
+    /// Those of an image; none if there never was one.
+    pub(crate) fn of_image(image: &CheckpointImages) -> Option<Self> {
+        let saved = image.saved.iter().map(|saved| {
+            let checkpoint = Checkpoint {
+                head: CheckpointHead {
+                    number: saved.number,
+                    name: saved.name.clone(),
+                    version: saved.version,
+                    size_bytes: saved.state.size_bytes(),
+                    created_ms: saved.created_ms,
+                },
+                content: Whole {
+                    state: saved.state.to_json().into(),
+                    metadata: saved.metadata.clone(),
+                },
+            };
+            (saved.number, checkpoint)
+        });
+        (image.last > 0).then(|| Self {
+            by_number: saved.collect(),
+            last: image.last,
+        })
+    }
+
+    /// The one of that number, if it is there.
+    pub(crate) fn only(mut self, number: u32) -> Self {
+        self.by_number.retain(|each, _| *each == number);
+        self
+    }
+
+    /// Their image. Reads each state, so call it without a lock.
+    pub(crate) fn image(&self) -> Result<CheckpointImages, StoreError> {
+        let read = |saved: &Checkpoint| {
+            Ok(CheckpointImage {
+                number: saved.head.number,
+                name: saved.head.name.clone(),
+                version: saved.head.version,
+                created_ms: saved.head.created_ms,
+                metadata: saved.content.metadata.clone(),
+                state: read_state(&saved.content.state)?,
+            })
+        };
+        Ok(CheckpointImages {
+            last: self.last,
+            saved: self
+                .by_number
+                .values()
+                .map(read)
+                .collect::<Result<_, StoreError>>()?,
+        })
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&Checkpoint> {
+        self.by_number.get(&number)
+    }
+
+    /// Takes one out.
+    pub(crate) fn remove(&mut self, number: u32) -> Option<Checkpoint> {
+        self.by_number.remove(&number)
+    }
+
+    /// In the order of their numbers.
+    pub(crate) fn heads(&self) -> impl DoubleEndedIterator<Item = &CheckpointHead> {
+        self.by_number.values().map(|saved| &saved.head)
+    }
+}
+
+/// The state of a checkpoint.
+pub(crate) fn read_state(state: &[u8]) -> Result<Document, StoreError> {
+    let text = str::from_utf8(state).map_err(|_| CORRUPT)?;
+    Document::parse(text).map_err(|_| CORRUPT)
+}
+
+/// Its share of the limit.
+fn held_bytes(saved: &Checkpoint) -> u64 {
+    let Whole { state, metadata } = &saved.content;
+    (state.len() + metadata.as_str().len()) as u64
+}
+
+impl Heap for SavedStates {
+    fn heap_bytes(&self) -> u64 {
+        let held = |saved: &Checkpoint| {
+            let name = saved.head.name.as_ref().map_or(0, Heap::heap_bytes);
+            heap::block(saved.content.state.len()) + saved.content.metadata.heap_bytes() + name
+        };
+        let held = self.by_number.values().map(held).sum::<u64>();
+        heap::tree::<(u32, Checkpoint)>(self.by_number.len()) + held
+    }
+}

@@ -1,0 +1,98 @@
+//! Turns of threads.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+
+use crate::MemoryStore;
+use threadkeep_domain::{
+    Access, IdempotencyKey, Refusal, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+};
+use threadkeep_store::{Turns, WriteError};
+
+/// Ends of turns that a replica keeps for a receiver that is behind; it misses the others.
+pub(crate) const ENDED_KEPT: usize = 1_024;
+
+#[async_trait]
+impl Turns for MemoryStore {
+    async fn take_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        take: &TakeTurn,
+    ) -> Result<TurnGranted, WriteError> {
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        if shard.look(id, now_ms).is_none() && !shard.knows(id) {
+            return Err(Refusal::NoThread.into());
+        }
+        if !has_room {
+            return Err(self.0.budget.refuse().into());
+        }
+        Ok(shard.change(id, now_ms, |entry, step| {
+            entry.take_turn(access, take, step)
+        })?)
+    }
+
+    async fn recall_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: IdempotencyKey,
+    ) -> Result<Option<TurnGranted>, WriteError> {
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        Ok(shard.change(id, now_ms, |entry, _| {
+            entry.recall_turn(access, key, now_ms)
+        })?)
+    }
+
+    async fn renew_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        token: TurnToken,
+        ttl: Duration,
+    ) -> Result<TurnGranted, WriteError> {
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        Ok(shard.change(id, now_ms, |entry, _| {
+            entry.renew_turn(access, token, ttl, now_ms)
+        })?)
+    }
+
+    async fn end_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        token: TurnToken,
+    ) -> Result<(), WriteError> {
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        let is_awaited =
+            shard.change(id, now_ms, |entry, _| entry.end_turn(access, token, now_ms))?;
+        drop(shard);
+        if is_awaited {
+            // there may be no receiver any more
+            self.0.ended_turns.send(*id).ok();
+        }
+        Ok(())
+    }
+
+    async fn get_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<TurnHeld>, WriteError> {
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        let living = shard.touch(id, access, now_ms)?;
+        Ok(living.and_then(|living| living.turn.as_ref()?.held(now_ms)))
+    }
+
+    fn ended_turns(&self) -> broadcast::Receiver<ThreadId> {
+        self.0.ended_turns.subscribe()
+    }
+}

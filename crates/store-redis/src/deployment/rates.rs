@@ -1,0 +1,59 @@
+//! Counters of how often something was done.
+
+use async_trait::async_trait;
+use redis::Value;
+
+use crate::RedisStore;
+use crate::scripts::Script;
+use crate::transport::commands::Command;
+use crate::transport::replies::{UNKNOWN, integer};
+use threadkeep_domain::{Rate, RateLimited, RateName};
+use threadkeep_store::{Counted, Rates, StoreError};
+
+impl RedisStore {
+    /// A script over these counters, with what one costs and what may be used up of each.
+    fn counting(&self, script: Script, whose: Counted<'_>, rates: &[(RateName, Rate)]) -> Command {
+        let mut cmd = script.call(rates.len());
+        for (name, _) in rates {
+            cmd.arg(self.names.rate(whose, *name));
+        }
+        cmd.arg(self.ahead());
+        for (_, rate) in rates {
+            cmd.arg(rate.interval_us()).arg(rate.tolerance_us());
+        }
+        cmd
+    }
+}
+
+#[async_trait]
+impl Rates for RedisStore {
+    async fn take_rates(
+        &self,
+        whose: Counted<'_>,
+        rates: &[(RateName, Rate)],
+    ) -> Result<Option<RateLimited>, StoreError> {
+        let cmd = self.counting(Script::TakeRates, whose, rates);
+        let Value::Array(refused) = self.link.calls().read(cmd).await? else {
+            return Ok(None);
+        };
+        let [index, wait_us] = &refused[..] else {
+            return Err(UNKNOWN);
+        };
+        let index = integer(index)? as usize;
+        let (limit, _) = *rates.get(index).ok_or(UNKNOWN)?;
+        Ok(Some(RateLimited {
+            limit,
+            retry_after_ms: integer(wait_us)?.div_ceil(1_000),
+        }))
+    }
+
+    async fn give_back_rates(
+        &self,
+        whose: Counted<'_>,
+        rates: &[(RateName, Rate)],
+    ) -> Result<(), StoreError> {
+        let cmd = self.counting(Script::GiveBackRates, whose, rates);
+        // not a write that replicas are waited for: at worst it is given back twice
+        self.link.calls().read(cmd).await.map(drop)
+    }
+}

@@ -1,0 +1,486 @@
+//! The names of keys. A thread's bucket is one cluster slot, so all that changes with the thread
+//! can change in one script.
+
+use super::transport::hash_slot::{SLOTS, slot_of};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    EntryKey, Fingerprint, Life, Namespace, OwnerTag, RateName, ResponseId, ThreadId,
+};
+use threadkeep_store::{Counted, Listing, ThreadOrder};
+
+/// Buckets of a deployment. Recorded in Redis at the first start.
+pub(super) const BUCKETS: usize = 256;
+
+/// Makes key names of ids.
+#[derive(Debug)]
+pub(super) struct KeyNames {
+    prefix: String,
+    /// There while the changes of all threads are logged.
+    pub(super) watch_all: String,
+    /// The channel for the ends of turns that other callers wait for.
+    pub(super) ended_turns: String,
+    /// The keys of each bucket.
+    buckets: Vec<Bucket>,
+}
+
+/// The keys of a bucket that no thread's id is part of.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    /// Prefix and tag, which all keys of the bucket begin with.
+    start: String,
+    /// When to look at which thread.
+    pub(super) deadlines: String,
+    /// The ids of all threads, in their order.
+    pub(super) ids: String,
+    /// The log.
+    pub(super) log: String,
+    /// Up to where events have been deleted from the log.
+    pub(super) horizon: String,
+    /// A copy of the log that is being made, and the name of its maker.
+    pub(super) log_copy: [String; 2],
+    /// The archives.
+    pub(super) archives: String,
+    /// Responses that have not ended, by when they are due.
+    pub(super) due_responses: String,
+    /// Entries of namespaces: their heads, order, ends and counts.
+    pub(super) entry_heads: String,
+    pub(super) entry_members: String,
+    pub(super) entry_ends: String,
+    pub(super) entry_counts: String,
+}
+
+/// The keys of an entry in a namespace, and its member in the sets of its bucket.
+#[derive(Debug)]
+pub(super) struct EntryKeys<'a> {
+    pub(super) bucket: &'a Bucket,
+    pub(super) entry: String,
+    /// The answers remembered with it.
+    pub(super) answers: String,
+    pub(super) member: Vec<u8>,
+}
+
+/// The keys of a durable consumer, which share a slot.
+#[derive(Debug)]
+pub(super) struct ConsumerKeys {
+    pub(super) ledger: String,
+    pub(super) pending: String,
+    pub(super) parked: String,
+    /// The parked events in order.
+    pub(super) parked_order: String,
+}
+
+/// The keys of a scope, all in one slot.
+#[derive(Debug)]
+pub(super) struct ScopeKeys<'a> {
+    pub(super) bucket: &'a Bucket,
+    pub(super) scope: String,
+    pub(super) history: String,
+    /// The places and digests of the history's ids.
+    pub(super) ids: String,
+    pub(super) answers: String,
+    /// The thread, of the scope of one.
+    pub(super) thread: Option<String>,
+}
+
+/// The keys of a list, all in one slot.
+#[derive(Debug)]
+pub(super) struct ListKeys {
+    pub(super) members: String,
+    /// The times of the next checks.
+    pub(super) due: String,
+    /// The owner of each member.
+    pub(super) owners: String,
+    /// The members of the owner.
+    pub(super) part: Option<String>,
+}
+
+impl KeyNames {
+    pub(super) fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.to_owned(),
+            watch_all: format!("{prefix}:watched"),
+            ended_turns: format!("{prefix}:turns"),
+            buckets: tags().iter().map(|tag| Bucket::new(prefix, tag)).collect(),
+        }
+    }
+
+    /// A record of how this prefix is laid out.
+    pub(super) fn layout(&self) -> String {
+        format!("{}:layout", self.prefix)
+    }
+
+    /// The names of all durable consumers.
+    pub(super) fn consumers(&self) -> String {
+        format!("{}:consumers", self.prefix)
+    }
+
+    /// Empty keys, one in each bucket: a client that can set one can write.
+    pub(super) fn probes(&self) -> impl Iterator<Item = String> {
+        let buckets = self.buckets.iter();
+        buckets.map(|bucket| [&bucket.start, ":probe"].concat())
+    }
+
+    /// Small records of a kind, by name.
+    pub(super) fn records(&self, kind: &str) -> String {
+        format!("{}:r:{kind}", self.prefix)
+    }
+
+    /// All namespaces, the order in which they were made, the ends of those that are idle, and those that have ended,
+    /// which share a slot.
+    pub(super) fn namespaces(&self) -> [String; 4] {
+        ["names", "newest", "idle", "ended"]
+            .map(|kind| format!("{}:{{namespaces}}:{kind}", self.prefix))
+    }
+
+    /// The answers remembered with a namespace, in that slot.
+    pub(super) fn namespace_answers(&self, namespace: &Namespace) -> String {
+        let mark = hex::encode(namespace_mark(namespace));
+        format!("{}:{{namespaces}}:answers:{mark}", self.prefix)
+    }
+
+    /// The keys of an entry. Namespace and key are free text, so the name of a key contains only their hash.
+    pub(super) fn entry(&self, namespace: &Namespace, key: &EntryKey) -> EntryKeys<'_> {
+        let parts = [namespace.as_str().as_bytes(), key.as_str().as_bytes()];
+        let Fingerprint(hash) = Fingerprint::of(&parts);
+        let bucket = &self.buckets[usize::from(hash[0]) % BUCKETS];
+        let mut member = namespace_mark(namespace).to_vec();
+        member.extend_from_slice(parts[1]);
+        let hash = hex::encode(hash);
+        EntryKeys {
+            bucket,
+            entry: [&bucket.start, ":k:", &hash].concat(),
+            answers: [&bucket.start, ":ki:", &hash].concat(),
+            member,
+        }
+    }
+
+    /// The leases of a pool, in the slot of the consumer of the same name.
+    pub(super) fn pool(&self, pool: &str) -> String {
+        format!("{}:{{{pool}}}:leases", self.prefix)
+    }
+
+    /// The keys of a durable consumer.
+    pub(super) fn consumer(&self, consumer: &str) -> ConsumerKeys {
+        let key = |kind| format!("{}:{{{consumer}}}:{kind}", self.prefix);
+        ConsumerKeys {
+            ledger: key("ledger"),
+            pending: key("pending"),
+            parked: key("parked"),
+            parked_order: key("order"),
+        }
+    }
+
+    /// The bucket of that number.
+    ///
+    /// # Panics
+    /// When there is no such bucket.
+    pub(super) fn bucket(&self, number: u16) -> &Bucket {
+        &self.buckets[usize::from(number)]
+    }
+
+    /// All buckets.
+    pub(super) fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
+    pub(super) fn bucket_of(&self, id: &ThreadId) -> &Bucket {
+        &self.buckets[bucket_number(id)]
+    }
+
+    /// The hash of a thread.
+    pub(super) fn thread(&self, id: &ThreadId) -> String {
+        self.bucket_of(id).thread(id)
+    }
+
+    /// The keys of a scope. Names are free text, so they are digested.
+    pub(super) fn scope(&self, scope: &ScopeId) -> ScopeKeys<'_> {
+        if let Some(id) = scope.thread() {
+            let bucket = self.bucket_of(id);
+            return ScopeKeys {
+                thread: Some(bucket.thread(id)),
+                ..bucket.scope(id.as_str())
+            };
+        }
+        let name = digest(&scope.to_string());
+        let bucket = &self.buckets[hash(name.as_bytes())];
+        bucket.scope(&name)
+    }
+
+    /// A counter. Those of an address share a slot; that of a scope lies in the slot of the scope.
+    pub(super) fn rate(&self, whose: Counted<'_>, name: RateName) -> String {
+        let (start, id) = match whose {
+            Counted::Address(Fingerprint(digest)) => {
+                let tag = hex::encode(digest);
+                return format!("{}:{{rate.{tag}}}:{}", self.prefix, name.as_str());
+            }
+            Counted::Scope(ScopeId::Thread(id)) => (&self.bucket_of(id).start, id.to_string()),
+            Counted::Scope(scope) => {
+                let id = digest(&scope.to_string());
+                (&self.buckets[hash(id.as_bytes())].start, id)
+            }
+        };
+        format!("{start}:l:{id}:{}", name.as_str())
+    }
+
+    /// The places that an owner has reserved.
+    pub(super) fn places(&self, owner: OwnerTag) -> String {
+        format!("{}:{{owner.{owner}}}:places", self.prefix)
+    }
+
+    /// The bucket that a scope is in.
+    pub(super) fn bucket_of_scope(&self, scope: &ScopeId) -> u8 {
+        let number = match scope.thread() {
+            Some(id) => bucket_number(id),
+            None => hash(digest(&scope.to_string()).as_bytes()),
+        };
+        number as u8
+    }
+
+    /// The keys of a response: itself, and its events.
+    pub(super) fn response(&self, id: &ResponseId) -> [String; 2] {
+        let bucket = &self.buckets[usize::from(id.bucket())];
+        [":u:", ":ue:"].map(|kind| format!("{}{kind}{id}", bucket.start))
+    }
+
+    /// The keys of a list.
+    pub(super) fn list(&self, listing: &Listing<'_>) -> ListKeys {
+        let key = |kind| format!("{}:{{list.{}}}:{kind}", self.prefix, listing.name);
+        ListKeys {
+            members: key("members"),
+            due: key("due"),
+            owners: key("owners"),
+            part: listing
+                .owner
+                .map(|owner| format!("{}:{}", key("of"), digest(owner))),
+        }
+    }
+}
+
+/// Free text as a part of a key's name.
+fn digest(text: &str) -> String {
+    hex::encode(Fingerprint::of(&[text.as_bytes()]).0)
+}
+
+impl Bucket {
+    fn new(prefix: &str, tag: &str) -> Self {
+        let start = format!("{prefix}:{{{tag}}}");
+        Self {
+            deadlines: format!("{start}:d"),
+            ids: format!("{start}:n"),
+            log: format!("{start}:e"),
+            horizon: format!("{start}:h"),
+            log_copy: [":ec", ":eb"].map(|kind| format!("{start}{kind}")),
+            archives: format!("{start}:x"),
+            due_responses: format!("{start}:ud"),
+            entry_heads: format!("{start}:kh"),
+            entry_members: format!("{start}:kn"),
+            entry_ends: format!("{start}:kx"),
+            entry_counts: format!("{start}:kc"),
+            start,
+        }
+    }
+
+    /// The hash of a thread.
+    pub(super) fn thread(&self, id: &ThreadId) -> String {
+        self.name(":t:", id)
+    }
+
+    /// The answers remembered with a thread.
+    pub(super) fn answers(&self, id: &ThreadId) -> String {
+        self.name(":i:", id)
+    }
+
+    /// The index of the checkpoints of a thread.
+    pub(super) fn checkpoints(&self, id: &ThreadId) -> String {
+        self.name(":p:", id)
+    }
+
+    /// The saved thread of a checkpoint.
+    pub(super) fn checkpoint(&self, id: &ThreadId, number: u32) -> String {
+        format!("{}:{number}", self.checkpoints(id))
+    }
+
+    /// The archive of the last life of a thread; that of an earlier one has its life behind it.
+    pub(super) fn archive(&self, id: &ThreadId) -> String {
+        self.name(":a:", id)
+    }
+
+    /// The threads of an owner, by their first write or by their last.
+    pub(super) fn owned(&self, owner: OwnerTag, order: ThreadOrder) -> String {
+        let kind = match order {
+            ThreadOrder::Created => ":c:",
+            ThreadOrder::Updated => ":o:",
+        };
+        format!("{}{kind}{owner}", self.start)
+    }
+
+    /// Lives of an owner's threads that have ended, or have another owner now.
+    pub(super) fn ended(&self, owner: OwnerTag) -> String {
+        format!("{}:oa:{owner}", self.start)
+    }
+
+    /// Lives of an owner's threads that were erased, until their events are purged.
+    pub(super) fn erased(&self, owner: OwnerTag) -> String {
+        format!("{}:oe:{owner}", self.start)
+    }
+
+    /// The beginning of the names of what an import prepares.
+    pub(super) fn prepared(&self, import: [u8; 16]) -> String {
+        [&self.start, ":m:", &hex::encode(import)].concat()
+    }
+
+    /// There while a thread is watched.
+    pub(super) fn watch(&self, id: &ThreadId) -> String {
+        self.name(":w:", id)
+    }
+
+    /// The keys of the scope of a thread's life, next to its archive.
+    pub(super) fn final_scope(&self, id: &ThreadId, life: Life) -> ScopeKeys<'_> {
+        self.scope(&format!("{id}:{:016x}", life.0))
+    }
+
+    fn scope(&self, name: &str) -> ScopeKeys<'_> {
+        let key = |kind: &str| [&self.start, kind, name].concat();
+        ScopeKeys {
+            bucket: self,
+            scope: key(":k:"),
+            history: key(":y:"),
+            ids: key(":z:"),
+            answers: key(":j:"),
+            thread: None,
+        }
+    }
+
+    fn name(&self, kind: &str, id: &ThreadId) -> String {
+        [&self.start, kind, id.as_str()].concat()
+    }
+}
+
+/// The prefix of a namespace's members.
+pub(super) fn namespace_mark(namespace: &Namespace) -> [u8; 16] {
+    Fingerprint::of(&[namespace.as_str().as_bytes()]).0
+}
+
+pub(super) fn bucket_number(id: &ThreadId) -> usize {
+    hash(id.as_bytes())
+}
+
+/// FNV-1a over a name: ids made elsewhere need not be random in any one place.
+fn hash(name: &[u8]) -> usize {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // the low bits of FNV mix worst, so the high ones come in too
+    ((hash ^ (hash >> 32)) % BUCKETS as u64) as usize
+}
+
+/// For each bucket the smallest decimal whose slot lies in its equal share of the slots, so that
+/// 3, 6 or 16 masters get equal shares of the buckets.
+fn tags() -> Vec<String> {
+    let mut tags = vec![String::new(); BUCKETS];
+    let mut missing = BUCKETS;
+    for number in 0.. {
+        if missing == 0 {
+            break;
+        }
+        let tag = number.to_string();
+        let bucket = usize::from(slot_of(tag.as_bytes())) / (usize::from(SLOTS) / BUCKETS);
+        if tags[bucket].is_empty() {
+            tags[bucket] = tag;
+            missing -= 1;
+        }
+    }
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_have_equal_shares_of_the_slots_and_of_random_ids() {
+        let tags = tags();
+        for (bucket, tag) in tags.iter().enumerate() {
+            assert_eq!(usize::from(slot_of(tag.as_bytes())) / 64, bucket);
+        }
+
+        let mut counts = [0_u32; BUCKETS];
+        for _ in 0..BUCKETS * 200 {
+            counts[bucket_number(&ThreadId::random())] += 1;
+        }
+        // by Chernoff's bound for a Poisson mean of 200, a bucket is outside with a probability below 1 in 10^10
+        assert!(
+            counts.iter().all(|count| (90..320).contains(count)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn the_keys_of_a_thread_share_one_hash_tag() {
+        let names = KeyNames::new("tk");
+        let id = ThreadId::random();
+        let bucket = names.bucket_of(&id);
+
+        let tag = |key: &str| key.split_once('}').unwrap().0.to_owned();
+        let thread = names.thread(&id);
+        assert!(thread.ends_with(&format!("}}:t:{id}")));
+        for key in [
+            &bucket.answers(&id),
+            &bucket.archive(&id),
+            &bucket.watch(&id),
+            &bucket.checkpoints(&id),
+            &bucket.checkpoint(&id, 1),
+            &bucket.deadlines,
+            &bucket.log,
+            &bucket.horizon,
+            &bucket.archives,
+        ] {
+            assert_eq!(tag(key), tag(&thread));
+        }
+    }
+
+    #[test]
+    fn the_counters_of_a_thread_are_in_its_slot_and_those_of_an_address_in_one() {
+        let names = KeyNames::new("tk");
+        let (id, digest) = (ThreadId::random(), Fingerprint([7; 16]));
+        let scope = ScopeId::Thread(id);
+
+        let of_thread = names.rate(Counted::Scope(&scope), RateName::ThreadWrites);
+        let of_address = RateName::ALL.map(|name| names.rate(Counted::Address(&digest), name));
+
+        let slot = |key: &str| slot_of(key.as_bytes());
+        assert_eq!(slot(&of_thread), slot(&names.thread(&id)));
+        let slots = of_address.iter().map(|key| slot(key));
+        assert!(
+            slots
+                .clone()
+                .all(|other| Some(other) == slots.clone().next())
+        );
+    }
+
+    #[test]
+    fn the_keys_of_an_entry_share_one_hash_tag_and_hold_no_text_of_it() {
+        let names = KeyNames::new("tk");
+        let namespace = Namespace::new("customers}{").unwrap();
+        let key = EntryKey::new("{secret}").unwrap();
+        let EntryKeys {
+            bucket,
+            entry,
+            answers,
+            member,
+        } = names.entry(&namespace, &key);
+
+        let (tag, rest) = entry.split_once('}').unwrap();
+        assert_eq!(rest.len(), ":k:".len() + 32);
+        for key in [
+            &answers,
+            &bucket.entry_heads,
+            &bucket.entry_members,
+            &bucket.entry_ends,
+            &bucket.entry_counts,
+        ] {
+            assert_eq!(key.split_once('}').unwrap().0, tag);
+        }
+        assert!(member.ends_with(b"{secret}"));
+    }
+}

@@ -1,0 +1,182 @@
+//! Entries of a namespace in order, gathered from all buckets.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use redis::Value;
+
+use super::entry_text::head;
+use crate::RedisStore;
+use crate::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
+use crate::scripts::Script;
+use crate::transport::commands::{Command, command};
+use crate::transport::replies::{array, bytes, integer};
+use crate::unreadable::Unreadable;
+use threadkeep_domain::{EntryKey, Namespace};
+use threadkeep_store::{EntryHead, EntryPage, EntryRange, KeyOrder, StoreError};
+
+const CORRUPT: StoreError = StoreError::Corrupt("a member of an unknown form");
+
+/// A part of the members of a namespace.
+pub(crate) struct Range {
+    from: Vec<u8>,
+    to: Vec<u8>,
+    order: KeyOrder,
+}
+
+impl Range {
+    /// Those whose keys begin with a prefix, after a key in that order.
+    pub(crate) fn of(
+        namespace: &Namespace,
+        prefix: &str,
+        after: Option<&EntryKey>,
+        order: KeyOrder,
+    ) -> Self {
+        let bound = |kind: &[u8], text: &str, end: &[u8]| {
+            [kind, &namespace_mark(namespace), text.as_bytes(), end].concat()
+        };
+        let first = bound(b"[", prefix, b"");
+        // no byte of UTF-8 is that high
+        let last = bound(b"(", prefix, b"\xff");
+        let is_within = |after: &&EntryKey| match order {
+            KeyOrder::Ascending => after.as_str() >= prefix,
+            KeyOrder::Descending => after.as_str() < prefix || after.as_str().starts_with(prefix),
+        };
+        let after = after
+            .filter(is_within)
+            .map(|after| bound(b"(", after.as_str(), b""));
+        let (from, to) = match order {
+            KeyOrder::Ascending => (after.unwrap_or(first), last),
+            KeyOrder::Descending => (after.unwrap_or(last), first),
+        };
+        Self { from, to, order }
+    }
+
+    pub(super) fn in_bucket(&self, bucket: &Bucket, limit: usize) -> Command {
+        let mut cmd = command(match self.order {
+            KeyOrder::Ascending => "ZRANGEBYLEX",
+            KeyOrder::Descending => "ZREVRANGEBYLEX",
+        });
+        cmd.arg(&bucket.entry_members)
+            .arg(&self.from)
+            .arg(&self.to)
+            .arg("LIMIT")
+            .arg(0)
+            .arg(limit);
+        cmd
+    }
+}
+
+/// Which of two keys comes first.
+fn compare(order: KeyOrder, one: &EntryKey, other: &EntryKey) -> Ordering {
+    match order {
+        KeyOrder::Ascending => one.cmp(other),
+        KeyOrder::Descending => other.cmp(one),
+    }
+}
+
+impl RedisStore {
+    pub(crate) async fn list(
+        &self,
+        namespace: &Namespace,
+        wanted: EntryRange<'_>,
+        limit: usize,
+    ) -> Result<EntryPage, StoreError> {
+        let since_ms = self.use_namespace(&self.link.calls(), namespace).await?;
+        let EntryRange {
+            prefix,
+            after,
+            order,
+        } = wanted;
+        let range = Range::of(namespace, prefix, after, order);
+        // buckets have about equal shares: twice that, and some more, is enough for nearly all of them
+        let each = limit / (BUCKETS / 2) + 8;
+        let cmds = self
+            .buckets_of_all()
+            .map(|bucket| range.in_bucket(bucket, each));
+        let replies = self.background.calls().read_many(cmds).await?;
+        let mut keys = Vec::new();
+        let first = |one: &EntryKey, other: &EntryKey| compare(order, one, other);
+        // up to here all buckets were looked at: to the last one listed of one that may have more
+        let mut known: Option<EntryKey> = None;
+        for reply in replies {
+            let reply = array(reply)?;
+            let found = keys_of(&reply, &self.unreadable);
+            let last = found.last().filter(|_| reply.len() == each).cloned();
+            known = known.into_iter().chain(last).min_by(first);
+            keys.extend(found);
+        }
+        keys.sort_unstable_by(first);
+        let is_known = |key: &&EntryKey| {
+            let known = known.as_ref();
+            known.is_none_or(|known| compare(order, key, known).is_le())
+        };
+        let count = keys.iter().take_while(is_known).count().min(limit);
+        let is_more = count < keys.len() || known.is_some();
+        keys.truncate(count);
+        let next = keys.last().cloned().filter(|_| is_more);
+        let mut entries = self.read_entry_heads(namespace, keys, since_ms).await?;
+        entries.sort_unstable_by(|(one, _), (other, _)| first(one, other));
+        Ok(EntryPage { entries, next })
+    }
+
+    /// Those that live, in any order.
+    pub(super) async fn read_entry_heads(
+        &self,
+        namespace: &Namespace,
+        keys: Vec<EntryKey>,
+        since_ms: u64,
+    ) -> Result<Vec<(EntryKey, EntryHead)>, StoreError> {
+        let mut by_bucket: BTreeMap<&str, Vec<(EntryKey, EntryKeys<'_>)>> = BTreeMap::new();
+        for key in keys {
+            let names = self.names.entry(namespace, &key);
+            let bucket = by_bucket.entry(&names.bucket.entry_heads).or_default();
+            bucket.push((key, names));
+        }
+        let cmds = by_bucket.values().map(|some| {
+            let mut cmd = Script::EntryHeads.call(2);
+            let bucket = some[0].1.bucket;
+            cmd.arg(&bucket.entry_heads)
+                .arg(&bucket.entry_ends)
+                .arg(self.ahead())
+                .arg(since_ms);
+            for (_, names) in some {
+                cmd.arg(&names.member);
+            }
+            cmd
+        });
+        let replies = self.background.calls().read_many(cmds).await?;
+        let mut entries = Vec::new();
+        for (some, reply) in by_bucket.into_values().zip(replies) {
+            let reply = array(reply)?;
+            for ((key, _), found) in some.into_iter().zip(reply.chunks_exact(2)) {
+                let packed = bytes(&found[0])?;
+                if !packed.is_empty() {
+                    let never = bytes(&found[1])?.is_empty();
+                    let ends_ms = if never {
+                        None
+                    } else {
+                        Some(integer(&found[1])?)
+                    };
+                    let head = self.unreadable.skip_one("entries", head(packed, ends_ms));
+                    entries.extend(head.map(|head| (key, head)));
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    pub(super) fn buckets_of_all(&self) -> impl Iterator<Item = &Bucket> {
+        (0..BUCKETS as u16).map(|number| self.names.bucket(number))
+    }
+}
+
+/// The keys of members.
+pub(super) fn keys_of(members: &[Value], unreadable: &Unreadable) -> Vec<EntryKey> {
+    let key = |member: &Value| {
+        let text = bytes(member)?.get(16..).ok_or(CORRUPT)?;
+        let text = std::str::from_utf8(text).map_err(|_| CORRUPT)?;
+        EntryKey::new(text).map_err(|_| CORRUPT)
+    };
+    unreadable.skip("entries", members.iter().map(key))
+}

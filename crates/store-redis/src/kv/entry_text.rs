@@ -1,0 +1,165 @@
+//! Entries and namespaces as they lie in Redis, and as `lua/kv/entries.lua` and
+//! `lua/kv/namespaces.lua` lay them out.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::threads::arguments::bounded_ms;
+use crate::threads::meta::take;
+use threadkeep_domain::{ContentEncoding, ContentType, Life, Lifetime, Namespace, Stamp};
+use threadkeep_store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, StoreError, Usage};
+
+const FORMAT: u64 = 1;
+const USES_BYTES: usize = 18;
+/// Of a head without its texts, but with their lengths.
+const HEAD_BYTES: usize = 39;
+/// Of a namespace's record, and of the idle time and the end behind it.
+const RECORD_BYTES: usize = 13;
+const IDLE_BYTES: usize = 12;
+const USAGE_BYTES: usize = 18;
+const CORRUPT: StoreError = StoreError::Corrupt("an entry of an unknown form");
+const CORRUPT_USAGE: StoreError = StoreError::Corrupt("counts of an unknown form");
+
+/// An entry from all of its bytes.
+pub(crate) fn entry(whole: Vec<u8>) -> Result<Entry, StoreError> {
+    let whole = Bytes::from(whole);
+    let (mut uses, rest) = whole.split_at_checked(USES_BYTES).ok_or(CORRUPT)?;
+    let expires_ms = take(&mut uses, 6);
+    let last_used_ms = take(&mut uses, 6);
+    let (head, head_bytes) = read_head(rest, Some(expires_ms).filter(|ms| *ms > 0))?;
+    let body = whole.slice(USES_BYTES + head_bytes..);
+    if body.len() as u64 != head.size_bytes {
+        return Err(CORRUPT);
+    }
+    Ok(Entry {
+        head,
+        uses: take(&mut uses, 6),
+        last_used_ms,
+        body,
+    })
+}
+
+/// A head.
+pub(crate) fn head(packed: &[u8], expires_ms: Option<u64>) -> Result<EntryHead, StoreError> {
+    Ok(read_head(packed, expires_ms)?.0)
+}
+
+/// A head and how many bytes it has.
+fn read_head(packed: &[u8], expires_ms: Option<u64>) -> Result<(EntryHead, usize), StoreError> {
+    let (mut fixed, texts) = packed.split_at_checked(HEAD_BYTES).ok_or(CORRUPT)?;
+    if take(&mut fixed, 1) != FORMAT {
+        return Err(CORRUPT);
+    }
+    let version = take(&mut fixed, 6);
+    let life = Life(take(&mut fixed, 8));
+    let created_ms = take(&mut fixed, 6);
+    let updated_ms = take(&mut fixed, 6);
+    let lifetime = lifetime(take(&mut fixed, 6));
+    let size_bytes = take(&mut fixed, 4);
+    let [of_type, of_encoding] = [(); 2].map(|()| take(&mut fixed, 1) as usize);
+    let (content_type, texts) = text(texts, of_type)?;
+    let (content_encoding, _) = text(texts, of_encoding)?;
+    let encoding = Some(content_encoding).filter(|text| !text.is_empty());
+    let head = EntryHead {
+        stamp: Stamp { version, life },
+        size_bytes,
+        content_type: ContentType::new(content_type).map_err(|_| CORRUPT)?,
+        content_encoding: encoding
+            .map(ContentEncoding::new)
+            .transpose()
+            .map_err(|_| CORRUPT)?,
+        created_ms,
+        updated_ms,
+        lifetime,
+        expires_ms,
+    };
+    Ok((head, HEAD_BYTES + of_type + of_encoding))
+}
+
+fn text(bytes: &[u8], len: usize) -> Result<(&str, &[u8]), StoreError> {
+    let (text, rest) = bytes.split_at_checked(len).ok_or(CORRUPT)?;
+    let text = std::str::from_utf8(text).map_err(|_| CORRUPT)?;
+    Ok((text, rest))
+}
+
+/// An entry whole, with room for what the script puts before the texts; and how many bytes the texts
+/// have with their lengths. Both texts are of at most 255 bytes.
+pub(crate) fn whole(entry: &NewEntry) -> (Vec<u8>, usize) {
+    let encoding = entry.content_encoding.as_ref();
+    let texts = [
+        entry.content_type.as_str(),
+        encoding.map_or("", ContentEncoding::as_str),
+    ];
+    let [of_type, of_encoding] = texts.map(str::len);
+    let texts_bytes = 2 + of_type + of_encoding;
+    let room = USES_BYTES + HEAD_BYTES - 2;
+    let mut whole = Vec::with_capacity(room + texts_bytes + entry.body.len());
+    whole.resize(room, 0);
+    whole.extend([of_type as u8, of_encoding as u8]);
+    whole.extend(texts.iter().flat_map(|text| text.bytes()));
+    whole.extend_from_slice(&entry.body);
+    (whole, texts_bytes)
+}
+
+/// A lifetime in milliseconds, of which 0 are for ever.
+pub(crate) fn lifetime_ms(lifetime: Lifetime) -> u64 {
+    match lifetime {
+        Lifetime::Forever => 0,
+        // an entry that expires at once is not an entry, and 0 would mean for ever
+        Lifetime::For(time) => bounded_ms(time).max(1),
+    }
+}
+
+fn lifetime(ms: u64) -> Lifetime {
+    match ms {
+        0 => Lifetime::Forever,
+        ms => Lifetime::For(Duration::from_millis(ms)),
+    }
+}
+
+/// A namespace.
+pub(crate) fn record(namespace: &Namespace, packed: &[u8]) -> Result<NamespaceRecord, StoreError> {
+    let idle_bytes = packed.len().checked_sub(RECORD_BYTES);
+    if !matches!(idle_bytes, Some(0 | IDLE_BYTES)) {
+        return Err(StoreError::Corrupt("a namespace of an unknown form"));
+    }
+    let mut rest = packed;
+    let created_ms = take(&mut rest, 6);
+    let has_default = take(&mut rest, 1) == 1;
+    let default = lifetime(take(&mut rest, 6));
+    let idle = (!rest.is_empty()).then(|| IdleEnd {
+        ttl: Duration::from_millis(take(&mut rest, 6)),
+        ends_ms: take(&mut rest, 6),
+    });
+    Ok(NamespaceRecord {
+        namespace: namespace.clone(),
+        created_ms,
+        default_lifetime: Some(default).filter(|_| has_default),
+        idle,
+    })
+}
+
+/// The usage of a namespace, as a bucket counts it or a replay repeats it.
+pub(crate) fn usage(packed: &[u8]) -> Result<Usage, StoreError> {
+    if packed.len() != USAGE_BYTES {
+        return Err(CORRUPT_USAGE);
+    }
+    let mut rest = packed;
+    Ok(Usage {
+        entries: take(&mut rest, 6),
+        bytes: take(&mut rest, 6),
+        last_used_ms: Some(take(&mut rest, 6)).filter(|ms| *ms > 0),
+    })
+}
+
+/// The same, packed.
+pub(crate) fn pack_usage(usage: &Usage) -> Vec<u8> {
+    let numbers = [
+        usage.entries,
+        usage.bytes,
+        usage.last_used_ms.unwrap_or_default(),
+    ];
+    let last_six = |number: u64| number.to_be_bytes().into_iter().skip(2);
+    numbers.into_iter().flat_map(last_six).collect()
+}

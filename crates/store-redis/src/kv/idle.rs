@@ -1,0 +1,186 @@
+//! Namespaces that end when they are idle.
+//!
+//! Nothing is written at the moment of the end. The next script that looks at the namespace takes it off the list and
+//! notes a time before which all entries of the earlier life were put; these are deleted in batches.
+
+use redis::Value;
+
+use super::entry_text::record;
+use super::known::Known;
+use crate::RedisStore;
+use crate::keys::EntryKeys;
+use crate::scripts::Script;
+use crate::transport::commands::Command;
+use crate::transport::link::Calls;
+use crate::transport::replies::{UNKNOWN, array, bytes, integer};
+use threadkeep_domain::Namespace;
+use threadkeep_store::{NamespaceRecord, StoreError};
+
+/// Namespaces that one script looks at, in a tenth of a millisecond.
+const LOOKED_AT: usize = 100;
+
+/// A namespace as it is.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) record: Option<NamespaceRecord>,
+    /// Entries that were put before this time have ended with an earlier life of it.
+    pub(super) since_ms: u64,
+}
+
+impl RedisStore {
+    /// Notes a use of a namespace, unless one was noted a moment ago. Entries that were put before the returned time
+    /// have ended.
+    pub(super) async fn use_namespace(
+        &self,
+        calls: &Calls<'_>,
+        namespace: &Namespace,
+    ) -> Result<u64, StoreError> {
+        let known = self.known.find(namespace);
+        let now_ms = self.clock.now_ms();
+        match known {
+            Some(known) if known.is_noted(now_ms) => Ok(known.since_ms),
+            // entries elsewhere are there while the node of the namespaces is not
+            Some(known) if !known.is_idle && calls.is_of_several() => {
+                let looking = self.looking(&[namespace], true);
+                let Ok(reply) = calls.peek(looking).await else {
+                    return Ok(known.since_ms);
+                };
+                Ok(self.seen(namespace, reply, now_ms)?.since_ms)
+            }
+            _ => Ok(self.look_to_use(calls, namespace).await?.since_ms),
+        }
+    }
+
+    /// Notes a use of a namespace, and looks at it.
+    pub(super) async fn look_to_use(
+        &self,
+        calls: &Calls<'_>,
+        namespace: &Namespace,
+    ) -> Result<Seen, StoreError> {
+        let now_ms = self.clock.now_ms();
+        let reply = calls.read(self.looking(&[namespace], true)).await?;
+        self.seen(namespace, reply, now_ms)
+    }
+
+    fn seen(&self, namespace: &Namespace, reply: Value, now_ms: u64) -> Result<Seen, StoreError> {
+        let seen = read_seen(namespace, &array(reply)?)?;
+        let known = Known::new(seen.record.as_ref(), seen.since_ms, now_ms);
+        self.known.add(namespace, known);
+        Ok(seen)
+    }
+
+    /// Looks at namespaces without using them: one result for each.
+    pub(super) async fn look_at(
+        &self,
+        calls: &Calls<'_>,
+        namespaces: &[Namespace],
+    ) -> Result<Vec<Result<Seen, StoreError>>, StoreError> {
+        let some = || namespaces.chunks(LOOKED_AT);
+        let cmds = some().map(|some| self.looking(&some.iter().collect::<Vec<_>>(), false));
+        let replies = calls.read_many(cmds).await?;
+        let mut all = Vec::with_capacity(namespaces.len());
+        for (some, reply) in some().zip(replies) {
+            let reply = array(reply)?;
+            let seen = some.iter().zip(reply.chunks(2));
+            all.extend(seen.map(|(namespace, reply)| read_seen(namespace, reply)));
+        }
+        Ok(all)
+    }
+
+    fn looking(&self, namespaces: &[&Namespace], is_use: bool) -> Command {
+        let mut cmd = Script::LookAtNamespaces.call(4);
+        cmd.args(self.names.namespaces())
+            .arg(self.ahead())
+            .arg(u64::from(is_use));
+        for namespace in namespaces {
+            cmd.arg(namespace.as_str());
+        }
+        cmd
+    }
+
+    /// Deletes the entries of those of these namespaces that have ended, which would be counted.
+    pub(super) async fn bury_ended(&self, namespaces: &[Namespace]) -> Result<(), StoreError> {
+        let seen = self.look_at(&self.background.calls(), namespaces).await?;
+        for (namespace, seen) in namespaces.iter().zip(seen) {
+            // unreadable ones are reported where namespaces are listed
+            if let Ok(Seen { since_ms, .. }) = seen
+                && since_ms > 0
+            {
+                self.bury(namespace, since_ms).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends namespaces whose idle time is over, and deletes their entries.
+    pub(crate) async fn end_idle(&self) -> Result<(), StoreError> {
+        loop {
+            let mut cmd = Script::EndIdle.call(4);
+            cmd.args(self.names.namespaces())
+                .arg(self.ahead())
+                .arg(LOOKED_AT);
+            // a repeat ends others, or none
+            let reply = array(self.background.calls().read(cmd).await?)?;
+            let (looked_at, ended) = reply.split_first().ok_or(UNKNOWN)?;
+            for pair in ended.chunks_exact(2) {
+                let (name, since_ms) = (bytes(&pair[0])?, integer(&pair[1])?);
+                let name_text = str::from_utf8(name).ok();
+                match name_text.and_then(|name| Namespace::new(name).ok()) {
+                    Some(namespace) => self.bury(&namespace, since_ms).await?,
+                    None => self.forget_ended(name, since_ms).await?,
+                }
+            }
+            if integer(looked_at)? < LOOKED_AT as u64 && ended.len() < 2 * LOOKED_AT {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Deletes the entries of a namespace that were put before that time.
+    async fn bury(&self, namespace: &Namespace, since_ms: u64) -> Result<(), StoreError> {
+        let bury = |entries: &[EntryKeys<'_>]| burying(entries, since_ms);
+        self.delete_entries(namespace, bury).await?;
+        let name = namespace.as_str().as_bytes();
+        self.forget_ended(name, since_ms).await
+    }
+
+    async fn forget_ended(&self, name: &[u8], since_ms: u64) -> Result<(), StoreError> {
+        let [.., list] = self.names.namespaces();
+        let mut cmd = Script::ForgetEnded.call(1);
+        cmd.arg(list).arg(name).arg(since_ms);
+        self.background.calls().read(cmd).await.map(drop)
+    }
+}
+
+/// Deletes entries of one bucket that were put before that time.
+///
+/// # Panics
+/// Without entries.
+fn burying(entries: &[EntryKeys<'_>], since_ms: u64) -> Command {
+    let bucket = entries[0].bucket;
+    let mut cmd = Script::BuryEntries.call(4 + entries.len());
+    cmd.arg(&bucket.entry_heads)
+        .arg(&bucket.entry_members)
+        .arg(&bucket.entry_ends)
+        .arg(&bucket.entry_counts);
+    for keys in entries {
+        cmd.arg(&keys.entry);
+    }
+    cmd.arg(since_ms);
+    for keys in entries {
+        cmd.arg(&keys.member);
+    }
+    cmd
+}
+
+fn read_seen(namespace: &Namespace, reply: &[Value]) -> Result<Seen, StoreError> {
+    let [packed, since_ms] = reply else {
+        return Err(UNKNOWN);
+    };
+    let packed = bytes(packed)?;
+    let read = || record(namespace, packed);
+    Ok(Seen {
+        record: (!packed.is_empty()).then(read).transpose()?,
+        since_ms: integer(since_ms)?,
+    })
+}

@@ -1,0 +1,206 @@
+//! Events as they lie in the streams, and as `lua/log/log.lua` writes them.
+
+use redis::Value;
+
+use crate::threads::meta::take;
+use crate::transport::replies::{UNKNOWN, array, bytes, text};
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{
+    Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Origin, Position, ThreadId,
+};
+use threadkeep_store::StoreError;
+
+const HEADER_BYTES: usize = 26;
+const CORRUPT: StoreError = StoreError::Corrupt("an event of an unknown form");
+
+/// Entries of a stream.
+pub(super) struct Page {
+    /// Those that can be read.
+    pub(super) events: Vec<Event>,
+    /// Where those lie that cannot.
+    pub(crate) unreadable: Vec<Position>,
+    /// How many entries there were.
+    pub(crate) count: usize,
+    /// Where the last one lies.
+    pub(crate) last: Option<Position>,
+}
+
+/// The entries of a stream, as XRANGE answers them.
+pub(super) fn events(bucket: u16, entries: Value) -> Result<Page, StoreError> {
+    let entries = array(entries)?;
+    let mut page = Page {
+        events: Vec::with_capacity(entries.len()),
+        unreadable: Vec::new(),
+        count: entries.len(),
+        last: None,
+    };
+    for entry in entries {
+        let place = match &entry {
+            Value::Array(entry) => entry.first().ok_or(UNKNOWN)?,
+            _ => return Err(UNKNOWN),
+        };
+        let place = position(text(place)?)?;
+        page.last = Some(place);
+        match event(bucket, entry) {
+            Ok(event) => page.events.push(event),
+            Err(_) => page.unreadable.push(place),
+        }
+    }
+    Ok(page)
+}
+
+fn event(bucket: u16, entry: Value) -> Result<Event, StoreError> {
+    let entry = array(entry)?;
+    let [place, Value::Array(fields)] = &entry[..] else {
+        return Err(CORRUPT);
+    };
+    let [_, packed, name, more] = &fields[..] else {
+        return Err(CORRUPT);
+    };
+    // behind `k`; an event without its trace is better than none
+    let trace = text(name)?.get(1..).and_then(|trace| trace.parse().ok());
+    let (packed, more) = (bytes(packed)?, text(more)?);
+    let (header, subject) = packed.split_at_checked(HEADER_BYTES).ok_or(CORRUPT)?;
+    let mut rest = header;
+    let (kind, flags) = (take(&mut rest, 1), take(&mut rest, 1));
+    let time_ms = take(&mut rest, 6);
+    let version = take(&mut rest, 6);
+    let sequence = take(&mut rest, 4);
+    let life = Life(take(&mut rest, 8));
+    let subject = std::str::from_utf8(subject).map_err(|_| CORRUPT)?;
+    Ok(Event {
+        id: EventId {
+            bucket,
+            position: position(text(place)?)?,
+        },
+        subject: match subject.parse::<ThreadId>() {
+            Ok(id) => ScopeId::Thread(id),
+            Err(_) => subject.parse().map_err(|_| CORRUPT)?,
+        },
+        time_ms,
+        life,
+        version,
+        sequence,
+        trace: trace.map(Box::new),
+        kind: match (kind, flags) {
+            (1, flags) => EventKind::Created {
+                keys: names(more)?,
+                restored: flags == 1,
+            },
+            (2, flags) => EventKind::Updated {
+                keys: names(more)?,
+                metadata: flags == 1,
+            },
+            (3, flags) => EventKind::Destroyed {
+                reason: match flags {
+                    1 => EndReason::Destroyed,
+                    3 => EndReason::Erased,
+                    _ => EndReason::Expired,
+                },
+                state_lost: flags == 2,
+            },
+            (4, _) => EventKind::Completed(read_completed(more)?),
+            (5, _) => EventKind::KvUpdated {
+                keys: scope_keys(more)?,
+            },
+            (6, _) => EventKind::TaskListUpdated,
+            (7, _) => {
+                let (first, last) = more.split_once(' ').ok_or(CORRUPT)?;
+                EventKind::HistoryAppended {
+                    first_seq: first.parse().map_err(|_| CORRUPT)?,
+                    last_seq: last.parse().map_err(|_| CORRUPT)?,
+                }
+            }
+            (8, _) => EventKind::Rotated {
+                to: more.parse().map_err(|_| CORRUPT)?,
+            },
+            (9, _) => EventKind::Forked {
+                origin: Box::new(read_origin(more)?),
+            },
+            _ => return Err(CORRUPT),
+        },
+    })
+}
+
+/// A place in a stream.
+pub(crate) fn position(text: &str) -> Result<Position, StoreError> {
+    let (ms, seq) = text.split_once('-').ok_or(CORRUPT)?;
+    Ok(Position {
+        ms: ms.parse().map_err(|_| CORRUPT)?,
+        seq: seq.parse().map_err(|_| CORRUPT)?,
+    })
+}
+
+/// The newest position of a log, given its last entry and its horizon, as far as there are any.
+pub(crate) fn newest(last: &Value, horizon: &Value) -> Result<Position, StoreError> {
+    Ok(place(last)?.max(place(horizon)?))
+}
+
+/// A position, or the first of all.
+pub(crate) fn place(value: &Value) -> Result<Position, StoreError> {
+    match value {
+        Value::Nil => Ok(Position::default()),
+        value => position(text(value)?),
+    }
+}
+
+/// How a request is written into the log.
+pub(super) fn write_completed(completed: &Completed) -> String {
+    let Completed {
+        session,
+        status,
+        duration_ms,
+    } = completed;
+    format!("{status} {duration_ms} {session}")
+}
+
+fn read_completed(text: &str) -> Result<Completed, StoreError> {
+    let mut parts = text.splitn(3, ' ');
+    let mut next = || parts.next().ok_or(CORRUPT);
+    Ok(Completed {
+        status: next()?.parse().map_err(|_| CORRUPT)?,
+        duration_ms: next()?.parse().map_err(|_| CORRUPT)?,
+        session: next()?.to_owned(),
+    })
+}
+
+/// The source of a fork, as the scripts write it into the log.
+fn read_origin(text: &str) -> Result<Origin, StoreError> {
+    let (id, version) = text.split_once(' ').ok_or(CORRUPT)?;
+    Ok(Origin {
+        id: id.parse().map_err(|_| CORRUPT)?,
+        version: version.parse().map_err(|_| CORRUPT)?,
+    })
+}
+
+/// Keys in the order of their bytes, as a JSON array; the script has them in that of their fields.
+fn names(fields: &str) -> Result<Option<Json>, StoreError> {
+    if fields == "!" {
+        return Ok(None);
+    }
+    let list = Json::from_compact(format!("[{fields}]"));
+    let keys = threadkeep_domain::elements(list.as_str()).map(Key::any_from_json);
+    let mut keys: Vec<Key> = keys.collect::<Result<_, _>>().map_err(|_| UNKNOWN)?;
+    keys.sort_unstable();
+    let mut sorted = vec![b'['];
+    for (place, key) in keys.iter().enumerate() {
+        if place > 0 {
+            sorted.push(b',');
+        }
+        key.write_json(&mut sorted);
+    }
+    sorted.push(b']');
+    let sorted = String::from_utf8(sorted).map_err(|_| CORRUPT)?;
+    Ok(Some(Json::from_compact(sorted)))
+}
+
+/// Keys of a scope in the order of their bytes, as a JSON array.
+fn scope_keys(list: &str) -> Result<Option<Json>, StoreError> {
+    if list == "!" {
+        return Ok(None);
+    }
+    let keys = serde_json::from_str::<Vec<String>>(&format!("[{list}]"));
+    let mut keys = keys.map_err(|_| CORRUPT)?;
+    keys.sort_unstable();
+    Ok(Some(Json::of(&keys)))
+}

@@ -1,0 +1,304 @@
+//! A copy of a thread in this process.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::mark::Mark;
+use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::{Document, Json, Key, Operation, Owner, Policy, Slice, Write};
+use threadkeep_store::parts::{json, part};
+use threadkeep_store::{Part, StateBody, Whole};
+
+/// The operations that a copy collects until it is read. A thread that is written to without end, and never read, keeps no
+/// copy.
+const MOST_PENDING: usize = 256;
+/// The bytes that those may hold beyond the size of the state.
+const MOST_PENDING_BYTES: u64 = 4_096;
+/// A larger state is not parsed for the sake of one key: Redis finds that faster.
+const MOST_PARSED_BYTES: u64 = 65_536;
+/// A shorter text fits into a packet or two, compressed or not.
+const LEAST_COMPRESSED_BYTES: usize = 1_024;
+/// After its end was moved, a thread's end need not be moved again for so long, if it is to live for `LASTING`.
+const MOVED_FOR: Duration = Duration::from_secs(1);
+/// How long a thread is to live for that at least.
+const LASTING: Duration = Duration::from_secs(60);
+
+/// State, metadata and owner of a thread at one version.
+#[derive(Debug)]
+pub(crate) struct ThreadCopy {
+    mark: Mark,
+    /// The rendered state; none if operations were done since.
+    body: Option<Bytes>,
+    /// Its compressed form.
+    compressed: Compressed,
+    /// The same parsed, once that was needed.
+    document: Option<Document>,
+    /// Operations of writes since, in order, that neither of these has.
+    pending: Vec<Operation>,
+    /// Bytes of those.
+    pending_bytes: u64,
+    metadata: Json,
+    owner: Option<Owner>,
+    moved: Option<Moved>,
+}
+
+/// The compressed form of a rendered state.
+#[derive(Debug)]
+enum Compressed {
+    /// Nobody has asked for it yet.
+    Unknown,
+    /// It is not worth the memory.
+    Useless,
+    Gzip(Bytes),
+}
+
+/// The form in which a read needs a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The whole state.
+    Text,
+    /// The values of keys.
+    Parsed,
+    /// Metadata and owner.
+    About,
+}
+
+/// When the end of a thread was moved last, to at least [`LASTING`] ahead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moved {
+    /// Before the call that did it.
+    pub(crate) at: Instant,
+    /// How far the clock was put ahead.
+    pub(crate) ahead_ms: u64,
+}
+
+impl Moved {
+    /// The same, unless the thread then had less left than it must.
+    pub(crate) fn lasting(self, left_ms: u64) -> Option<Self> {
+        (Duration::from_millis(left_ms) >= LASTING).then_some(self)
+    }
+
+    /// Whether that was so short a time ago that the end need not be moved.
+    fn is_recent(&self, ahead_ms: u64) -> bool {
+        self.ahead_ms == ahead_ms && self.at.elapsed() < MOVED_FOR
+    }
+}
+
+impl ThreadCopy {
+    /// A copy of a thread that was read.
+    pub(crate) fn new(
+        mark: Mark,
+        whole: Whole,
+        owner: Option<Owner>,
+        moved: Option<Moved>,
+    ) -> Self {
+        Self {
+            mark,
+            body: Some(whole.state),
+            compressed: Compressed::Unknown,
+            document: None,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            metadata: whole.metadata,
+            owner,
+            moved,
+        }
+    }
+
+    /// A copy of a thread that has nothing yet, to follow the write that makes it.
+    pub(super) fn empty(mark: Mark) -> Self {
+        let nothing = Whole {
+            state: Bytes::from_static(b"{}"),
+            metadata: Json::empty_object(),
+        };
+        Self::new(mark, nothing, None, None)
+    }
+
+    pub(super) fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    /// Whether the end was moved so short a time ago that it need not be moved.
+    pub(super) fn is_moved(&self, ahead_ms: u64) -> bool {
+        self.moved.is_some_and(|moved| moved.is_recent(ahead_ms))
+    }
+
+    /// Notes when the end was moved.
+    pub(super) fn note_moved(&mut self, moved: Moved) {
+        self.moved = Some(moved);
+    }
+
+    /// Whether it has that form by now, so that reading it takes no longer than finding it.
+    pub(super) fn has(&self, form: Form) -> bool {
+        let has_it = match form {
+            Form::Text => self.body.is_some(),
+            Form::Parsed => self.document.is_some(),
+            Form::About => return true,
+        };
+        has_it && self.pending.is_empty()
+    }
+
+    /// Whether it is faster than Redis for a read of that form.
+    pub(super) fn is_for(&self, form: Form) -> bool {
+        let size_bytes = self.mark.meta.size_bytes;
+        form != Form::Parsed || self.document.is_some() || size_bytes <= MOST_PARSED_BYTES
+    }
+
+    /// Follows a write that led to that mark; false if the copy is of no use then, because the owner is another one, or it
+    /// would cost more than reading the thread again.
+    pub(super) fn follow(&mut self, write: &Write<'_>, mark: Mark) -> bool {
+        let has_new_owner = mark.meta.owner != self.mark.meta.owner;
+        if has_new_owner || self.pending.len() + write.operations.len() > MOST_PENDING {
+            return false;
+        }
+        let operations = write.operations.iter();
+        let operations = operations.filter(|operation| !matches!(operation, Operation::Append(_)));
+        for operation in operations {
+            self.pending_bytes += bytes_of(operation);
+            self.pending.push(operation.clone());
+        }
+        if let Some(change) = write.metadata {
+            self.metadata = change.new.clone();
+        }
+        if self.pending_bytes > mark.meta.size_bytes + MOST_PENDING_BYTES {
+            return false;
+        }
+        if write.ttl.is_some() {
+            self.moved = None;
+        }
+        self.mark = mark;
+        true
+    }
+
+    /// The state as compact JSON; none if the copy turns out to be of no use.
+    pub(crate) fn state(&mut self) -> Option<Bytes> {
+        if !self.has(Form::Text) {
+            self.body = Some(self.document()?.to_json().into());
+        }
+        self.body.clone()
+    }
+
+    /// The same, or compressed, if it is by now.
+    pub(crate) fn state_body(&mut self) -> Option<StateBody> {
+        let text = self.state()?;
+        Some(match &self.compressed {
+            Compressed::Gzip(gzip) => StateBody::Gzip(gzip.clone()),
+            Compressed::Unknown if text.len() >= LEAST_COMPRESSED_BYTES => {
+                StateBody::Compressible(text)
+            }
+            Compressed::Unknown | Compressed::Useless => StateBody::Text(text),
+        })
+    }
+
+    /// Whether this very text is its rendered state.
+    pub(super) fn is_rendered_as(&self, text: &Bytes) -> bool {
+        let body = self.body.as_ref().filter(|_| self.has(Form::Text));
+        body.is_some_and(|body| std::ptr::eq(&body[..], &text[..]))
+    }
+
+    /// Keeps the compressed form of its rendered state, if that is shorter by a tenth; without one, none is asked for again.
+    pub(super) fn keep_compressed(&mut self, gzip: Option<Bytes>) {
+        let text_bytes = self.body.as_ref().map_or(0, Bytes::len);
+        let shorter = gzip.filter(|gzip| gzip.len() <= text_bytes / 10 * 9);
+        self.compressed = shorter.map_or(Compressed::Useless, Compressed::Gzip);
+    }
+
+    /// State and metadata.
+    pub(crate) fn whole(&mut self) -> Option<Whole> {
+        Some(Whole {
+            state: self.state()?,
+            metadata: self.metadata.clone(),
+        })
+    }
+
+    /// Some values.
+    pub(crate) fn values(&mut self, keys: &[Key]) -> Option<Vec<Option<Bytes>>> {
+        let document = self.document()?;
+        Some(keys.iter().map(|key| document.get(key).map(json)).collect())
+    }
+
+    /// Whether there is a value under a key.
+    pub(crate) fn has_key(&mut self, key: &Key) -> Option<bool> {
+        Some(self.document()?.get(key).is_some())
+    }
+
+    /// A part of a value.
+    pub(crate) fn part(&mut self, key: &Key, slice: Slice) -> Option<Option<Part>> {
+        let value = self.document()?.get(key);
+        Some(value.map(|value| part(value, Some(slice))))
+    }
+
+    /// The keys, sorted by their bytes.
+    pub(crate) fn keys(&mut self) -> Option<Vec<Key>> {
+        Some(
+            self.document()?
+                .iter()
+                .map(|(key, _)| key.clone())
+                .collect(),
+        )
+    }
+
+    /// Metadata and owner.
+    pub(crate) fn about(&self) -> (Json, Option<Owner>) {
+        (self.metadata.clone(), self.owner.clone())
+    }
+
+    /// The state with all operations done.
+    fn document(&mut self) -> Option<&Document> {
+        let mut document = match (self.document.take(), &self.body) {
+            (Some(document), _) => document,
+            (None, Some(body)) => Document::parse(std::str::from_utf8(body).ok()?).ok()?,
+            (None, None) => return None,
+        };
+        if !self.pending.is_empty() {
+            (self.body, self.compressed) = (None, Compressed::Unknown);
+            self.pending_bytes = 0;
+            let pending = std::mem::take(&mut self.pending);
+            // Redis has accepted them under the limits of their time
+            let limits = Policy {
+                max_bytes: u64::MAX,
+                max_keys: u32::MAX,
+                ..Policy::THREAD
+            };
+            document.apply(&pending, &limits).ok()?;
+            let size = (document.size_bytes(), document.len());
+            if size != (self.mark.meta.size_bytes, self.mark.meta.keys) {
+                return None;
+            }
+        }
+        Some(self.document.insert(document))
+    }
+}
+
+/// Bytes that an operation holds on the heap.
+fn bytes_of(operation: &Operation) -> u64 {
+    let value = match operation {
+        Operation::Set { value, .. } => value.heap_bytes(),
+        Operation::Push { value, .. } => value.heap_bytes(),
+        _ => 0,
+    };
+    operation.key().map_or(0, Heap::heap_bytes) + value
+}
+
+impl Heap for ThreadCopy {
+    fn heap_bytes(&self) -> u64 {
+        let block = |bytes: &Bytes| heap::block(bytes.len());
+        let body = self.body.as_ref().map_or(0, block);
+        let compressed = match &self.compressed {
+            Compressed::Gzip(gzip) => block(gzip),
+            Compressed::Unknown | Compressed::Useless => 0,
+        };
+        let document = self.document.as_ref().map_or(0, Heap::heap_bytes);
+        let owner = self
+            .owner
+            .as_ref()
+            .map_or(0, |owner| heap::block(owner.as_str().len()));
+        body + compressed
+            + document
+            + self.metadata.heap_bytes()
+            + owner
+            + heap::array::<Operation>(self.pending.capacity())
+            + self.pending_bytes
+    }
+}

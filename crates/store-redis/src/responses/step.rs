@@ -1,0 +1,66 @@
+//! The arguments of a step of a response.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::threads::arguments::{bounded_ms, turn};
+use crate::transport::commands::Command;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_store::response_ttl;
+use threadkeep_store::{EndResponse, JournalEntry};
+
+/// A step of a response.
+pub(crate) struct StepOfResponse<'a> {
+    /// The response.
+    pub(crate) key: String,
+    /// The channel for ends of turns.
+    pub(super) channel: &'a str,
+    pub(super) scope: &'a ScopeId,
+    pub(super) step: Step<'a>,
+    /// How long archives are kept.
+    pub(super) archive: Duration,
+}
+
+pub(super) enum Step<'a> {
+    Entry(&'a JournalEntry<'a>),
+    End(&'a EndResponse<'a>),
+}
+
+impl StepOfResponse<'_> {
+    /// Adds the same as [`Self::add_to`], and how many these are, behind the arguments of another script.
+    pub(crate) fn add_counted_to(&self, cmd: &mut Command) {
+        let before = cmd.count();
+        self.add_to(cmd);
+        cmd.arg(cmd.count() - before);
+    }
+
+    /// Adds the channel, and the arguments of `plan_step`.
+    pub(super) fn add_to(&self, cmd: &mut Command) {
+        cmd.arg(self.channel);
+        match &self.step {
+            Step::Entry(entry) => {
+                cmd.arg(entry.token.0)
+                    .arg(self.scope.to_string())
+                    .arg(entry.number)
+                    .arg(&entry.entry[..])
+                    .arg("")
+                    .arg("");
+                add_events(cmd, entry.events);
+            }
+            Step::End(end) => {
+                cmd.arg(turn(end.token))
+                    .arg(self.scope.to_string())
+                    .arg(end.entries)
+                    .arg(&end.answer[..])
+                    .arg(bounded_ms(response_ttl(self.scope, end.kept, self.archive)))
+                    .arg(bounded_ms(end.events_kept));
+                add_events(cmd, end.events);
+            }
+        }
+    }
+}
+
+fn add_events(cmd: &mut Command, (first, events): (u64, &[Bytes])) {
+    cmd.arg(first).args(events.iter().map(|event| &event[..]));
+}

@@ -1,0 +1,324 @@
+//! Responses as the store's callers read and write them.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use redis::Value;
+
+use super::replies::{Meta, begun, done, earlier, event, ids, last_response, view};
+use super::step::{Step, StepOfResponse};
+use crate::RedisStore;
+use crate::scopes::replies::written;
+use crate::scripts::Script;
+use crate::threads;
+use crate::threads::arguments::{bounded_ms, who};
+use crate::transport::commands::{Command, command};
+use crate::transport::replies::{array, bytes, is_done};
+use threadkeep_domain::scope::{ScopeId, ScopeWrite};
+use threadkeep_domain::{Refusal, ResponseId, ThreadId, TurnToken};
+use threadkeep_store::OPEN_RESPONSE_MAX;
+use threadkeep_store::{
+    Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
+    ResponseView, Responses, StoreError, Told, WriteError,
+};
+
+#[async_trait]
+impl Responses for RedisStore {
+    fn bucket_of_scope(&self, scope: &ScopeId) -> u8 {
+        self.names.bucket_of_scope(scope)
+    }
+
+    async fn begin_response(
+        &self,
+        id: &ResponseId,
+        begin: &BeginResponse<'_>,
+    ) -> Result<Begun, WriteError> {
+        // a response is in the slot of its scope, so this one belongs to another request
+        if id.bucket() != self.names.bucket_of_scope(begin.scope) {
+            return Err(Refusal::IdempotencyKeyReused.into());
+        }
+        let takes_scope = begin.floor == Floor::Taken && begin.scope.thread().is_none();
+        let mut cmd = match takes_scope {
+            true => self.of_scope(Script::BeginResponse, id, begin.scope),
+            false => self.of_response(Script::BeginResponse, id, Some(begin.scope)),
+        };
+        cmd.arg(self.ahead())
+            .arg(who(begin.access))
+            .arg(begin.token.0)
+            .arg(bounded_ms(begin.lease))
+            .arg(bounded_ms(begin.kept.min(OPEN_RESPONSE_MAX)))
+            .arg(bounded_ms(begin.due))
+            .arg(&begin.fingerprint.0[..]);
+        match begin.floor {
+            Floor::None => cmd.arg(""),
+            Floor::Taken if takes_scope => cmd.arg("s"),
+            Floor::Taken => cmd.arg("t"),
+            Floor::Lent(token) => cmd.arg(token.0),
+        };
+        let request = begin.request.map_or(&[][..], |request| &request[..]);
+        cmd.arg(begin.scope.to_string()).arg(request);
+        if let Some(begun) = begun(self.link.calls().write(cmd).await?)? {
+            return Ok(begun);
+        }
+        // past the script: journal and answer can be large
+        let view = self.get_response(id).await?.ok_or(Refusal::TurnLost)?;
+        Ok(match view.answer {
+            Some(answer) => Begun::Ended(answer),
+            None => Begun::Resumed(view.journal),
+        })
+    }
+
+    async fn keep_response(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        token: TurnToken,
+        lease: Duration,
+    ) -> Result<(), WriteError> {
+        let mut cmd = self.of_response(Script::KeepResponse, id, Some(scope));
+        cmd.arg(self.ahead())
+            .arg(token.0)
+            .arg(scope.to_string())
+            .arg(bounded_ms(lease));
+        done(self.link.calls().write(cmd).await?)
+    }
+
+    async fn journal(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        entry: &JournalEntry<'_>,
+        write: Option<&ScopeWrite<'_>>,
+    ) -> Result<Journaled, WriteError> {
+        let step = self.step(id, scope, Step::Entry(entry));
+        let Some(write) = write else {
+            let known = self.do_step(id, &step).await?;
+            return Ok(known.map_or(Journaled::New(None), Journaled::Known));
+        };
+        let write = write.without_idempotency();
+        let reply = self.call_write_scope(scope, &write, Some(&step)).await?;
+        Ok(match earlier(&reply)? {
+            Some(known) => Journaled::Known(known),
+            None => Journaled::New(Some(written(reply, &write)?)),
+        })
+    }
+
+    async fn tell(
+        &self,
+        id: &ResponseId,
+        token: TurnToken,
+        first: u64,
+        events: &[Bytes],
+    ) -> Result<(), WriteError> {
+        let [key, _] = self.names.response(id);
+        // in a cluster, few that wait are of one slot
+        let mut cmd = Script::TellResponse.call_on(&key, !self.link.is_cluster());
+        cmd.arg(self.ahead())
+            .arg(token.0)
+            .arg(first)
+            .arg(&packed(events)[..]);
+        done(self.link.calls().write(cmd).await?)
+    }
+
+    async fn told(
+        &self,
+        id: &ResponseId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Option<Told>, StoreError> {
+        let [key, events] = self.names.response(id);
+        let mut meta = command("HGET");
+        meta.arg(&key).arg("M");
+        let left = |key: &str| {
+            let mut left = command("PTTL");
+            left.arg(key);
+            left
+        };
+        let (left, events_left) = (left(&key), left(&events));
+        let mut range = command("XRANGE");
+        range
+            .arg(&events)
+            .arg(format!("{}-0", from.saturating_add(1)))
+            .arg("+")
+            .arg("COUNT")
+            .arg(limit.clamp(1, i64::MAX as usize));
+        // the meta first: if that has the end, all events are there
+        let asked = [meta, left, events_left, range];
+        let [meta, left, events_left, events] = self.link.calls().read_all(asked).await?;
+        // a key that is gone has less than no time left
+        let is_kept = |left| matches!(left, Value::Int(ms) if ms > self.ahead() as i64);
+        if meta == Value::Nil || !is_kept(left) {
+            return Ok(None);
+        }
+        let Meta {
+            has_ended,
+            next_event,
+            ..
+        } = Meta::read(bytes(&meta)?)?;
+        if next_event > 0 && !is_kept(events_left) {
+            return Ok(None);
+        }
+        let events = array(events)?;
+        Ok(Some(Told {
+            events: events.iter().map(event).collect::<Result<_, _>>()?,
+            has_ended,
+        }))
+    }
+
+    async fn end_response(
+        &self,
+        id: &ResponseId,
+        scope: &ScopeId,
+        end: &EndResponse<'_>,
+        write: Option<EndWrite<'_>>,
+    ) -> Result<Answered<Bytes>, WriteError> {
+        let step = self.step(id, scope, Step::End(end));
+        let known = match write {
+            None => self.do_step(id, &step).await?,
+            Some(EndWrite::Scope(write)) => {
+                let write = write.without_idempotency();
+                let reply = self.call_write_scope(scope, &write, Some(&step)).await?;
+                let known = earlier(&reply)?;
+                if known.is_none() {
+                    written(reply, &write)?;
+                }
+                known
+            }
+            Some(EndWrite::Thread(write)) => {
+                let thread = scope.thread().ok_or(Refusal::ThreadNotFound)?;
+                let write = write.without_idempotency();
+                let reply = self.call_write_in_response(thread, &write, &step).await?;
+                let known = earlier(&reply)?;
+                if known.is_none() {
+                    threads::replies::written(reply, &write)?;
+                }
+                known
+            }
+        };
+        Ok(match known {
+            Some(answer) => Answered::replay(answer),
+            None => Answered::fresh(end.answer.clone()),
+        })
+    }
+
+    async fn get_response(&self, id: &ResponseId) -> Result<Option<ResponseView>, StoreError> {
+        let [key, _] = self.names.response(id);
+        let mut now = Script::LeftOfResponse.call(1);
+        now.arg(&key).arg(self.ahead());
+        let mut fields = command("HGETALL");
+        fields.arg(key);
+        match self.link.calls().read_fields(now, fields).await? {
+            (0, _) => Ok(None),
+            (now_ms, fields) => view(fields.pairs()?, now_ms.unsigned_abs()),
+        }
+    }
+
+    async fn last_response(&self, thread: &ThreadId) -> Result<Option<ResponseId>, StoreError> {
+        let mut turn = command("HGET");
+        turn.arg(self.names.thread(thread)).arg("U");
+        match self.link.calls().read(turn).await? {
+            Value::Nil => Ok(None),
+            turn => last_response(bytes(&turn)?),
+        }
+    }
+
+    async fn note_delivered(&self, id: &ResponseId) -> Result<(), StoreError> {
+        let mut cmd = self.of_response(Script::DeliveredResponse, id, None);
+        cmd.arg(self.ahead());
+        is_done(&self.link.calls().write(cmd).await?).map(drop)
+    }
+
+    async fn due_responses(
+        &self,
+        buckets: &[u16],
+        limit: usize,
+    ) -> Result<Vec<ResponseId>, StoreError> {
+        let look = |bucket: &u16| {
+            let mut cmd = Script::DueResponses.call(1);
+            cmd.arg(&self.names.bucket(*bucket).due_responses)
+                .arg(self.ahead())
+                .arg(limit);
+            cmd
+        };
+        let replies = self.for_each_bucket(buckets, look).await?;
+        let found = replies
+            .into_iter()
+            .map(ids)
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(found.concat())
+    }
+
+    async fn delete_response(&self, id: &ResponseId) -> Result<bool, StoreError> {
+        let mut cmd = self.of_response(Script::ForgetResponse, id, None);
+        cmd.arg(self.ahead());
+        is_done(&self.link.calls().write(cmd).await?)
+    }
+}
+
+/// Events, each behind its length, as one argument.
+fn packed(events: &[Bytes]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(events.iter().map(|event| 4 + event.len()).sum());
+    for event in events {
+        // an event has less than an answer, 8 MiB
+        packed.extend_from_slice(&(event.len() as u32).to_be_bytes());
+        packed.extend_from_slice(event);
+    }
+    packed
+}
+
+impl RedisStore {
+    /// A step of a response, as the scripts take it.
+    fn step<'a>(
+        &'a self,
+        id: &ResponseId,
+        scope: &'a ScopeId,
+        step: Step<'a>,
+    ) -> StepOfResponse<'a> {
+        let [key, _] = self.names.response(id);
+        StepOfResponse {
+            key,
+            channel: &self.names.ended_turns,
+            scope,
+            archive: self.retention.archive,
+            step,
+        }
+    }
+
+    /// Does a step of a response without another write. Returns the outcome of an earlier one, if there was one.
+    async fn do_step(
+        &self,
+        id: &ResponseId,
+        step: &StepOfResponse<'_>,
+    ) -> Result<Option<Bytes>, WriteError> {
+        let mut cmd = self.of_response(Script::StepResponse, id, Some(step.scope));
+        cmd.arg(self.ahead());
+        step.add_to(&mut cmd);
+        let reply = self.link.calls().write(cmd).await?;
+        match earlier(&reply)? {
+            None => done(reply).map(|()| None),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// A call of a script for a response and its scope, which is not of a thread.
+    fn of_scope(&self, script: Script, id: &ResponseId, scope: &ScopeId) -> Command {
+        let [key, _] = self.names.response(id);
+        let keys = self.names.scope(scope);
+        let mut cmd = script.call(4);
+        cmd.arg(key).arg(keys.scope).arg(keys.history).arg(keys.ids);
+        cmd
+    }
+
+    /// A call of a script for a response, and for its thread if the scope is one of a thread.
+    fn of_response(&self, script: Script, id: &ResponseId, scope: Option<&ScopeId>) -> Command {
+        let thread = scope.and_then(ScopeId::thread);
+        let [key, _] = self.names.response(id);
+        let mut cmd = script.call(1 + usize::from(thread.is_some()));
+        cmd.arg(key);
+        if let Some(thread) = thread {
+            cmd.arg(self.names.thread(thread));
+        }
+        cmd
+    }
+}

@@ -1,0 +1,143 @@
+//! Arguments of the scripts of scopes.
+
+use std::time::Duration;
+
+use crate::threads::arguments::{bounded_ms, idempotency, precondition, put, trace};
+pub(super) use crate::threads::arguments::{turn, who};
+use crate::transport::commands::Command;
+use threadkeep_domain::Life;
+use threadkeep_domain::scope::{
+    HistoryItem, KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,
+};
+use threadkeep_store::ScopeParts;
+
+/// The arguments of the script that reads.
+pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {
+    let wanted = |is_wanted, letter| if is_wanted { letter } else { "" };
+    cmd.arg(ahead_ms)
+        .arg(wanted(parts.keys, "k"))
+        .arg(wanted(parts.tasks, "t"))
+        .arg(wanted(parts.record, "r"))
+        .arg(wanted(!parts.touch, "g"))
+        .arg(who(parts.access));
+    for key in parts.values {
+        cmd.arg(["k", key.as_str()].concat());
+    }
+}
+
+/// The arguments of the script that writes.
+pub(crate) fn write(
+    cmd: &mut Command,
+    scope: &ScopeId,
+    write: &ScopeWrite<'_>,
+    ahead_ms: u64,
+    logs_all: bool,
+) {
+    cmd.arg(rules(write, ahead_ms, logs_all))
+        .arg(precondition(write.precondition))
+        .arg(idempotency(write.idempotency))
+        .arg(scope.to_string());
+    match write.tasks {
+        Some(tasks) => {
+            let expected = tasks.expected.map_or_else(Vec::new, |expected| {
+                let mut packed = Vec::with_capacity(14);
+                put(&mut packed, expected.version, 6);
+                put(&mut packed, expected.life.0, 8);
+                packed
+            });
+            cmd.arg(tasks.new.to_json()).arg(expected);
+        }
+        None => {
+            cmd.arg("").arg("");
+        }
+    }
+    let marked = |bytes: Option<&bytes::Bytes>| {
+        bytes.map_or_else(Vec::new, |bytes| [b"=", &bytes[..]].concat())
+    };
+    cmd.arg(marked(write.record.map(|record| &record.new)))
+        .arg(marked(
+            write.record.and_then(|record| record.expected.as_ref()),
+        ))
+        .arg(turn(write.turn))
+        .arg(who(write.access))
+        .arg(match write.removes {
+            None | Some(Removal::All) => String::new(),
+            Some(Removal::Item(id)) => format!("I{id}"),
+            Some(Removal::Newest(count)) => format!("N{count}"),
+        })
+        .arg(trace());
+    for operation in write.operations {
+        add_operation(cmd, operation);
+    }
+    for item in write.history {
+        cmd.arg("H");
+        add_item(cmd, item);
+    }
+}
+
+/// A new item of a history.
+pub(super) fn add_item(cmd: &mut Command, item: &HistoryItem) {
+    cmd.arg(item.id.as_str())
+        .arg(item.value.as_str())
+        .arg(&item.fingerprint().0[..]);
+}
+
+/// Limits, lifetimes and what the write is, packed, and a life for a new scope.
+fn rules(write: &ScopeWrite<'_>, ahead_ms: u64, logs_all: bool) -> Vec<u8> {
+    let policy = write.policy;
+    let idle = match policy.lifetime {
+        Lifetime::Idle(ttl) => bounded_ms(ttl),
+        Lifetime::Thread | Lifetime::Kept => 0,
+    };
+    let kept = match policy.lifetime {
+        Lifetime::Kept => write.ttl.map_or(0, lifetime_ms),
+        Lifetime::Thread | Lifetime::Idle(_) => 0,
+    };
+    let flags = [
+        write.makes,
+        policy.is_made,
+        write.removes == Some(Removal::All),
+        write.seals,
+        policy.history.drops_oldest,
+        logs_all,
+        write.only_adds(),
+    ];
+    let flags = flags
+        .iter()
+        .rev()
+        .fold(0, |flags, flag| flags << 1 | u64::from(*flag));
+    let mut packed = Vec::with_capacity(48);
+    put(&mut packed, ahead_ms, 6);
+    put(&mut packed, Life::random().0, 8);
+    put(&mut packed, idle, 6);
+    put(&mut packed, kept, 6);
+    put(&mut packed, KV_MAX_BYTES, 4);
+    put(&mut packed, KV_MAX_KEYS.into(), 4);
+    put(&mut packed, policy.history.max_bytes, 6);
+    put(&mut packed, flags, 1);
+    packed
+}
+
+/// A lifetime as the scripts know it: 0 would be none, which never ends.
+fn lifetime_ms(ttl: Duration) -> u64 {
+    bounded_ms(ttl).max(1)
+}
+
+fn add_operation(cmd: &mut Command, operation: &KvOperation) {
+    match operation {
+        KvOperation::Set {
+            key,
+            value,
+            ttl,
+            if_absent,
+        } => cmd
+            .arg("S")
+            .arg(key.as_str())
+            .arg(value.as_str())
+            .arg(ttl.map_or(0, lifetime_ms))
+            .arg(if *if_absent { "a" } else { "" }),
+        KvOperation::Delete { key } => cmd.arg("D").arg(key.as_str()),
+        KvOperation::Increment { key, by } => cmd.arg("I").arg(key.as_str()).arg(*by),
+        KvOperation::Clear => cmd.arg("C"),
+    };
+}

@@ -1,0 +1,263 @@
+//! Replies of the scripts of scopes.
+
+use bytes::Bytes;
+use redis::Value;
+
+use crate::refusals::{accepted, unless_refused};
+use crate::threads::meta::take;
+use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
+use threadkeep_domain::scope::{
+    Appended, HistorySummary, Kept, KvAnswer, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
+    TaskList,
+};
+use threadkeep_domain::{Json, Life, Stamp};
+use threadkeep_store::{Answered, ItemPlace, ScopeParts, ScopeView, StoreError, WriteError};
+
+const META_BYTES: usize = 75;
+/// The number of empty places in the history, which follows if there are any.
+pub(super) const GAPS_BYTES: usize = 6;
+const SEALED: u64 = 1;
+const HAS_SEGMENTS: u64 = 2;
+const CORRUPT: StoreError = StoreError::Corrupt("a scope of an unknown form");
+
+/// The field `M` of a scope.
+pub(super) struct Meta {
+    flags: u64,
+    pub(super) stamp: Stamp,
+    kv_bytes: u64,
+    keys: u32,
+    pub(super) created_ms: u64,
+    pub(super) updated_ms: u64,
+    pub(super) tasks_version: u64,
+    pub(super) history: HistorySummary,
+}
+
+impl Meta {
+    pub(super) fn read(packed: &[u8]) -> Result<Self, StoreError> {
+        let gaps_bytes = packed.len().checked_sub(META_BYTES).ok_or(CORRUPT)?;
+        if gaps_bytes != 0 && gaps_bytes != GAPS_BYTES {
+            return Err(CORRUPT);
+        }
+        let mut rest = packed;
+        let flags = take(&mut rest, 1);
+        let life = Life(take(&mut rest, 8));
+        let version = take(&mut rest, 6);
+        let kv_bytes = take(&mut rest, 4);
+        let keys = take(&mut rest, 4) as u32;
+        let created_ms = take(&mut rest, 6);
+        let updated_ms = take(&mut rest, 6);
+        // how long it lives, and when the first key's time passes
+        take(&mut rest, 12);
+        let tasks_version = take(&mut rest, 6);
+        let mut history = HistorySummary {
+            first_seq: take(&mut rest, 6),
+            next_seq: take(&mut rest, 6),
+            bytes: take(&mut rest, 6),
+            removed: 0,
+        };
+        // the number of its events
+        take(&mut rest, 4);
+        if gaps_bytes > 0 {
+            history.removed = take(&mut rest, GAPS_BYTES);
+        }
+        Ok(Self {
+            flags,
+            stamp: Stamp { version, life },
+            kv_bytes,
+            keys,
+            created_ms,
+            updated_ms,
+            tasks_version,
+            history,
+        })
+    }
+}
+
+/// The part of the field `M` about the history.
+pub(crate) fn history(meta: &[u8]) -> Result<HistorySummary, StoreError> {
+    Ok(Meta::read(meta)?.history)
+}
+
+/// A scope as it was read, if it exists.
+pub(super) fn view(reply: Value, parts: &ScopeParts<'_>) -> Result<Option<ScopeView>, StoreError> {
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    let reply = array(reply)?;
+    let [
+        packed,
+        left,
+        now,
+        tasks,
+        record,
+        Value::Array(keys),
+        Value::Array(values),
+    ] = &reply[..]
+    else {
+        return Err(UNKNOWN);
+    };
+    let meta = Meta::read(bytes(packed)?)?;
+    if values.len() != parts.values.len() {
+        return Err(UNKNOWN);
+    }
+    let value = |value: &Value| match value {
+        Value::Nil => Ok(None),
+        value => Ok::<_, StoreError>(Some(ScopeValue::from_stored(text(value)?))),
+    };
+    let mut keys = keys
+        .iter()
+        .map(|key| Ok(ScopeKey::from_stored(text(key)?)))
+        .collect::<Result<Vec<_>, StoreError>>()?;
+    keys.sort_unstable();
+    let expires_ms = match left {
+        Value::Int(-1) => None,
+        left => Some(integer(now)? + integer(left)?),
+    };
+    Ok(Some(ScopeView {
+        stamp: meta.stamp,
+        kv_bytes: meta.kv_bytes,
+        key_count: meta.keys,
+        created_ms: meta.created_ms,
+        updated_ms: meta.updated_ms,
+        expires_ms,
+        is_sealed: meta.flags & SEALED != 0,
+        has_segments: meta.flags & HAS_SEGMENTS != 0,
+        values: values.iter().map(value).collect::<Result<_, _>>()?,
+        keys,
+        tasks: match tasks {
+            Value::Nil => TaskList::default(),
+            tasks => TaskList::from_stored(text(tasks)?).ok_or(CORRUPT)?,
+        },
+        tasks_stamp: Stamp {
+            version: meta.tasks_version,
+            life: meta.stamp.life,
+        },
+        record: match record {
+            Value::Nil => None,
+            record => Some(Bytes::copy_from_slice(bytes(record)?)),
+        },
+        history: meta.history,
+    }))
+}
+
+/// The place of an item, if it was found.
+pub(super) fn item_place(reply: Value) -> Result<Option<ItemPlace>, StoreError> {
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    match &array(reply)?[..] {
+        [seq, is_removed] => Ok(Some(ItemPlace {
+            seq: integer(seq)?,
+            is_removed: is_done(is_removed)?,
+        })),
+        _ => Err(UNKNOWN),
+    }
+}
+
+/// An entry of a history's stream.
+pub(super) fn item(entry: &Value) -> Result<Kept, StoreError> {
+    let Value::Array(entry) = entry else {
+        return Err(UNKNOWN);
+    };
+    let [place, Value::Array(fields)] = &entry[..] else {
+        return Err(UNKNOWN);
+    };
+    let [_, at, _, id, _, value] = &fields[..] else {
+        return Err(CORRUPT);
+    };
+    let (seq, _) = text(place)?.split_once('-').ok_or(UNKNOWN)?;
+    kept(seq, at, id, value)
+}
+
+fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<Kept, StoreError> {
+    Ok(Kept {
+        seq: seq.parse().map_err(|_| UNKNOWN)?,
+        id: text(id)?.parse().map_err(|_| CORRUPT)?,
+        at_ms: integer(at)?,
+        value: Json::from_compact(text(value)?),
+    })
+}
+
+/// Bytes of the items of a write that was not done, since more of the oldest items have to go than one
+/// script drops.
+pub(crate) fn lacks_room(reply: &Value) -> Option<u64> {
+    match reply {
+        Value::Array(reply) => match &reply[..] {
+            [Value::BulkString(tag), Value::BulkString(code), added]
+                if tag == b"R" && code == b"no_room" =>
+            {
+                integer(added).ok()
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The reply of the script that writes.
+pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritten, WriteError> {
+    let reply = accepted(array(reply)?, write.policy)?;
+    let [_, replayed, packed, answers, places, rest @ ..] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    // answers that servers of an earlier version remembered have nothing of removed items
+    let (removed, taken) = match rest {
+        [] => (0, rest),
+        [removed, taken @ ..] => (integer(removed)?, taken),
+    };
+    let meta = Meta::read(bytes(packed)?)?;
+    let answers = parts(text(answers)?).map(answer);
+    let places = parts(text(places)?).map(appended);
+    Ok(ScopeWritten {
+        stamp: meta.stamp,
+        kv_bytes: meta.kv_bytes,
+        keys: meta.keys,
+        answers: answers.collect::<Result<_, _>>()?,
+        appended: places.collect::<Result<_, _>>()?,
+        removed,
+        taken: taken.chunks(4).map(taken_item).collect::<Result<_, _>>()?,
+        replayed: is_done(replayed)?,
+    })
+}
+
+/// Place, time, id and value of an item.
+fn taken_item(item: &[Value]) -> Result<Kept, StoreError> {
+    match item {
+        [seq, at, id, value] => kept(text(seq)?, at, id, value),
+        _ => Err(UNKNOWN),
+    }
+}
+
+/// The reply of the script that ends a scope.
+pub(crate) fn ended(reply: Value) -> Result<Answered<bool>, WriteError> {
+    match &unless_refused(array(reply)?)?[..] {
+        [_, replayed, was_there] => Ok(Answered {
+            answer: is_done(was_there)?,
+            replayed: is_done(replayed)?,
+        }),
+        _ => Err(UNKNOWN.into()),
+    }
+}
+
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(';').filter(|part| !part.is_empty())
+}
+
+fn answer(text: &str) -> Result<KvAnswer, StoreError> {
+    Ok(match text.split_at_checked(1).ok_or(UNKNOWN)? {
+        ("s", done) => KvAnswer::Set(done == "1"),
+        ("d", done) => KvAnswer::Deleted(done == "1"),
+        ("v", sum) => KvAnswer::Value(sum.parse().map_err(|_| UNKNOWN)?),
+        ("c", _) => KvAnswer::Cleared,
+        _ => return Err(UNKNOWN),
+    })
+}
+
+/// The outcome of appending an item.
+pub(crate) fn appended(text: &str) -> Result<Appended, StoreError> {
+    let (seq, repeated) = text.split_once(' ').ok_or(UNKNOWN)?;
+    Ok(Appended {
+        seq: seq.parse().map_err(|_| UNKNOWN)?,
+        repeated: repeated == "1",
+    })
+}

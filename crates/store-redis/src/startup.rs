@@ -1,0 +1,201 @@
+//! Checks of a server before it is trusted with threads.
+
+use redis::{Value, from_redis_value};
+
+use super::keys::{BUCKETS, KeyNames};
+use super::transport::commands::command;
+use super::transport::link::{Calls, Link};
+
+use threadkeep_store::StoreError;
+
+const OLDEST: (u64, u64) = (6, 2);
+/// The version of the layout of a thread, as `lua/shared/prelude.lua` documents it. It was 1 before threads had a
+/// grace and events.
+const LAYOUT: u32 = 2;
+
+/// Checks version, eviction and layout, and warns of settings that may lose data.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] with the fault.
+pub(super) async fn check(
+    link: &Link,
+    names: &KeyNames,
+    wait_replicas: u16,
+) -> Result<(), StoreError> {
+    // INFO and not CONFIG, which hosted servers often forbid
+    let calls = link.calls();
+    for info in calls.read_everywhere(command("INFO")).await? {
+        let info: String =
+            from_redis_value(info).map_err(|_| StoreError::Corrupt("INFO is no text"))?;
+        check_mode(&info, link.is_cluster())?;
+        check_server(&info)?;
+        warn_of_few_replicas(&info, wait_replicas);
+    }
+    check_layout(&calls, names).await
+}
+
+fn check_server(info: &str) -> Result<(), StoreError> {
+    check_version(info)?;
+    check_eviction(info)?;
+    if field(info, "aof_enabled") == Some("0") {
+        tracing::warn!(
+            "Redis keeps no append-only file: a crash loses the writes since its last snapshot"
+        );
+    }
+    Ok(())
+}
+
+/// They may come, and until then each write says so.
+fn warn_of_few_replicas(info: &str, wanted: u16) {
+    let attached = replicas(info);
+    if attached < wanted {
+        tracing::warn!(
+            attached,
+            wanted,
+            "Redis has fewer replicas than writes wait for (wait_replicas): all writes are answered \
+             with 503 until it has as many"
+        );
+    }
+}
+
+fn replicas(info: &str) -> u16 {
+    field(info, "connected_slaves").map_or(0, |count| count.parse().unwrap_or(0))
+}
+
+/// By the address of one server, the others of a cluster would never be asked.
+fn check_mode(info: &str, is_cluster: bool) -> Result<(), StoreError> {
+    // Valkey reports `server_mode` instead of `redis_mode`
+    let mode = field(info, "redis_mode").or_else(|| field(info, "server_mode"));
+    if mode == Some("sentinel") {
+        return Err(refused(
+            "this is a sentinel; its address must begin with redis+sentinel://".into(),
+        ));
+    }
+    match field(info, "cluster_enabled") {
+        Some("1") if !is_cluster => Err(refused(
+            "this Redis is a node of a cluster; its address must begin with redis+cluster://"
+                .into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_version(info: &str) -> Result<(), StoreError> {
+    let version = field(info, "redis_version").unwrap_or_default();
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if found < OLDEST {
+        return Err(refused(format!(
+            "Redis {version} is too old, 6.2 is the oldest that works"
+        )));
+    }
+    Ok(())
+}
+
+/// Every thread expires, so a Redis that evicts only keys that expire takes living threads too.
+fn check_eviction(info: &str) -> Result<(), StoreError> {
+    match field(info, "maxmemory_policy") {
+        None | Some("noeviction") => Ok(()),
+        Some(policy) => Err(refused(format!(
+            "Redis evicts living threads when its memory is full (maxmemory-policy {policy}); \
+             set it to noeviction"
+        ))),
+    }
+}
+
+/// Checks that no server has been set to evict threads since the start. If one does not answer, none is checked.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] with the fault.
+pub(super) async fn check_that_threads_stay(link: &Link) -> Result<(), StoreError> {
+    let mut info = command("INFO");
+    info.arg("memory");
+    let infos = link.calls().read_everywhere(info).await;
+    let infos = infos.unwrap_or_default().into_iter();
+    for info in infos.filter_map(|info| from_redis_value::<String>(info).ok()) {
+        check_eviction(&info).inspect_err(|_| {
+            let policy = field(&info, "maxmemory_policy");
+            tracing::error!(policy, "Redis evicts living threads, set noeviction");
+        })?;
+    }
+    Ok(())
+}
+
+/// The layout is recorded at the first start: with another number of buckets all threads would
+/// seem gone, and with other fields they could not be read.
+async fn check_layout(calls: &Calls<'_>, names: &KeyNames) -> Result<(), StoreError> {
+    let ours = format!("{LAYOUT} {BUCKETS}");
+    let mut record = command("SET");
+    record.arg(names.layout()).arg(&ours).arg("NX");
+    // doing it again changes nothing
+    calls.read(record).await?;
+    let mut recorded = command("GET");
+    recorded.arg(names.layout());
+    match calls.read(recorded).await? {
+        Value::BulkString(theirs) if theirs == ours.as_bytes() => Ok(()),
+        _ => Err(refused(format!(
+            "{} says that this prefix holds threads in another layout",
+            names.layout()
+        ))),
+    }
+}
+
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .map(str::trim)
+}
+
+fn refused(why: String) -> StoreError {
+    StoreError::Unavailable(why.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_server_is_refused() {
+        assert!(check_version("redis_version:6.0.16\r\n").is_err());
+        assert!(check_version("redis_version:6.2.0\r\n").is_ok());
+        assert!(check_version("redis_version:7.2.4\r\nserver_name:valkey\r\n").is_ok());
+    }
+
+    #[test]
+    fn a_node_of_a_cluster_is_refused_as_a_server_of_its_own() {
+        assert!(check_mode("cluster_enabled:1\r\n", false).is_err());
+        assert!(check_mode("cluster_enabled:1\r\n", true).is_ok());
+        assert!(check_mode("cluster_enabled:0\r\n", false).is_ok());
+    }
+
+    #[test]
+    fn a_sentinel_is_refused_as_a_server() {
+        for info in [
+            "redis_mode:sentinel\r\n",
+            "redis_version:7.2.4\r\nserver_mode:sentinel\r\n",
+        ] {
+            let refused = check_mode(info, false).unwrap_err();
+
+            let StoreError::Unavailable(why) = refused else {
+                panic!("{refused}");
+            };
+            assert!(why.to_string().contains("redis+sentinel://"), "{why}");
+        }
+    }
+
+    #[test]
+    fn replicas_that_are_attached_are_counted() {
+        assert_eq!(
+            replicas("role:master\r\nconnected_slaves:2\r\nslave0:..\r\n"),
+            2
+        );
+        assert_eq!(replicas("role:master\r\n"), 0);
+    }
+
+    #[test]
+    fn eviction_of_any_key_is_refused() {
+        assert!(check_eviction("maxmemory_policy:allkeys-lru\r\n").is_err());
+        assert!(check_eviction("maxmemory_policy:volatile-ttl\r\n").is_err());
+        assert!(check_eviction("maxmemory_policy:noeviction\r\n").is_ok());
+    }
+}

@@ -1,0 +1,308 @@
+//! The archive.
+
+use async_trait::async_trait;
+use redis::Value;
+
+use super::meta::{Meta, take};
+use super::{arguments, replies, state};
+use crate::RedisStore;
+use crate::keys::BUCKETS;
+use crate::scopes::replies as scope_replies;
+use crate::scripts::Script;
+use crate::transport::commands::{Command, command};
+use crate::transport::fields::Fields;
+use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use crate::unreadable::Unreadable;
+use threadkeep_domain::scope::HistorySummary;
+use threadkeep_domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
+use threadkeep_store::{
+    Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError, millis,
+};
+
+const CORRUPT: StoreError = StoreError::Corrupt("an archive of an unknown form");
+
+#[async_trait]
+impl Archives for RedisStore {
+    async fn get_archive(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+    ) -> Result<Option<Archive>, StoreError> {
+        let Some(found) = self.find_archive(id, life).await? else {
+            return Ok(None);
+        };
+        let retention_ms = millis(self.retention.archive);
+        let over_ms = found.archive.head.archived_ms.saturating_add(retention_ms);
+        let is_kept = !found.is_restored && over_ms > self.now_ms().await?;
+        Ok(is_kept.then_some(found.archive))
+    }
+
+    async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError> {
+        let found = self.find_archive(id, Some(life)).await?;
+        Ok(found.map(|found| found.archive))
+    }
+
+    async fn list_archives(
+        &self,
+        after: &ArchivePlace,
+        limit: usize,
+    ) -> Result<ArchivePage, StoreError> {
+        let now_ms = self.now_ms().await?;
+        // one that is exactly that old is over
+        let oldest_ms = now_ms.saturating_sub(millis(self.retention.archive)) + 1;
+        let listed = self.list_members(after, oldest_ms, limit).await?;
+        let next = listed.is_more.then(|| match listed.members.last() {
+            Some((archived_ms, id, life)) => ArchivePlace {
+                archived_ms: *archived_ms,
+                archive: Some((*id, *life)),
+            },
+            None => *after,
+        });
+        let heads = self.read_heads(&listed.members).await?;
+        Ok(ArchivePage { heads, next })
+    }
+
+    async fn restore(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        policy: &Policy,
+    ) -> Result<Option<Thread>, WriteError> {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::Restore.call(6);
+        cmd.arg(bucket.thread(id))
+            .arg(&bucket.log)
+            .arg(bucket.archive(id))
+            .arg(&bucket.archives)
+            .arg(&bucket.deadlines)
+            .arg(bucket.watch(id))
+            .arg(arguments::restoration(
+                policy,
+                self.ahead(),
+                &self.retention,
+            ))
+            .arg(life.map_or_else(String::new, hex))
+            .arg(arguments::trace());
+        let reply = self.link.calls().write(cmd).await?;
+        replies::restored(reply, policy)
+    }
+}
+
+/// An archive, however old it is.
+struct Found {
+    archive: Archive,
+    /// It is there for the event of the end alone.
+    is_restored: bool,
+}
+
+/// When it was archived, and what: the order of the list.
+type Member = (u64, ThreadId, Life);
+
+/// A part of the index of archives, sorted.
+struct Listed {
+    members: Vec<Member>,
+    is_more: bool,
+}
+
+impl RedisStore {
+    async fn find_archive(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+    ) -> Result<Option<Found>, StoreError> {
+        let last = self.names.bucket_of(id).archive(id);
+        let found = self.read_archive(id, &last).await?;
+        match (life, found) {
+            (None, found) => Ok(found),
+            (Some(life), Some(found)) if found.archive.head.life == life => Ok(Some(found)),
+            // in this order: an archive moves from the one name to the other, and never back
+            (Some(life), _) => {
+                let earlier = format!("{last}:{}", hex(life));
+                self.read_archive(id, &earlier).await
+            }
+        }
+    }
+
+    async fn read_archive(&self, id: &ThreadId, key: &str) -> Result<Option<Found>, StoreError> {
+        let mut left = command("PTTL");
+        left.arg(key);
+        let mut fields = command("HGETALL");
+        fields.arg(key);
+        let [left, fields] = self.link.calls().read_all([left, fields]).await?;
+        if !self.is_there(&left) {
+            return Ok(None);
+        }
+        let fields = Fields::Read(fields);
+        let fields = fields.pairs()?;
+        let Some((meta, state)) = state::assemble(&fields)? else {
+            return Ok(None);
+        };
+        let field = |name: &[u8]| {
+            let found = fields.iter().find(|(field, _)| *field == name);
+            found.map(|(_, value)| *value)
+        };
+        let about = [b"M", b"E", b"D", b"S", b"P"].map(|name| field(name));
+        let head = head(*id, about)?;
+        Ok(head.map(|head| Found {
+            archive: Archive {
+                head,
+                owner: meta.owner,
+                state,
+            },
+            is_restored: field(b"R").is_some(),
+        }))
+    }
+
+    /// Whether a key with that time to live is there by the clock that tests may put ahead.
+    pub(crate) fn is_there(&self, left: &Value) -> bool {
+        integer(left).is_ok_and(|left| left > self.ahead())
+    }
+
+    /// The members of every bucket's index after a place, up to where all of them were read.
+    async fn list_members(
+        &self,
+        after: &ArchivePlace,
+        oldest_ms: u64,
+        limit: usize,
+    ) -> Result<Listed, StoreError> {
+        // buckets have about equal shares, so few have to be asked for much more than that
+        let each = limit / 32 + 8;
+        let (from_ms, last) = match &after.archive {
+            Some((id, life)) if after.archived_ms >= oldest_ms => {
+                (after.archived_ms, format!("{id}-{}", hex(*life)))
+            }
+            _ => (after.archived_ms.max(oldest_ms), String::new()),
+        };
+        let cmds = (0..BUCKETS as u16).map(|bucket| {
+            let mut cmd = Script::ListArchives.call(1);
+            cmd.arg(&self.names.bucket(bucket).archives)
+                .arg(from_ms)
+                .arg(&last)
+                .arg(each);
+            cmd
+        });
+        let replies = self.background.calls().read_many(cmds).await?;
+        let mut members = Vec::new();
+        // up to here all buckets were looked at: to the last one listed of one that may have more
+        let mut known: Option<Member> = None;
+        for reply in replies {
+            let reply = array(reply)?;
+            let found = members_with_scores(&reply, &self.unreadable);
+            let last = found.last().filter(|_| reply.len() == 2 * each).copied();
+            known = known.into_iter().chain(last).min();
+            members.extend(found);
+        }
+        members.sort_unstable();
+        let is_known = |member: &&Member| known.is_none_or(|known| **member <= known);
+        let count = members.iter().take_while(is_known).count().min(limit);
+        let is_more = count < members.len() || known.is_some();
+        members.truncate(count);
+        Ok(Listed { members, is_more })
+    }
+
+    async fn read_heads(&self, members: &[Member]) -> Result<Vec<ArchiveHead>, StoreError> {
+        let hmget = |key: String| {
+            let mut cmd = command("HMGET");
+            cmd.arg(key)
+                .arg("M")
+                .arg("E")
+                .arg("D")
+                .arg("S")
+                .arg("P")
+                .arg("R");
+            cmd
+        };
+        let cmds = members.iter().flat_map(|(_, id, life)| -> [Command; 2] {
+            let last = self.names.bucket_of(id).archive(id);
+            let earlier = format!("{last}:{}", hex(*life));
+            [hmget(last), hmget(earlier)]
+        });
+        let replies = self.background.calls().read_many(cmds).await?;
+        let mut heads = Vec::with_capacity(members.len());
+        for ((_, id, life), replies) in members.iter().zip(replies.chunks(2)) {
+            for reply in replies {
+                let Value::Array(fields) = reply else {
+                    return Err(UNKNOWN);
+                };
+                let [about @ .., restored] = &fields[..] else {
+                    return Err(UNKNOWN);
+                };
+                // restored or swept since it was listed
+                let is_there = *restored == Value::Nil;
+                let about: &[Value; 5] = about.try_into().map_err(|_| UNKNOWN)?;
+                let found = head(*id, about.each_ref().map(|field| bytes(field).ok()));
+                let found = self.unreadable.skip_one("archives", found).flatten();
+                heads.extend(found.filter(|head| is_there && head.life == *life));
+            }
+        }
+        Ok(heads)
+    }
+
+    async fn now_ms(&self) -> Result<u64, StoreError> {
+        let time = self.link.calls().read(command("TIME")).await?;
+        Ok(crate::log::store::time_ms(&time)? + self.ahead())
+    }
+}
+
+fn hex(life: Life) -> String {
+    format!("{:016x}", life.0)
+}
+
+/// A member of the index: `ID-LIFE`.
+pub(crate) fn member(text: &str) -> Result<(ThreadId, Life), StoreError> {
+    let (id, life) = text.split_once('-').ok_or(CORRUPT)?;
+    let life = u64::from_str_radix(life, 16).map_err(|_| CORRUPT)?;
+    Ok((id.parse().map_err(|_| CORRUPT)?, Life(life)))
+}
+
+fn members_with_scores(reply: &[Value], unreadable: &Unreadable) -> Vec<Member> {
+    let read = |pair: &[Value]| {
+        let (id, life) = member(text(&pair[0])?)?;
+        Ok((integer(&pair[1])?, id, life))
+    };
+    unreadable.skip("archives", reply.chunks_exact(2).map(read))
+}
+
+/// The head of an archive from meta, end, metadata, the meta of the scope and the numbers of checkpoints, as far as
+/// they exist.
+fn head(id: ThreadId, fields: [Option<&[u8]>; 5]) -> Result<Option<ArchiveHead>, StoreError> {
+    let [Some(meta), Some(end), metadata, scope, checkpoints] = fields else {
+        return Ok(None);
+    };
+    if end.len() != 13 {
+        return Err(CORRUPT);
+    }
+    let meta = Meta::read(meta)?;
+    let mut rest = end;
+    let reason = match take(&mut rest, 1) {
+        1 => EndReason::Destroyed,
+        _ => EndReason::Expired,
+    };
+    Ok(Some(ArchiveHead {
+        id,
+        life: meta.stamp.life,
+        version: meta.stamp.version,
+        size_bytes: meta.size_bytes,
+        reason,
+        ended_ms: take(&mut rest, 6),
+        archived_ms: take(&mut rest, 6),
+        metadata: match metadata {
+            None => Json::empty_object(),
+            Some(metadata) => {
+                Json::from_compact(std::str::from_utf8(metadata).map_err(|_| UNKNOWN)?)
+            }
+        },
+        history: match scope {
+            None => HistorySummary::EMPTY,
+            Some(scope) => scope_replies::history(scope)?,
+        },
+        checkpoints: checkpoints.map_or_else(|| Ok(Vec::new()), numbers)?,
+    }))
+}
+
+/// Numbers with commas between them.
+fn numbers(list: &[u8]) -> Result<Vec<u32>, StoreError> {
+    let numbers = str::from_utf8(list).map_err(|_| CORRUPT)?.split(',');
+    let numbers = numbers.map(|number| number.parse().map_err(|_| CORRUPT));
+    numbers.collect()
+}

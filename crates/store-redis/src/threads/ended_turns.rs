@@ -1,0 +1,100 @@
+//! Ends of turns that other callers wait for, which all replicas publish on a channel.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use redis::RedisError;
+use redis::aio::PubSub;
+use tokio::sync::broadcast;
+use tokio::time::{sleep, timeout};
+
+use crate::transport::link::Link;
+use threadkeep_domain::ThreadId;
+
+/// Ends that are kept for a receiver that is behind; it misses the others.
+const KEPT: usize = 1_024;
+/// How long a silent subscription is trusted: its connection may be dead.
+const TRUSTED: Duration = Duration::from_secs(30);
+/// The pause after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The subscription of this process, which exists while it has receivers.
+#[derive(Debug, Clone)]
+pub(crate) struct EndedTurns(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    told: broadcast::Sender<ThreadId>,
+    is_running: AtomicBool,
+    /// Held by a task that is about to end, so that none is missing after it.
+    gate: RwLock<()>,
+}
+
+impl Default for EndedTurns {
+    fn default() -> Self {
+        Self(Arc::new(Shared {
+            told: broadcast::Sender::new(KEPT),
+            is_running: AtomicBool::new(false),
+            gate: RwLock::default(),
+        }))
+    }
+}
+
+impl EndedTurns {
+    /// Receives the messages on that channel.
+    pub(crate) fn listen(&self, link: &Arc<Link>, channel: &str) -> broadcast::Receiver<ThreadId> {
+        let _gate = self.0.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let receiver = self.0.told.subscribe();
+        if !self.0.is_running.swap(true, Ordering::AcqRel) {
+            let task = Arc::clone(&self.0).run(Arc::clone(link), channel.to_owned());
+            tokio::spawn(task);
+        }
+        receiver
+    }
+}
+
+impl Shared {
+    /// Subscribes, again and again, while there are receivers.
+    async fn run(self: Arc<Self>, link: Arc<Link>, channel: String) {
+        while !self.is_over() {
+            match timeout(link.timeout(), subscribe(&link, &channel)).await {
+                Ok(Ok(subscription)) => self.pass_on(subscription).await,
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "cannot listen to the ends of turns");
+                    sleep(PAUSE).await;
+                }
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Whether there are no receivers. Then the next one starts another task.
+    fn is_over(&self) -> bool {
+        let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let is_over = self.told.receiver_count() == 0;
+        if is_over {
+            self.is_running.store(false, Ordering::Release);
+        }
+        is_over
+    }
+
+    async fn pass_on(&self, mut subscription: PubSub) {
+        let mut messages = subscription.on_message();
+        while let Ok(Some(message)) = timeout(TRUSTED, messages.next()).await {
+            let id = message.get_payload_bytes();
+            let id = std::str::from_utf8(id).ok().and_then(|id| id.parse().ok());
+            if let Some(id) = id {
+                self.told.send(id).ok();
+            }
+        }
+    }
+}
+
+async fn subscribe(link: &Link, channel: &str) -> Result<PubSub, RedisError> {
+    let place = link.locate().await?;
+    let mut subscription = redis::Client::open(place)?.get_async_pubsub().await?;
+    subscription.subscribe(channel).await?;
+    Ok(subscription)
+}

@@ -1,0 +1,246 @@
+//! The erasure of owners.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+use redis::Value;
+use tokio::time::sleep;
+
+use super::archives::member;
+use super::arguments;
+use crate::RedisStore;
+use crate::keys::{Bucket, bucket_number};
+use crate::scripts::Script;
+use crate::transport::commands::{Command, command};
+use crate::transport::replies::{UNKNOWN, array, integer, is_done, text};
+use threadkeep_domain::{Life, OwnerTag};
+use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, millis};
+
+/// Commands that are sent at once: Redis serves nobody else until it has done those that arrive together.
+const AT_ONCE: usize = 8;
+/// Threads and archives that one script erases.
+const ERASED: u64 = 12;
+/// Erased lives of each bucket that are read at once.
+const LIVES: u64 = 400;
+/// Events of a log that one script looks at, and bytes of names in them.
+const PURGED: u64 = 128;
+const PURGED_BYTES: u64 = 256 * 1_024;
+/// How long an unfinished copy of a log is kept, and no other one is begun.
+const COPY_LASTS: Duration = Duration::from_secs(2);
+/// Before it is looked again whether another copy of a log is finished.
+const BUSY_PAUSE: Duration = Duration::from_millis(50);
+
+#[async_trait]
+impl Erasure for RedisStore {
+    async fn erase_owned(
+        &self,
+        owner: OwnerTag,
+        tombstone: Duration,
+    ) -> Result<Option<Erased>, StoreError> {
+        let lists = |bucket: &Bucket| {
+            let threads = bucket.owned(owner, ThreadOrder::Created);
+            vec![threads, bucket.ended(owner)]
+        };
+        let buckets = self.buckets_with(lists).await?;
+        if buckets.is_empty() {
+            return Ok(None);
+        }
+        let mut erased = Erased::default();
+        let cmds = buckets.iter().map(|bucket| {
+            let mut cmd = Script::EraseOwned.call(6);
+            cmd.args(lists(bucket))
+                .arg(bucket.erased(owner))
+                .arg(&bucket.log)
+                .arg(&bucket.archives)
+                .arg(&bucket.deadlines)
+                .arg(self.ahead())
+                .arg(owner.to_string())
+                .arg(arguments::bounded_ms(tombstone))
+                .arg(arguments::archive_ms(&self.retention))
+                .arg(ERASED);
+            cmd
+        });
+        for reply in self.in_portions(cmds.collect()).await? {
+            let [threads, archives] = &array(reply)?[..] else {
+                return Err(UNKNOWN);
+            };
+            erased.threads += integer(threads)?;
+            erased.archives += integer(archives)?;
+        }
+        Ok(Some(erased))
+    }
+
+    async fn erased_lives(&self, owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError> {
+        let buckets = self
+            .buckets_with(|bucket| vec![bucket.erased(owner)])
+            .await?;
+        let cmds = buckets.iter().map(|bucket| {
+            let mut cmd = command("ZRANGE");
+            cmd.arg(bucket.erased(owner))
+                .arg(0)
+                .arg(LIVES - 1)
+                .arg("WITHSCORES");
+            cmd
+        });
+        if buckets.is_empty() {
+            self.confirm_all().await?;
+        }
+        let mut lives = Vec::new();
+        for reply in self.in_portions(cmds.collect()).await? {
+            for pair in array(reply)? {
+                lives.push(life(pair)?);
+            }
+        }
+        Ok(lives)
+    }
+
+    async fn purge_log(&self, owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError> {
+        let mut starts = BTreeMap::new();
+        for life in lives {
+            let start = starts.entry(bucket_number(&life.id)).or_insert(u64::MAX);
+            *start = life.logged_from_ms().min(*start);
+        }
+        let buckets: Vec<_> = starts.into_iter().collect();
+        for some in buckets.chunks(AT_ONCE) {
+            let purged = some.iter().map(|(bucket, from_ms)| {
+                let bucket = &self.names.buckets()[*bucket];
+                self.purge_bucket(bucket, owner, *from_ms)
+            });
+            try_join_all(purged).await?;
+        }
+        Ok(())
+    }
+
+    async fn forget_lives(&self, owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError> {
+        let mut of_bucket: BTreeMap<usize, Command> = BTreeMap::new();
+        for life in lives {
+            let number = bucket_number(&life.id);
+            let cmd = of_bucket.entry(number).or_insert_with(|| {
+                let mut cmd = command("ZREM");
+                cmd.arg(self.names.buckets()[number].erased(owner));
+                cmd
+            });
+            cmd.arg(name(life));
+        }
+        let cmds = of_bucket.into_values().collect();
+        self.in_portions(cmds).await.map(drop)
+    }
+}
+
+impl RedisStore {
+    /// The buckets that have any of these keys.
+    async fn buckets_with(
+        &self,
+        keys: impl Fn(&Bucket) -> Vec<String>,
+    ) -> Result<Vec<&Bucket>, StoreError> {
+        let buckets = self.names.buckets();
+        let cmds = buckets.iter().map(|bucket| {
+            let mut cmd = command("EXISTS");
+            cmd.args(keys(bucket));
+            cmd
+        });
+        let found = self.background.calls().read_many(cmds).await?;
+        let mut with = Vec::new();
+        for (bucket, found) in buckets.iter().zip(found) {
+            if integer(&found)? > 0 {
+                with.push(bucket);
+            }
+        }
+        Ok(with)
+    }
+
+    /// Purges a log of the owner's erased lives. It is copied only if it may have events of them.
+    async fn purge_bucket(
+        &self,
+        bucket: &Bucket,
+        owner: OwnerTag,
+        from_ms: u64,
+    ) -> Result<(), StoreError> {
+        if !self.has_erased(bucket, owner, from_ms).await? {
+            return Ok(());
+        }
+        let name = hex::encode(rand::random::<[u8; 8]>());
+        let mut from = "-".to_owned();
+        loop {
+            let mut cmd = Script::Rewrite.call(4);
+            cmd.arg(&bucket.log)
+                .args(&bucket.log_copy)
+                .arg(bucket.erased(owner))
+                .arg(&name)
+                .arg(&from)
+                .arg(PURGED)
+                .arg(PURGED_BYTES)
+                .arg(millis(COPY_LASTS));
+            match self.background.calls().read(cmd).await? {
+                Value::Int(1) => return Ok(()),
+                Value::Int(0) => {
+                    from = "-".to_owned();
+                    sleep(BUSY_PAUSE).await;
+                }
+                next => from = text(&next)?.to_owned(),
+            }
+        }
+    }
+
+    /// Whether a log may have events of the owner's erased lives.
+    async fn has_erased(
+        &self,
+        bucket: &Bucket,
+        owner: OwnerTag,
+        from_ms: u64,
+    ) -> Result<bool, StoreError> {
+        let mut from = from_ms.to_string();
+        loop {
+            let mut cmd = Script::FindErased.call(3);
+            cmd.arg(&bucket.log)
+                .arg(bucket.erased(owner))
+                .arg(&bucket.horizon)
+                .arg(&from)
+                .arg(PURGED)
+                .arg(PURGED_BYTES);
+            let reply = array(self.background.calls().read(cmd).await?)?;
+            let [found, next @ ..] = &reply[..] else {
+                return Err(UNKNOWN);
+            };
+            if is_done(found)? {
+                return Ok(true);
+            }
+            match next {
+                [] | [Value::Nil] => return Ok(false),
+                [next, ..] => from = text(next)?.to_owned(),
+            }
+        }
+    }
+
+    /// Sends commands that change nothing when they are repeated, a few at a time.
+    async fn in_portions(&self, cmds: Vec<Command>) -> Result<Vec<Value>, StoreError> {
+        let mut replies = Vec::with_capacity(cmds.len());
+        let mut cmds = cmds.into_iter().peekable();
+        while cmds.peek().is_some() {
+            let portion = cmds.by_ref().take(AT_ONCE);
+            replies.extend(self.background.calls().read_many(portion).await?);
+        }
+        Ok(replies)
+    }
+}
+
+/// The member of a set of lives: id and life, which is zero if it is unknown.
+fn name(life: &ErasedLife) -> String {
+    format!("{}-{:016x}", life.id, life.life.unwrap_or_default().0)
+}
+
+/// A member with its score.
+fn life(pair: Value) -> Result<ErasedLife, StoreError> {
+    let [name, Value::Double(created_ms)] = &array(pair)?[..] else {
+        return Err(UNKNOWN);
+    };
+    let (id, life) = member(text(name)?)?;
+    let is_known = life != Life::default();
+    Ok(ErasedLife {
+        id,
+        life: is_known.then_some(life),
+        created_ms: if is_known { *created_ms as u64 } else { 0 },
+    })
+}

@@ -1,0 +1,220 @@
+//! The keys that an import prepares next to its thread, in as many calls as it takes, so that the step that makes the
+//! thread moves no values.
+
+use super::checkpoints;
+use crate::keys::Bucket;
+use crate::scopes::images as scope_images;
+use crate::scripts::Script;
+use crate::threads::elements::Header;
+use crate::threads::member::{field, plain_text};
+use crate::transport::commands::Command;
+use crate::transport::link::Link;
+use threadkeep_domain::{CheckpointImages, Document, Image, Life, Value};
+use threadkeep_store::StoreError;
+
+/// Words and bytes that one call sends, about.
+const PORTION_WORDS: usize = 2_000;
+const PORTION_BYTES: usize = 262_144;
+/// How long it stays without the step that it is for.
+const STAYS_MS: u64 = 60_000;
+/// Fields of a checkpoint besides those of its state.
+const OWN_FIELDS: u64 = 2;
+
+/// The prepared keys, and how much they hold.
+pub(super) struct Prepared {
+    /// The life that the thread begins.
+    pub(super) life: Life,
+    thread: String,
+    scope: String,
+    history: String,
+    ids: String,
+    index: String,
+    /// Fields of the thread, which are those of its state.
+    pub(super) fields: u64,
+    /// Arrays of the state that lie in chunks.
+    pub(super) arrays: u64,
+    /// The meta of the scope without its life; empty without a scope.
+    pub(super) scope_meta: Vec<u8>,
+    pub(super) scope_fields: u64,
+    pub(super) items: u64,
+    /// Fields of the index of the checkpoints.
+    pub(super) index_fields: u64,
+    /// Number and fields of each checkpoint, packed.
+    pub(super) checkpoints: Vec<u8>,
+}
+
+impl Prepared {
+    /// Nothing is sent yet.
+    pub(super) fn new(bucket: &Bucket, image: &Image) -> Self {
+        let key = bucket.prepared(rand::random());
+        let life = Life::random();
+        let (fields, arrays) = measure(&image.state);
+        let saved = image.checkpoints.saved.iter();
+        let saved = saved.map(|saved| (saved.number, measure(&saved.state).0 + OWN_FIELDS));
+        let scope = image.scope.as_ref();
+        Self {
+            life,
+            thread: format!("{key}:t"),
+            scope: format!("{key}:k"),
+            history: format!("{key}:y"),
+            ids: format!("{key}:z"),
+            index: format!("{key}:p"),
+            fields,
+            arrays,
+            scope_meta: scope.map_or_else(Vec::new, scope_images::meta),
+            scope_fields: scope.map_or(0, |scope| scope_images::fields(scope).count() as u64),
+            items: scope.map_or(0, |scope| scope.items.len() as u64),
+            index_fields: checkpoints::index(life, &image.checkpoints).len() as u64,
+            checkpoints: checkpoints::numbered(saved),
+        }
+    }
+
+    /// As the script takes them.
+    pub(super) fn keys(&self) -> [&String; 5] {
+        [
+            &self.thread,
+            &self.scope,
+            &self.history,
+            &self.ids,
+            &self.index,
+        ]
+    }
+
+    /// Sends what the image has.
+    pub(super) async fn send(&self, link: &Link, image: &Image) -> Result<(), StoreError> {
+        let mut portion = Portion::new(link, Script::StageFields, vec![&self.thread]);
+        add_state(&mut portion, &image.state).await?;
+        portion.end().await?;
+        self.send_checkpoints(link, &image.checkpoints).await?;
+        let Some(scope) = &image.scope else {
+            return Ok(());
+        };
+        let mut portion = Portion::new(link, Script::StageFields, vec![&self.scope]);
+        for (name, value) in scope_images::fields(scope) {
+            portion.add(&[&name, &value]).await?;
+        }
+        portion.end().await?;
+        let keys = vec![&self.history, &self.ids];
+        let mut portion = Portion::new(link, Script::StageItems, keys);
+        for item in &scope.items {
+            let words = scope_images::item(item);
+            portion.add(&words.each_ref().map(|word| &**word)).await?;
+        }
+        portion.end().await
+    }
+
+    async fn send_checkpoints(
+        &self,
+        link: &Link,
+        image: &CheckpointImages,
+    ) -> Result<(), StoreError> {
+        for saved in &image.saved {
+            let key = format!("{}:{}", self.index, saved.number);
+            let (_, arrays) = measure(&saved.state);
+            let meta = checkpoints::meta(self.life, saved, arrays);
+            let mut portion = Portion::new(link, Script::StageFields, vec![&key]);
+            let metadata = saved.metadata.as_str().as_bytes();
+            portion.add(&[b"M".as_slice(), &meta]).await?;
+            portion.add(&[b"D".as_slice(), metadata]).await?;
+            add_state(&mut portion, &saved.state).await?;
+            portion.end().await?;
+        }
+        let mut portion = Portion::new(link, Script::StageFields, vec![&self.index]);
+        for (name, value) in checkpoints::index(self.life, image) {
+            portion.add(&[&name, &value]).await?;
+        }
+        portion.end().await
+    }
+}
+
+/// Fields of a state, and how many of its arrays lie in chunks.
+fn measure(state: &Document) -> (u64, u64) {
+    let (mut fields, mut arrays) = (0, 0);
+    for (_, value) in state.iter() {
+        fields += 1;
+        if let (None, Value::Array(array)) = (plain_text(value), value) {
+            arrays += 1;
+            fields += array.chunks().len() as u64;
+        }
+    }
+    (fields, arrays)
+}
+
+/// Adds the fields of a state.
+async fn add_state(portion: &mut Portion<'_>, state: &Document) -> Result<(), StoreError> {
+    let mut array_id = 0;
+    for (key, value) in state.iter() {
+        match (plain_text(value), value) {
+            (Some(text), _) => portion.add(&[&field(key), &text]).await?,
+            (None, Value::Array(array)) => {
+                let chunks = array.chunks();
+                let last = chunks.len().saturating_sub(1);
+                let mut ordinal = 0;
+                for (number, (elements, len)) in chunks.enumerate() {
+                    let mut chunk = ordinal.to_string().into_bytes();
+                    chunk.extend_from_slice(elements);
+                    if number == last {
+                        let header = Header::of(array, array_id, last as u64, chunk.len());
+                        portion.add(&[&field(key), &header]).await?;
+                    }
+                    let name = format!("c{array_id}:{number}");
+                    portion.add(&[name.as_bytes(), &chunk]).await?;
+                    ordinal += len;
+                }
+                array_id += 1;
+            }
+            (None, Value::Text(_)) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Words that are sent when they are enough for a call. A call that is repeated does nothing more.
+struct Portion<'a> {
+    link: &'a Link,
+    script: Script,
+    keys: Vec<&'a String>,
+    cmd: Option<Command>,
+    words: usize,
+    bytes: usize,
+}
+
+impl<'a> Portion<'a> {
+    fn new(link: &'a Link, script: Script, keys: Vec<&'a String>) -> Self {
+        Self {
+            link,
+            script,
+            keys,
+            cmd: None,
+            words: 0,
+            bytes: 0,
+        }
+    }
+
+    async fn add(&mut self, words: &[&[u8]]) -> Result<(), StoreError> {
+        let bytes = words.iter().map(|word| word.len()).sum::<usize>();
+        if self.words + words.len() > PORTION_WORDS || self.bytes + bytes > PORTION_BYTES {
+            self.end().await?;
+        }
+        let (script, keys) = (self.script, &self.keys);
+        let cmd = self.cmd.get_or_insert_with(|| {
+            let mut cmd = script.call(keys.len());
+            cmd.args(keys.iter().copied()).arg(STAYS_MS);
+            cmd
+        });
+        cmd.args(words.iter().copied());
+        self.words += words.len();
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Sends the words that were added since the last call.
+    async fn end(&mut self) -> Result<(), StoreError> {
+        let Some(cmd) = self.cmd.take() else {
+            return Ok(());
+        };
+        self.words = 0;
+        self.bytes = 0;
+        self.link.calls().read(cmd).await.map(drop)
+    }
+}

@@ -1,0 +1,267 @@
+//! Images, as they are read.
+
+use redis::Value;
+
+use super::checkpoints;
+use crate::RedisStore;
+use crate::keys::ScopeKeys;
+use crate::refusals::unless_refused;
+use crate::scopes::images as scope_images;
+use crate::scripts::Script;
+use crate::threads::meta::Meta;
+use crate::threads::{arguments, replies, state};
+use crate::transport::commands::{Command, command};
+use crate::transport::fields::Field;
+use crate::transport::link::Link;
+use crate::transport::replies::{UNKNOWN, array, bytes};
+use threadkeep_domain::scope::{Kept, ScopeId};
+use threadkeep_domain::{
+    Access, CheckpointImages, Document, Fork, Image, Precondition, ThreadId, TurnToken,
+};
+use threadkeep_store::{StoreError, WriteError};
+
+/// A history up to this size is read in the same step as everything else. A longer one is read in portions of about
+/// this size.
+const PORTION_ITEMS: u64 = 1_000;
+const PORTION_BYTES: u64 = 262_144;
+/// How often a history that loses items while it is read is read again. The last time, it is read in one step.
+const ATTEMPTS: usize = 4;
+
+/// On what conditions a thread is read.
+pub(super) struct Reading {
+    access: Access,
+    precondition: Option<Precondition>,
+    turn: Option<TurnToken>,
+    is_use: bool,
+    checkpoints: Wanted,
+}
+
+/// The checkpoints to read.
+enum Wanted {
+    All,
+    /// That one, which must exist, or none.
+    One(Option<u32>),
+}
+
+impl Reading {
+    /// For an export, which is no use of the thread.
+    pub(super) fn of(access: Access) -> Self {
+        Self {
+            access,
+            precondition: None,
+            turn: None,
+            is_use: false,
+            checkpoints: Wanted::All,
+        }
+    }
+
+    /// For a fork.
+    pub(super) fn for_fork(fork: &Fork<'_>) -> Self {
+        Self {
+            access: fork.access,
+            precondition: fork.precondition,
+            turn: fork.turn,
+            is_use: true,
+            checkpoints: Wanted::One(fork.checkpoint),
+        }
+    }
+}
+
+impl RedisStore {
+    /// All that a thread has at one moment. A history whose items do not fit into one step is read after it: its
+    /// items never change, and their bytes tell whether all of that moment are still there. So are checkpoints, which
+    /// never change either.
+    pub(super) async fn read_image(
+        &self,
+        id: &ThreadId,
+        reading: &Reading,
+    ) -> Result<Option<Image>, WriteError> {
+        let keys = self.names.scope(&ScopeId::Thread(*id));
+        for attempt in 1..=ATTEMPTS {
+            let at_once = match attempt {
+                ATTEMPTS => (u64::MAX, u64::MAX),
+                _ => (PORTION_ITEMS, PORTION_BYTES),
+            };
+            let imaging = self.imaging(id, &keys, reading, at_once);
+            let reply = self.link.calls().read(imaging).await?;
+            if reply == Value::Nil {
+                return Ok(None);
+            }
+            let mut found = Found::read(unless_refused(array(reply)?)?)?;
+            if let Some(left) = &mut found.history.left {
+                read_items(&self.link, &keys, left).await?;
+            }
+            let bucket = self.names.bucket_of(id);
+            let checkpoints = found.checkpoints.whole(&self.link, bucket, id).await?;
+            if let (Some(image), Some(checkpoints)) =
+                (found.history.whole(found.image), checkpoints)
+            {
+                return Ok(Some(Image {
+                    checkpoints,
+                    ..image
+                }));
+            }
+        }
+        Err(StoreError::Corrupt("a history of another size than its meta says").into())
+    }
+
+    fn imaging(
+        &self,
+        id: &ThreadId,
+        keys: &ScopeKeys<'_>,
+        reading: &Reading,
+        (items, bytes): (u64, u64),
+    ) -> Command {
+        let mut cmd = Script::Image.call(5);
+        cmd.arg(self.names.thread(id))
+            .arg(&keys.scope)
+            .arg(&keys.history)
+            .arg(&keys.ids)
+            .arg(self.names.bucket_of(id).checkpoints(id))
+            .arg(self.ahead())
+            .arg(arguments::who(reading.access))
+            .arg(if reading.is_use { "u" } else { "" })
+            .arg(arguments::precondition(reading.precondition))
+            .arg(arguments::turn(reading.turn))
+            .arg(items)
+            .arg(bytes)
+            .arg(match reading.checkpoints {
+                Wanted::All => "*".to_owned(),
+                Wanted::One(number) => number.map_or_else(String::new, |number| number.to_string()),
+            });
+        cmd
+    }
+}
+
+/// An image, perhaps without the items of its history, and in any case without its checkpoints.
+struct Found {
+    image: Image,
+    history: FoundHistory,
+    checkpoints: checkpoints::Found,
+}
+
+#[derive(Default)]
+struct FoundHistory {
+    /// The items that are to be read.
+    left: Option<Left>,
+    /// The bytes that the items must come to.
+    bytes: u64,
+}
+
+/// Items that were left out.
+struct Left {
+    first_seq: u64,
+    next_seq: u64,
+    /// How many one call reads.
+    portion: u64,
+    items: Vec<Kept>,
+}
+
+impl Found {
+    fn read(reply: Vec<Value>) -> Result<Self, StoreError> {
+        let [
+            meta,
+            lives,
+            now,
+            thread,
+            scope_meta,
+            scope,
+            items,
+            index,
+            copies,
+        ] = &reply[..]
+        else {
+            return Err(UNKNOWN);
+        };
+        let fields = pairs(thread)?;
+        let (_, state) = state::assemble(&fields)?.ok_or(UNKNOWN)?;
+        let text = std::str::from_utf8(&state).map_err(|_| UNKNOWN)?;
+        let state =
+            Document::parse(text).map_err(|_| StoreError::Corrupt("a state of another form"))?;
+        let value = |name: &[u8]| {
+            let found = fields.iter().find(|(field, _)| *field == name);
+            found.map_or(Value::Nil, |(_, value)| Value::BulkString(value.to_vec()))
+        };
+        let description = [value(b"D"), lives.clone(), now.clone(), value(b"O")];
+        let thread = replies::describe(&Meta::read(bytes(meta)?)?, &description)?;
+        let mut image = Image {
+            thread: thread.ok_or(UNKNOWN)?,
+            state,
+            scope: None,
+            checkpoints: CheckpointImages::default(),
+        };
+        let checkpoints = checkpoints::Found::read(image.thread.stamp.life, index, copies)?;
+        if *scope_meta == Value::Nil {
+            return Ok(Self {
+                image,
+                history: FoundHistory::default(),
+                checkpoints,
+            });
+        }
+        let (scope, history) = scope_images::read(bytes(scope_meta)?, &pairs(scope)?, items)?;
+        let left = (*items == Value::Nil).then(|| {
+            let each = (history.bytes / history.len().max(1)).max(1);
+            Left {
+                first_seq: history.first_seq,
+                next_seq: history.next_seq,
+                portion: (PORTION_BYTES / each).clamp(1, PORTION_ITEMS),
+                items: Vec::new(),
+            }
+        });
+        image.scope = Some(scope);
+        Ok(Self {
+            image,
+            history: FoundHistory {
+                left,
+                bytes: history.bytes,
+            },
+            checkpoints,
+        })
+    }
+}
+
+impl FoundHistory {
+    /// The image, if the history has all of its items.
+    fn whole(self, mut image: Image) -> Option<Image> {
+        if let Some(scope) = &mut image.scope {
+            if let Some(left) = self.left {
+                scope.items = left.items;
+            }
+            if scope.history().bytes != self.bytes {
+                return None;
+            }
+        }
+        Some(image)
+    }
+}
+
+/// Reads the items that were left out, in portions.
+async fn read_items(link: &Link, keys: &ScopeKeys<'_>, left: &mut Left) -> Result<(), StoreError> {
+    let mut from = left.first_seq;
+    while from < left.next_seq {
+        let mut cmd = command("XRANGE");
+        cmd.arg(&keys.history)
+            .arg(format!("{from}-0"))
+            .arg(format!("{}-0", left.next_seq - 1))
+            .arg("COUNT")
+            .arg(left.portion);
+        let items = scope_images::items(&link.calls().read(cmd).await?)?;
+        let Some(last) = items.last() else {
+            break;
+        };
+        from = last.seq + 1;
+        left.items.extend(items);
+    }
+    Ok(())
+}
+
+/// Fields and values of a hash, as a script answers them.
+pub(super) fn pairs(reply: &Value) -> Result<Vec<Field<'_>>, StoreError> {
+    let Value::Array(words) = reply else {
+        return Err(UNKNOWN);
+    };
+    let pairs = words.chunks_exact(2);
+    pairs
+        .map(|pair| Ok((bytes(&pair[0])?, bytes(&pair[1])?)))
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! The order of an owner's threads in a list.
+//!
+//! In the set of last writes, a thread stands at the first write of the span of time in which its last write was: see
+//! `move_owned` in `lua/shared/prelude.lua`. A page puts those threads that may be on it at the exact times.
+
+use std::cmp::Reverse;
+
+use redis::Value;
+
+use super::meta::Meta;
+use crate::RedisStore;
+use crate::transport::commands::command;
+use crate::transport::replies::{UNKNOWN, array, bytes, text};
+use threadkeep_domain::{OwnerTag, ThreadId};
+use threadkeep_store::merged::{Run, merge};
+use threadkeep_store::{OwnedPlace, StoreError, ThreadOrder};
+
+/// The length of a span. A thread stands in the set behind its last write by less.
+const SPAN_MS: u64 = 10_000;
+/// Places that are read more in each bucket by last writes: those of an owner with 1,000 threads, all written just now.
+const RECENT: usize = 12;
+
+/// Threads of an owner in a bucket, the newest first.
+type OwnedRun = Run<Reverse<OwnedPlace>>;
+
+impl RedisStore {
+    /// A page of an owner's threads, and the place after which the list goes on.
+    pub(super) async fn owned_places(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        after: Option<&OwnedPlace>,
+        limit: usize,
+    ) -> Result<(Vec<OwnedPlace>, Option<OwnedPlace>), StoreError> {
+        let by_last_writes = order == ThreadOrder::Updated;
+        let mut portion = portion(limit) + if by_last_writes { RECENT } else { 0 };
+        loop {
+            let mut runs = self.owned_runs(owner, order, after, portion).await?;
+            if by_last_writes {
+                cut(&mut runs, after, limit);
+                self.put_at_last_writes(&mut runs).await?;
+            }
+            if let Some(after) = after {
+                for run in &mut runs {
+                    run.items.retain(|item| *item > Reverse(*after));
+                }
+            }
+            let (places, next) = merge(runs, limit);
+            if !places.is_empty() || next.is_none() {
+                let places = places.into_iter().map(|Reverse(place)| place).collect();
+                return Ok((places, next.map(|Reverse(place)| place)));
+            }
+            // a bucket has more of one time than a portion, or more that were written to lately
+            portion *= 8;
+        }
+    }
+
+    /// Some of an owner's threads in each bucket, by the times in their set, from that of a place back.
+    async fn owned_runs(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        after: Option<&OwnedPlace>,
+        portion: usize,
+    ) -> Result<Vec<OwnedRun>, StoreError> {
+        let highest = after.map_or_else(|| "+inf".to_owned(), |(ms, _)| ms.to_string());
+        let cmds = self.names.buckets().iter().map(|bucket| {
+            let mut cmd = command("ZREVRANGEBYSCORE");
+            cmd.arg(bucket.owned(owner, order))
+                .arg(&highest)
+                .arg("-inf")
+                .arg("WITHSCORES")
+                .arg("LIMIT")
+                .arg(0)
+                .arg(portion);
+            cmd
+        });
+        let replies = self.link.calls().read_many(cmds).await?;
+        let run = |reply| {
+            let items = places(reply)?;
+            let read_to = items.last().copied().filter(|_| items.len() == portion);
+            Ok(Run { items, read_to })
+        };
+        replies.into_iter().map(run).collect()
+    }
+
+    /// Puts threads at the times of their last writes, in the place of those in the set.
+    async fn put_at_last_writes(&self, runs: &mut [OwnedRun]) -> Result<(), StoreError> {
+        let items = runs.iter().flat_map(|run| &run.items);
+        let cmds = items.map(|Reverse((_, id))| {
+            let mut cmd = command("HGET");
+            cmd.arg(self.names.thread(id)).arg("M");
+            cmd
+        });
+        let mut metas = self
+            .link
+            .calls()
+            .read_many(cmds.collect::<Vec<_>>())
+            .await?
+            .into_iter();
+        for run in runs {
+            for (Reverse((ms, _)), meta) in run.items.iter_mut().zip(&mut metas) {
+                // one that is gone leaves the list when its head is read
+                if meta != Value::Nil {
+                    *ms = Meta::read(bytes(&meta)?)?.updated_ms.max(*ms);
+                }
+            }
+            // not read any further: another one may be as far before the last one as its time is behind
+            run.read_to = run
+                .read_to
+                .map(|Reverse((ms, _))| Reverse((ms.saturating_add(SPAN_MS), ThreadId::MIN)));
+        }
+        Ok(())
+    }
+}
+
+/// Members with their scores, each pair in an array.
+fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
+    let place = |pair| match &array(pair)?[..] {
+        [id_text, Value::Double(ms)] => Ok(Reverse((*ms as u64, id(id_text)?))),
+        _ => Err(UNKNOWN),
+    };
+    array(reply)?.into_iter().map(place).collect()
+}
+
+/// Cuts from runs what cannot be among the first `limit` items behind a place, wherever in its span each was last written.
+fn cut(runs: &mut [OwnedRun], after: Option<&OwnedPlace>, limit: usize) {
+    let times = runs.iter().flat_map(|run| &run.items);
+    let times = times.map(|Reverse((ms, _))| *ms);
+    let is_behind = |ms: &u64| after.is_none_or(|(after, _)| ms + SPAN_MS <= *after);
+    let mut behind: Vec<_> = times.filter(is_behind).collect();
+    if limit == 0 || behind.len() < limit {
+        return;
+    }
+    let (_, last, _) = behind.select_nth_unstable_by_key(limit - 1, |ms| Reverse(*ms));
+    let lowest = last.saturating_sub(SPAN_MS);
+    for run in runs {
+        let kept = run.items.partition_point(|Reverse((ms, _))| *ms >= lowest);
+        if kept < run.items.len() {
+            run.read_to = Some(run.items[kept]);
+            run.items.truncate(kept);
+        }
+    }
+}
+
+/// How many places are read in each bucket for a page: ids are spread evenly, so it has few of each.
+pub(super) fn portion(limit: usize) -> usize {
+    4 + limit / 32
+}
+
+pub(super) fn id(value: &Value) -> Result<ThreadId, StoreError> {
+    text(value)?.parse().map_err(|_| UNKNOWN)
+}

@@ -1,0 +1,261 @@
+//! Lists of threads. Each bucket lists its own, in the same step as the write, so that no list ever misses a thread; a
+//! page asks all buckets for some of theirs.
+
+use std::collections::HashMap;
+use std::slice;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use redis::Value;
+
+use super::meta::Meta;
+use super::owned_places::{id, portion};
+use super::{arguments, replies};
+use crate::RedisStore;
+use crate::scripts::Script;
+use crate::transport::commands::{Command, command};
+use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
+use threadkeep_domain::{OwnerTag, Thread, ThreadId};
+use threadkeep_store::merged::{Run, merge};
+use threadkeep_store::{
+    HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
+    millis,
+};
+
+/// Threads of a bucket that one script counts: it takes less than a millisecond.
+const MEASURED: u64 = 400;
+/// Ids of a bucket that one script lists.
+const INDEXED: u64 = 1_000;
+
+#[async_trait]
+impl Owners for RedisStore {
+    async fn list_owned(
+        &self,
+        owner: OwnerTag,
+        order: ThreadOrder,
+        after: Option<&OwnedPlace>,
+        limit: usize,
+    ) -> Result<ThreadPage<OwnedPlace>, StoreError> {
+        let (places, next) = self.owned_places(owner, order, after, limit).await?;
+        let ids: Vec<_> = places.iter().map(|(_, id)| *id).collect();
+        let heads = self.heads(&ids, Some(owner)).await?;
+        Ok(ThreadPage {
+            threads: present(&places, heads),
+            next,
+        })
+    }
+
+    async fn list_threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: usize,
+    ) -> Result<ThreadPage<ThreadId>, StoreError> {
+        if after.is_none() {
+            self.index_ids().await?;
+        }
+        let lowest = after.map_or_else(|| "-".to_owned(), |id| format!("({id}"));
+        let portion = portion(limit);
+        let cmds = self.names.buckets().iter().map(|bucket| {
+            let mut cmd = command("ZRANGEBYLEX");
+            cmd.arg(&bucket.ids)
+                .arg(&lowest)
+                .arg("+")
+                .arg("LIMIT")
+                .arg(0)
+                .arg(portion);
+            cmd
+        });
+        let mut runs = Vec::new();
+        for reply in self.link.calls().read_many(cmds).await? {
+            let ids = array(reply)?;
+            let items = ids.iter().map(id).collect::<Result<Vec<_>, _>>()?;
+            let read_to = items.last().copied().filter(|_| items.len() == portion);
+            runs.push(Run { items, read_to });
+        }
+        let (ids, next) = merge(runs, limit);
+        let heads = self.heads(&ids, None).await?;
+        Ok(ThreadPage {
+            threads: present(&ids, heads),
+            next,
+        })
+    }
+
+    async fn peek_thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        let heads = self.heads(slice::from_ref(id), None).await?;
+        Ok(heads.into_iter().next().flatten())
+    }
+
+    async fn count_threads(&self) -> Result<u64, StoreError> {
+        let buckets = self.names.buckets().iter();
+        let sizes = buckets.map(|bucket| size_of(&bucket.deadlines));
+        let sizes = self.link.calls().read_many(sizes).await?;
+        sizes.iter().map(integer).sum()
+    }
+
+    async fn owner_of(&self, id: &ThreadId) -> Result<Option<OwnerTag>, StoreError> {
+        let bucket = self.names.bucket_of(id);
+        let cmds = [bucket.thread(id), bucket.archive(id)].map(|key| {
+            let mut cmd = command("HGET");
+            cmd.arg(key).arg("M");
+            cmd
+        });
+        let metas = self.link.calls().read_many(cmds).await?;
+        match metas.iter().find(|meta| **meta != Value::Nil) {
+            Some(meta) => Ok(Meta::read(bytes(meta)?)?.owner),
+            None => Ok(None),
+        }
+    }
+
+    async fn glance_histories(
+        &self,
+        ids: &[ThreadId],
+        opening: usize,
+    ) -> Result<Vec<Option<HistoryGlance>>, StoreError> {
+        self.glances(ids, opening).await
+    }
+
+    async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {
+        let mut owned = Owned::default();
+        let mut from = 0;
+        let mut buckets: Vec<_> = self.names.buckets().iter().collect();
+        while !buckets.is_empty() {
+            let cmds = buckets.iter().map(|bucket| {
+                let mut cmd = Script::MeasureOwned.call(1);
+                cmd.arg(bucket.owned(owner, ThreadOrder::Created))
+                    .arg(self.ahead())
+                    .arg(from)
+                    .arg(MEASURED);
+                cmd
+            });
+            let replies = self
+                .link
+                .calls()
+                .read_many(cmds.collect::<Vec<_>>())
+                .await?;
+            let mut more = Vec::new();
+            for (bucket, reply) in buckets.into_iter().zip(replies) {
+                let [seen, threads, bytes] = &array(reply)?[..] else {
+                    return Err(UNKNOWN);
+                };
+                owned.threads += integer(threads)?;
+                owned.size_bytes += integer(bytes)?;
+                if integer(seen)? == MEASURED {
+                    more.push(bucket);
+                }
+            }
+            buckets = more;
+            from += MEASURED;
+        }
+        Ok(owned)
+    }
+
+    async fn count_owned(&self, owner: OwnerTag) -> Result<u64, StoreError> {
+        let cmds = self.names.buckets().iter().map(|bucket| {
+            let mut cmd = command("ZCARD");
+            cmd.arg(bucket.owned(owner, ThreadOrder::Created));
+            cmd
+        });
+        let counts = self.link.calls().read_many(cmds).await?;
+        counts.iter().map(integer).sum()
+    }
+
+    async fn reserve_place(
+        &self,
+        owner: OwnerTag,
+        place: PlaceToken,
+        lasts: Duration,
+    ) -> Result<u64, StoreError> {
+        let mut cmd = Script::ReservePlace.call(1);
+        cmd.arg(self.names.places(owner))
+            .arg(self.ahead())
+            .arg(place.0)
+            .arg(millis(lasts));
+        integer(&self.link.calls().write(cmd).await?)
+    }
+
+    async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError> {
+        let mut cmd = command("ZREM");
+        cmd.arg(self.names.places(owner)).arg(place.0);
+        self.link.calls().write(cmd).await.map(drop)
+    }
+}
+
+/// Asks for the size of a sorted set.
+fn size_of(key: &str) -> Command {
+    let mut cmd = command("ZCARD");
+    cmd.arg(key);
+    cmd
+}
+
+impl RedisStore {
+    /// The object of each of those threads that lives, and is still the owner's.
+    async fn heads(
+        &self,
+        ids: &[ThreadId],
+        owner: Option<OwnerTag>,
+    ) -> Result<Vec<Option<Thread>>, StoreError> {
+        let tag = owner.map_or_else(String::new, |owner| owner.to_string());
+        let mut of_bucket: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (place, id) in ids.iter().enumerate() {
+            let bucket = crate::keys::bucket_number(id);
+            of_bucket.entry(bucket).or_default().push(place);
+        }
+        let of_bucket: Vec<_> = of_bucket.into_values().collect();
+        let cmds: Vec<Command> = of_bucket
+            .iter()
+            .map(|places| {
+                let mut cmd = Script::Heads.call(places.len());
+                for place in places {
+                    cmd.arg(self.names.thread(&ids[*place]));
+                }
+                cmd.arg(self.ahead())
+                    .arg(&tag)
+                    .arg(arguments::archive_ms(&self.retention));
+                cmd
+            })
+            .collect();
+        let replies = self.link.calls().read_many(cmds).await?;
+        let mut heads: Vec<Option<Thread>> = vec![None; ids.len()];
+        for (places, reply) in of_bucket.iter().zip(replies) {
+            for (place, reply) in places.iter().zip(array(reply)?) {
+                heads[*place] = replies::thread(reply)?;
+            }
+        }
+        Ok(heads)
+    }
+
+    /// Lists the ids of threads that a server of an earlier version made: a bucket has as many ids as deadlines.
+    async fn index_ids(&self) -> Result<(), StoreError> {
+        let buckets = self.names.buckets();
+        let sizes = buckets
+            .iter()
+            .flat_map(|bucket| [&bucket.deadlines, &bucket.ids].map(|key| size_of(key)));
+        let sizes = self.link.calls().read_many(sizes).await?;
+        for (bucket, sizes) in buckets.iter().zip(sizes.chunks(2)) {
+            if integer(&sizes[0])? <= integer(&sizes[1])? {
+                continue;
+            }
+            let mut from = 0;
+            loop {
+                let mut cmd = Script::IndexIds.call(2);
+                cmd.arg(&bucket.deadlines)
+                    .arg(&bucket.ids)
+                    .arg(from)
+                    .arg(INDEXED);
+                if !is_done(&self.link.calls().write(cmd).await?)? {
+                    break;
+                }
+                from += INDEXED;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The objects that are there, with their places.
+fn present<P: Copy>(places: &[P], heads: Vec<Option<Thread>>) -> Vec<(P, Thread)> {
+    let heads = places.iter().zip(heads);
+    heads
+        .filter_map(|(place, head)| Some((*place, head?)))
+        .collect()
+}

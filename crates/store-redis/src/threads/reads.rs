@@ -1,0 +1,315 @@
+//! Reads of threads: from a copy in this process if Redis says that the thread is still the same, or else from Redis.
+
+use std::time::Instant;
+
+use redis::Value;
+
+use super::meta::{Meta, take};
+use super::replies::Step;
+use super::{arguments, member, state};
+use crate::RedisStore;
+use crate::log::store::time_ms;
+use crate::read_cache::{Form, Mark, Moved, ThreadCopy};
+use crate::refusals::unless_foreign;
+use crate::scripts::Script;
+use crate::transport::commands::{Command, command};
+use crate::transport::replies::{UNKNOWN, bytes, integer};
+use threadkeep_domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
+use threadkeep_store::{Found, Reader, Whole, WriteError};
+
+/// Bytes of how long a thread lives from now, and of whether it has a field, which follow its meta: see `look.lua`.
+const LEFT_BYTES: usize = 5;
+const HAS_BYTES: usize = 1;
+
+/// A look at a living thread, whose end it has moved if that is a use.
+struct Look {
+    meta: Meta,
+    /// The end that it has moved, if that lasts.
+    moved: Option<Moved>,
+    /// Whether the thread has the field in question.
+    has_field: bool,
+}
+
+/// The answer of a copy.
+pub(super) enum Copied<T> {
+    /// The content, or that there is no such thread.
+    Known(Option<Found<T>>),
+    /// Redis is to be asked for the content.
+    Unknown,
+}
+
+impl RedisStore {
+    /// Drops the copy of a thread that has ended or moved.
+    pub(super) fn forget_copy(&self, id: &ThreadId) {
+        if let Some(cache) = &self.cache {
+            cache.forget(id);
+        }
+    }
+
+    /// Does to the copy what a write has done to the thread.
+    pub(super) fn follow(&self, id: &ThreadId, write: &Write<'_>, step: &Step) {
+        if let Some(cache) = &self.cache {
+            cache.follow(id, write, self.mark(step.meta), step.written_ms);
+        }
+    }
+
+    /// Reads the copy of a thread, once Redis has said that the thread is living, whose it is and which content it has.
+    pub(super) async fn copied<T>(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+        form: Form,
+        read: impl FnOnce(&mut ThreadCopy) -> Option<T>,
+    ) -> Result<Copied<T>, WriteError> {
+        let Some(cache) = &self.cache else {
+            return Ok(Copied::Unknown);
+        };
+        let Some(glimpse) = cache.glimpse(id, form, self.ahead()) else {
+            cache.count_miss();
+            return Ok(Copied::Unknown);
+        };
+        let looked = match glimpse.is_moved {
+            true => self
+                .glance(id, reader.access)
+                .await?
+                .map(|meta| (meta, None)),
+            false => {
+                let look = self.look(id, reader, None).await?;
+                look.map(|look| (look.meta, look.moved))
+            }
+        };
+        let Some((meta, moved)) = looked else {
+            cache.forget(id);
+            return Ok(Copied::Known(None));
+        };
+        let content = cache.read(id, &self.mark(meta), moved, form, read);
+        Ok(content.map_or(Copied::Unknown, |content| {
+            Copied::Known(Some(Found {
+                stamp: meta.stamp,
+                content,
+            }))
+        }))
+    }
+
+    /// A read of the whole thread, from its copy or from Redis.
+    pub(super) async fn text<T>(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+        copied: impl FnOnce(&mut ThreadCopy) -> Option<T>,
+        fetched: impl FnOnce(Whole) -> T,
+    ) -> Result<Option<Found<T>>, WriteError> {
+        match self.copied(id, reader, Form::Text, copied).await? {
+            Copied::Known(found) => Ok(found),
+            Copied::Unknown => {
+                let found = self.fetch(id, reader).await?;
+                Ok(found.map(|found| found.map(fetched)))
+            }
+        }
+    }
+
+    /// Version and life; a use moves the end unless it was moved a moment ago.
+    pub(super) async fn stamp(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+    ) -> Result<Option<Stamp>, WriteError> {
+        if let Some(mark) = self.just_moved(id) {
+            let meta = self.glance(id, reader.access).await?;
+            if meta.is_some_and(|meta| self.mark(meta) == mark) {
+                return Ok(Some(mark.meta.stamp));
+            }
+        }
+        let look = self.look(id, reader, None).await?;
+        Ok(look.map(|look| {
+            self.note_moved(id, look.meta, look.moved);
+            look.meta.stamp
+        }))
+    }
+
+    /// Version and life, and whether there is a value under a key.
+    pub(super) async fn key(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+        key: &Key,
+    ) -> Result<Option<Found<bool>>, WriteError> {
+        let has = |copy: &mut ThreadCopy| copy.has_key(key);
+        if let Copied::Known(found) = self.copied(id, reader, Form::Parsed, has).await? {
+            return Ok(found);
+        }
+        let look = self.look(id, reader, Some(key)).await?;
+        Ok(look.map(|look| {
+            self.note_moved(id, look.meta, look.moved);
+            Found {
+                stamp: look.meta.stamp,
+                content: look.has_field,
+            }
+        }))
+    }
+
+    /// Notes in the copy of a thread of that meta that its end was moved, if that lasts.
+    pub(super) fn note_moved(&self, id: &ThreadId, meta: Meta, moved: Option<Moved>) {
+        if let (Some(cache), Some(moved)) = (&self.cache, moved) {
+            cache.note_moved(id, &self.mark(meta), moved);
+        }
+    }
+
+    /// The mark of a copy of a thread whose end was moved so short a time ago that it need not be moved.
+    fn just_moved(&self, id: &ThreadId) -> Option<Mark> {
+        let glimpse = self
+            .cache
+            .as_ref()?
+            .glimpse(id, Form::About, self.ahead())?;
+        glimpse.is_moved.then_some(glimpse.mark)
+    }
+
+    /// The thread from its copy, if that is still right, and its end was moved a moment ago; none if Redis is to be asked
+    /// for more.
+    pub(super) async fn thread_from_copy(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+    ) -> Result<Option<Thread>, WriteError> {
+        let calls = self.link.calls();
+        let moved = self.just_moved(id).filter(|_| !calls.is_of_several());
+        let (Some(cache), Some(mark)) = (&self.cache, moved) else {
+            return Ok(None);
+        };
+        let mut left = command("PTTL");
+        left.arg(self.names.thread(id));
+        // the meta last: as it is that of the copy, the times are of the same version
+        let asked = [left.guarded(), command("TIME"), self.meta_of(id)];
+        let [left, time, packed] = calls.read_all(asked).await?;
+        let meta = living(&packed, reader.access)?.filter(|meta| self.mark(*meta) == mark);
+        let (Some(meta), Ok(left_ms)) = (meta, integer(&left)) else {
+            return Ok(None);
+        };
+        let about = |copy: &mut ThreadCopy| Some(copy.about());
+        let Some((metadata, owner)) = cache.read(id, &mark, None, Form::About, about) else {
+            return Ok(None);
+        };
+        let expires_ms = (time_ms(&time)? + left_ms).saturating_sub(meta.grace_ms);
+        Ok(Some(meta.describe(metadata, expires_ms, owner)))
+    }
+
+    /// The meta of a thread whose end was moved a moment ago, to long enough from then; none if there is no thread any more.
+    async fn glance(&self, id: &ThreadId, access: Access) -> Result<Option<Meta>, WriteError> {
+        let calls = self.link.calls();
+        let meta = match calls.is_of_several() {
+            // a replica of a cluster answers nobody
+            true => self.meta_of(id),
+            false => self.meta_of(id).guarded(),
+        };
+        living(&calls.read(meta).await?, access)
+    }
+
+    /// Looks at a living thread, whose end is moved if that is a use, and perhaps for a key.
+    async fn look(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+        key: Option<&Key>,
+    ) -> Result<Option<Look>, WriteError> {
+        let moved = self.moving(reader);
+        let mut look = self.reading(Script::Look, id, reader);
+        if let Some(key) = key {
+            look.arg(member::field(key));
+        }
+        match unless_foreign(self.link.calls().read(look).await?)? {
+            Value::Nil => Ok(None),
+            reply => {
+                let reply = bytes(&reply)?;
+                let end = reply.len().checked_sub(LEFT_BYTES + HAS_BYTES);
+                let (packed, mut rest) = reply.split_at(end.ok_or(UNKNOWN)?);
+                let left_ms = take(&mut rest, LEFT_BYTES);
+                Ok(Some(Look {
+                    meta: Meta::read(packed)?,
+                    moved: moved.and_then(|moved| moved.lasting(left_ms)),
+                    has_field: take(&mut rest, HAS_BYTES) == 1,
+                }))
+            }
+        }
+    }
+
+    /// State and metadata from Redis, of which a copy is kept.
+    pub(super) async fn fetch(
+        &self,
+        id: &ThreadId,
+        reader: Reader,
+    ) -> Result<Option<Found<Whole>>, WriteError> {
+        let touch = self.reading(Script::Touch, id, reader);
+        let mut fields = command("HGETALL");
+        fields.arg(self.names.thread(id));
+        let (moved, epoch) = (self.moving(reader), self.link.epoch());
+        let (left_ms, fields) = self.link.calls().read_fields(touch, fields).await?;
+        let left_ms = match left_ms {
+            0 => return Ok(None),
+            -1 => return Err(Refusal::OwnerRequired.into()),
+            -2 => return Err(Refusal::NotTheOwner.into()),
+            left_ms => u64::try_from(left_ms).map_err(|_| UNKNOWN)?,
+        };
+        let fields = fields.pairs()?;
+        let Some((meta, whole)) = state::assemble_whole(&fields)? else {
+            return Ok(None);
+        };
+        if let Some(cache) = &self.cache {
+            let (mark, owner) = (Mark { meta, epoch }, state::owner(&fields)?);
+            let moved = moved.and_then(|moved| moved.lasting(left_ms));
+            cache.keep(*id, ThreadCopy::new(mark, whole.clone(), owner, moved));
+        }
+        Ok(Some(Found {
+            stamp: meta.stamp,
+            content: whole,
+        }))
+    }
+
+    fn meta_of(&self, id: &ThreadId) -> Command {
+        let mut cmd = command("HGET");
+        cmd.arg(self.names.thread(id)).arg("M");
+        cmd
+    }
+
+    fn mark(&self, meta: Meta) -> Mark {
+        Mark {
+            meta,
+            epoch: self.link.epoch(),
+        }
+    }
+
+    /// An end that is moved now, if the read is a use.
+    pub(super) fn moving(&self, reader: Reader) -> Option<Moved> {
+        reader.touch.then(|| Moved {
+            at: Instant::now(),
+            ahead_ms: self.ahead(),
+        })
+    }
+
+    /// A script that reads a thread's hash alone.
+    pub(super) fn reading(&self, script: Script, id: &ThreadId, reader: Reader) -> Command {
+        let mut cmd = self.on_thread(script, id, reader.access);
+        cmd.arg(if reader.touch { "" } else { "g" });
+        cmd
+    }
+
+    /// A script on a thread's hash alone.
+    pub(super) fn on_thread(&self, script: Script, id: &ThreadId, access: Access) -> Command {
+        let mut cmd = script.call(1);
+        cmd.arg(self.names.thread(id))
+            .arg(self.ahead())
+            .arg(arguments::who(access));
+        cmd
+    }
+}
+
+/// The meta of a thread that was living a second ago.
+fn living(packed: &Value, access: Access) -> Result<Option<Meta>, WriteError> {
+    match packed {
+        Value::Nil => Ok(None),
+        packed => {
+            let meta = Meta::read(bytes(packed)?)?;
+            meta.check(access)?;
+            Ok(Some(meta))
+        }
+    }
+}

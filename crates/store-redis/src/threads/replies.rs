@@ -1,0 +1,270 @@
+//! Replies of the scripts that write.
+
+use redis::Value;
+
+use super::meta::Meta;
+use crate::refusals::{Limits, accepted, unless_refused};
+use crate::scopes::replies::appended;
+use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use threadkeep_domain::close_array;
+use threadkeep_domain::{
+    Answer, Json, Operation, Owner, Policy, Refusal, Thread, Write, Written, appends,
+};
+use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
+
+/// Words that describe a thread: metadata, milliseconds to live, now, owner. Answers that servers of an earlier version
+/// remembered lack the last.
+const DESCRIBED: usize = 4;
+
+/// The reply of the list script.
+pub(crate) fn written(reply: Value, write: &Write<'_>) -> Result<(Meta, Written), WriteError> {
+    let limits = Limits::of(write.policy, &write.history);
+    let reply =
+        accepted(array(reply)?, limits).map_err(|error| in_list(error, write.operations))?;
+    let [_, replayed, packed, results, rest @ ..] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    let described = if write.describe {
+        DESCRIBED.min(rest.len())
+    } else {
+        0
+    };
+    let (description, popped) = rest.split_at(described);
+    let meta = Meta::read(bytes(packed)?)?;
+    let written = Written {
+        stamp: meta.stamp,
+        size_bytes: meta.size_bytes,
+        answers: answers(text(results)?, popped, write.operations)?,
+        thread: describe(&meta, description)?,
+        replayed: integer(replayed)? == 1,
+    };
+    Ok((meta, written))
+}
+
+/// The place of a write among those of its thread.
+pub(super) struct Step {
+    /// The meta that it has led to.
+    pub(super) meta: Meta,
+    /// When the thread was last written to before; 0 if it is new.
+    pub(super) written_ms: u64,
+}
+
+/// The reply of the list script for a write of a thread; no step for a replay.
+pub(super) fn step_of_list(
+    mut reply: Value,
+    write: &Write<'_>,
+) -> Result<(Option<Step>, Written), WriteError> {
+    let before = match &mut reply {
+        Value::Array(parts) => match parts[..] {
+            [_, Value::Int(0), ..] => parts.pop(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (meta, written) = written(reply, write)?;
+    let written_ms = before.as_ref().map(integer).transpose()?;
+    let step = written_ms.map(|written_ms| Step { meta, written_ms });
+    Ok((step, written))
+}
+
+/// The reply of a fast script; none when it is for the list script.
+pub(super) fn step_of_fast(
+    reply: Value,
+    write: &Write<'_>,
+) -> Result<Option<(Step, Written)>, WriteError> {
+    if reply == Value::Int(0) {
+        return Ok(None);
+    }
+    let reply = accepted(array(reply)?, write.policy)?;
+    let [packed, written_ms, length @ ..] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    let answer = match length {
+        [] => Answer::Done,
+        [length, ..] => Answer::Length(integer(length)?),
+    };
+    let meta = Meta::read(bytes(packed)?)?;
+    let written = Written {
+        stamp: meta.stamp,
+        size_bytes: meta.size_bytes,
+        answers: vec![answer],
+        thread: None,
+        replayed: false,
+    };
+    let step = Step {
+        meta,
+        written_ms: integer(written_ms)?,
+    };
+    Ok(Some((step, written)))
+}
+
+/// The reply of the script that ends a thread.
+pub(crate) fn destroyed(reply: Value) -> Result<Destroyed, WriteError> {
+    let reply = unless_refused(array(reply)?)?;
+    let [_, replayed, existed] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    Ok(Destroyed {
+        existed: integer(existed)? == 1,
+        replayed: integer(replayed)? == 1,
+    })
+}
+
+/// The reply of the script that moves a thread to another id.
+pub(crate) fn rotated(reply: Value) -> Result<Rotated, WriteError> {
+    let reply = unless_refused(array(reply)?)?;
+    let [_, replayed, id, thread @ ..] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    let thread = match thread {
+        [] => None,
+        [packed, description @ ..] => describe(&Meta::read(bytes(packed)?)?, description)?,
+    };
+    Ok(Rotated {
+        id: text(id)?.parse().map_err(|_| UNKNOWN)?,
+        thread,
+        replayed: integer(replayed)? == 1,
+    })
+}
+
+/// The reply of the script that reads all but the state.
+pub(crate) fn thread(reply: Value) -> Result<Option<Thread>, StoreError> {
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    let reply = array(reply)?;
+    let [packed, description @ ..] = &reply[..] else {
+        return Err(UNKNOWN);
+    };
+    describe(&Meta::read(bytes(packed)?)?, description)
+}
+
+/// The meta in the same reply, and how many milliseconds the thread lives from then.
+pub(super) fn left(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
+    let Value::Array(parts) = reply else {
+        return Ok(None);
+    };
+    let [packed, _, left_ms, ..] = &parts[..] else {
+        return Ok(None);
+    };
+    Ok(Some((Meta::read(bytes(packed)?)?, integer(left_ms)?)))
+}
+
+/// The reply of the script that restores a thread.
+pub(crate) fn restored(reply: Value, policy: &Policy) -> Result<Option<Thread>, WriteError> {
+    if reply == Value::Nil {
+        return Ok(None);
+    }
+    Ok(thread(Value::Array(accepted(array(reply)?, policy)?))?)
+}
+
+/// The reply of a script that describes a thread as the list script does, without operations.
+pub(super) fn described(reply: &[Value]) -> Result<Written, StoreError> {
+    let [_, replayed, packed, _, description @ ..] = reply else {
+        return Err(UNKNOWN);
+    };
+    let meta = Meta::read(bytes(packed)?)?;
+    Ok(Written {
+        stamp: meta.stamp,
+        size_bytes: meta.size_bytes,
+        answers: Vec::new(),
+        thread: describe(&meta, description)?,
+        replayed: integer(replayed)? == 1,
+    })
+}
+
+/// Metadata, milliseconds to live, now and perhaps an owner make a meta whole.
+pub(super) fn describe(meta: &Meta, description: &[Value]) -> Result<Option<Thread>, StoreError> {
+    let [metadata, left_ms, now_ms, owner @ ..] = description else {
+        return Ok(None);
+    };
+    let metadata = match metadata {
+        Value::Nil => Json::empty_object(),
+        metadata => Json::from_compact(text(metadata)?),
+    };
+    let expires_ms = integer(now_ms)?.checked_add(integer(left_ms)?);
+    let expires_ms = expires_ms.ok_or(UNKNOWN)?;
+    let owner = match owner {
+        [] | [Value::Nil] => None,
+        [owner, ..] => match text(owner)? {
+            "" => None,
+            owner => Some(Owner::new(owner).map_err(|_| UNKNOWN)?),
+        },
+    };
+    Ok(Some(meta.describe(metadata, expires_ms, owner)))
+}
+
+/// The answers of operations. Those that say something stand in the reply in order, as `kind value;`.
+fn answers(
+    results: &str,
+    popped: &[Value],
+    operations: &[Operation],
+) -> Result<Vec<Answer>, StoreError> {
+    let mut popped = popped.iter();
+    let mut appends = appends(operations);
+    let mut answers = vec![Answer::Done; operations.len()];
+    let places = operations.iter().enumerate();
+    let mut speaking = places.filter(|(_, operation)| says_something(operation));
+    for result in results.split(';').filter(|result| !result.is_empty()) {
+        if let Some(place) = result.strip_prefix('a') {
+            let (index, item) = appends.next().ok_or(UNKNOWN)?;
+            answers[index] = Answer::Appended(item.id.clone(), appended(place)?);
+            continue;
+        }
+        let (index, answer) = match result.split_once(' ') {
+            // a replay of an answer of an earlier release, which had the place
+            Some((index, answer)) => (index.parse().map_err(|_| UNKNOWN)?, answer),
+            None => (speaking.next().ok_or(UNKNOWN)?.0, result),
+        };
+        let (kind, value) = answer.split_at_checked(1).ok_or(UNKNOWN)?;
+        let answer = match kind {
+            "d" => Answer::Deleted(value == "1"),
+            "l" => Answer::Length(value.parse().map_err(|_| UNKNOWN)?),
+            "e" => Answer::Popped(elements(popped.next().ok_or(UNKNOWN)?)?),
+            "s" => Answer::Skipped,
+            "v" => Answer::Value(value.parse().map_err(|_| UNKNOWN)?),
+            _ => return Err(UNKNOWN),
+        };
+        // a replayed request was the same to the byte, so there is such a place
+        *answers.get_mut::<usize>(index).ok_or(UNKNOWN)? = answer;
+    }
+    Ok(answers)
+}
+
+/// Elements, each with a line feed before it, as a JSON array.
+fn elements(reply: &Value) -> Result<Json, StoreError> {
+    let mut json = bytes(reply)?.to_vec();
+    close_array(0, &mut json);
+    let json = String::from_utf8(json).map_err(|_| UNKNOWN)?;
+    Ok(Json::from_compact(json))
+}
+
+/// A refusal with the place of its operation in the list: the script counts appends and other operations apart.
+fn in_list(error: WriteError, operations: &[Operation]) -> WriteError {
+    let WriteError::Refused(mut refusal) = error else {
+        return error;
+    };
+    if let Refusal::ItemIdReused { item } = refusal {
+        let operation = appends(operations)
+            .nth(item)
+            .map_or(item, |(index, _)| index);
+        return Refusal::AppendReusesId { operation }.into();
+    }
+    if let Some(index) = refusal.operation_mut() {
+        let others = operations.iter().enumerate();
+        let mut others = others.filter(|(_, other)| !matches!(other, Operation::Append(_)));
+        *index = others.nth(*index).map_or(*index, |(place, _)| place);
+    }
+    refusal.into()
+}
+
+fn says_something(operation: &Operation) -> bool {
+    match operation {
+        // the answers of appends have a mark of their own
+        Operation::Set { .. } | Operation::Clear | Operation::Append(_) => false,
+        Operation::Delete { .. }
+        | Operation::Push { .. }
+        | Operation::Pop { .. }
+        | Operation::Increment { .. } => true,
+    }
+}

@@ -1,0 +1,132 @@
+//! Turns of threads.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use redis::Value;
+use tokio::sync::broadcast;
+
+use super::arguments::{bounded_ms, idempotency, who};
+use crate::RedisStore;
+use crate::refusals::{unless_foreign, unless_refused};
+use crate::scripts::Script;
+use crate::transport::commands::Command;
+use crate::transport::replies::{UNKNOWN, array, bytes, integer};
+use threadkeep_domain::{
+    Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
+};
+use threadkeep_store::{Turns, WriteError};
+
+const EXCLUSIVE: u8 = 1;
+const WAITS: u8 = 2;
+const ONLY_TELL: u8 = 4;
+
+#[async_trait]
+impl Turns for RedisStore {
+    async fn take_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        take: &TakeTurn,
+    ) -> Result<TurnGranted, WriteError> {
+        let exclusive = if take.exclusive { EXCLUSIVE } else { 0 };
+        let waits = if take.waits { WAITS } else { 0 };
+        let mut cmd = self.taking(id, access, take.idempotency);
+        cmd.arg(take.token.0)
+            .arg(bounded_ms(take.ttl))
+            .arg(u64::from(exclusive + waits));
+        granted(self.link.calls().write(cmd).await?)
+    }
+
+    async fn recall_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        key: IdempotencyKey,
+    ) -> Result<Option<TurnGranted>, WriteError> {
+        let mut cmd = self.taking(id, access, Some(key));
+        cmd.arg("").arg(0).arg(u64::from(ONLY_TELL));
+        match self.link.calls().read(cmd).await? {
+            Value::Nil => Ok(None),
+            reply => granted(reply).map(Some),
+        }
+    }
+
+    async fn renew_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        token: TurnToken,
+        ttl: Duration,
+    ) -> Result<TurnGranted, WriteError> {
+        let mut cmd = self.of_turn(Script::RenewTurn, id, access, token);
+        cmd.arg(bounded_ms(ttl));
+        granted(self.link.calls().write(cmd).await?)
+    }
+
+    async fn end_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+        token: TurnToken,
+    ) -> Result<(), WriteError> {
+        let mut cmd = self.of_turn(Script::EndTurn, id, access, token);
+        cmd.arg(&self.names.ended_turns);
+        unless_refused(array(self.link.calls().write(cmd).await?)?)?;
+        Ok(())
+    }
+
+    async fn get_turn(
+        &self,
+        id: &ThreadId,
+        access: Access,
+    ) -> Result<Option<TurnHeld>, WriteError> {
+        let cmd = self.on_thread(Script::ReadTurn, id, access);
+        match unless_foreign(self.link.calls().read(cmd).await?)? {
+            Value::Nil => Ok(None),
+            reply => match &array(reply)?[..] {
+                [ends_ms, exclusive] => Ok(Some(TurnHeld {
+                    ends_ms: integer(ends_ms)?,
+                    exclusive: integer(exclusive)? == 1,
+                })),
+                _ => Err(UNKNOWN.into()),
+            },
+        }
+    }
+
+    fn ended_turns(&self) -> broadcast::Receiver<ThreadId> {
+        self.ended_turns.listen(&self.link, &self.names.ended_turns)
+    }
+}
+
+impl RedisStore {
+    fn taking(&self, id: &ThreadId, access: Access, key: Option<IdempotencyKey>) -> Command {
+        let bucket = self.names.bucket_of(id);
+        let mut cmd = Script::TakeTurn.call(2);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(self.ahead())
+            .arg(who(access))
+            .arg(idempotency(key));
+        cmd
+    }
+
+    fn of_turn(&self, script: Script, id: &ThreadId, access: Access, token: TurnToken) -> Command {
+        let mut cmd = self.on_thread(script, id, access);
+        cmd.arg(token.0);
+        cmd
+    }
+}
+
+fn granted(reply: Value) -> Result<TurnGranted, WriteError> {
+    let reply = unless_refused(array(reply)?)?;
+    let [_, replayed, token, ends_ms] = &reply[..] else {
+        return Err(UNKNOWN.into());
+    };
+    let token = bytes(token)?.try_into().map_err(|_| UNKNOWN)?;
+    Ok(TurnGranted {
+        token: TurnToken(token),
+        ends_ms: integer(ends_ms)?,
+        replayed: integer(replayed)? == 1,
+    })
+}

@@ -1,0 +1,157 @@
+//! Writes to states.
+
+use redis::Value;
+
+use super::arguments::WriteContext;
+use super::replies::Step;
+use super::{arguments, member, replies};
+use crate::RedisStore;
+use crate::responses::StepOfResponse;
+use crate::scopes::replies::lacks_room;
+use crate::scripts::Script;
+use crate::transport::commands::Command;
+use crate::transport::link::Calls;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Conditions, ThreadId, Write, Written, appends};
+use threadkeep_store::{StoreError, WriteError};
+
+/// The keys of the list script.
+const WRITE_KEYS: usize = 7;
+
+impl RedisStore {
+    /// The arguments of scripts that change a thread without writing to its state.
+    pub(super) fn add_conditions(&self, cmd: &mut Command, conditions: &Conditions) {
+        cmd.arg(self.ahead())
+            .arg(arguments::who(conditions.access))
+            .arg(arguments::idempotency(conditions.idempotency))
+            .arg(arguments::precondition(conditions.precondition))
+            .arg(arguments::turn(conditions.turn));
+    }
+
+    pub(super) async fn write_context(
+        &self,
+        calls: &Calls<'_>,
+    ) -> Result<WriteContext, StoreError> {
+        let mark = &self.names.watch_all;
+        let ahead_ms = self.ahead();
+        Ok(WriteContext {
+            ahead_ms,
+            retention: self.retention,
+            logs_all: self.interest.logs_all(calls, mark, ahead_ms).await?,
+        })
+    }
+
+    pub(super) async fn write_by_list(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+    ) -> Result<(Option<Step>, Written), WriteError> {
+        if appends(write.operations).next().is_some() {
+            return Box::pin(self.write_with_history(calls, id, write, context)).await;
+        }
+        let mut cmd = Script::Write.call(WRITE_KEYS);
+        self.add_write_keys(&mut cmd, id);
+        arguments::write(&mut cmd, write, context);
+        let reply = calls.write(cmd).await?;
+        replies::step_of_list(reply, write)
+    }
+
+    /// The same with items that are appended to the history.
+    async fn write_with_history(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+    ) -> Result<(Option<Step>, Written), WriteError> {
+        let reply = self.call_write(calls, id, write, context, None).await?;
+        replies::step_of_list(reply, write)
+    }
+
+    /// Calls the script that writes at the end of a response.
+    pub(crate) async fn call_write_in_response(
+        &self,
+        id: &ThreadId,
+        write: &Write<'_>,
+        end: &StepOfResponse<'_>,
+    ) -> Result<Value, StoreError> {
+        let calls = self.link.calls();
+        let context = self.write_context(&calls).await?;
+        self.call_write(&calls, id, write, &context, Some(end))
+            .await
+    }
+
+    /// Calls the script that writes to state and history, and makes room before it if necessary. The write may be the end of
+    /// a response.
+    async fn call_write(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+        end: Option<&StepOfResponse<'_>>,
+    ) -> Result<Value, StoreError> {
+        let scope = ScopeId::Thread(*id);
+        let keys = self.names.scope(&scope);
+        let (script, more) = match end {
+            None => (Script::WriteWithHistory, 0),
+            Some(_) => (Script::WriteInResponse, 1),
+        };
+        loop {
+            let mut cmd = script.call(WRITE_KEYS + 3 + more);
+            self.add_write_keys(&mut cmd, id);
+            cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
+            if let Some(end) = end {
+                cmd.arg(&end.key);
+            }
+            arguments::write_with_history(&mut cmd, write, context);
+            if let Some(end) = end {
+                end.add_counted_to(&mut cmd);
+            }
+            let reply = calls.write(cmd).await?;
+            let Some(added) = lacks_room(&reply) else {
+                return Ok(reply);
+            };
+            let room = write.history.max_bytes.saturating_sub(added);
+            self.make_room(calls, &keys, room).await?;
+        }
+    }
+
+    fn add_write_keys(&self, cmd: &mut Command, id: &ThreadId) {
+        let bucket = self.names.bucket_of(id);
+        cmd.arg(bucket.thread(id))
+            .arg(bucket.answers(id))
+            .arg(&bucket.log)
+            .arg(bucket.archive(id))
+            .arg(&bucket.archives)
+            .arg(&bucket.deadlines)
+            .arg(bucket.watch(id));
+    }
+
+    /// One set or one push of a living thread that is not watched, on one key and without the list
+    /// script's tables; none when the script says that it is not for it.
+    pub(super) async fn write_fast(
+        &self,
+        calls: &Calls<'_>,
+        id: &ThreadId,
+        write: &Write<'_>,
+        context: &WriteContext,
+    ) -> Result<Option<(Step, Written)>, WriteError> {
+        let Some(fast) = arguments::fast(write).filter(|_| !context.logs_all) else {
+            return Ok(None);
+        };
+        let key = self.names.thread(id);
+        // not in a cluster: few writes that wait are of one slot, and while that moves, a script with two keys is refused
+        let mut cmd = fast.script.call_on(&key, !self.link.is_cluster());
+        cmd.arg(arguments::policy(write, context))
+            .arg(member::field(fast.key))
+            .arg(&*fast.text);
+        if fast.script == Script::Push {
+            cmd.arg(fast.window.unwrap_or(0));
+        }
+        let reply = calls.write(cmd).await?;
+        replies::step_of_fast(reply, write)
+    }
+}

@@ -1,0 +1,421 @@
+//! The circuit breaker of a server.
+//!
+//! It opens when a connection failed, or when a call timed out, no call has been answered since, and a probe times out
+//! too. A reply never opens it, not even an error: an error belongs to its call, and a server that replies is
+//! available.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis::RedisError;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use super::fault::Fault;
+use super::registry::ConnectionRegistry;
+use threadkeep_store::NotAsked;
+
+/// From one probe to the next, at first and at most.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+
+/// The state of one server, shared by all connections to it.
+#[derive(Debug)]
+pub(super) struct Breaker {
+    /// For the log.
+    name: String,
+    /// All that a call costs while there is no trouble is a look at this.
+    is_closed: AtomicBool,
+    state: Mutex<State>,
+    /// Tells that a probe is over.
+    probed: Notify,
+    registry: Arc<ConnectionRegistry>,
+    /// How often it was found to be silent. Connections from before that are not trusted.
+    silences: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    trouble: Option<Trouble>,
+    /// When the next probe may begin, and how long after it another one.
+    due: Instant,
+    pause: Duration,
+    /// When it was found out last.
+    known: Instant,
+    probe: Option<Underway>,
+}
+
+#[derive(Debug, Clone)]
+enum Trouble {
+    /// A call was not answered in time, and no call has been answered since.
+    Suspected,
+    /// No connection could be made, since then.
+    Unreachable(Arc<RedisError>, Instant),
+    /// Nothing was answered, the probe included.
+    Silent,
+}
+
+/// The one probe in flight.
+#[derive(Debug, Clone, Copy)]
+struct Underway {
+    /// The state before the probe is so old that callers wait for its result.
+    is_awaited: bool,
+}
+
+/// The decision about a call.
+#[derive(Debug)]
+pub(super) enum Verdict<'a> {
+    Pass,
+    /// It is not to be sent; or, where the end of a probe is to be awaited, not before that.
+    Refused(Fault, Option<Notified<'a>>),
+}
+
+/// The start of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Begun {
+    /// It is to tell whether the server is silent.
+    pub(super) is_suspicion: bool,
+    /// Connections that there are go on being used.
+    pub(super) spares_connections: bool,
+}
+
+impl Breaker {
+    pub(super) fn new(name: String, registry: Arc<ConnectionRegistry>, now: Instant) -> Self {
+        Self {
+            name,
+            is_closed: AtomicBool::new(true),
+            state: Mutex::new(State {
+                trouble: None,
+                due: now,
+                pause: PAUSES[0],
+                known: now,
+                probe: None,
+            }),
+            probed: Notify::new(),
+            registry,
+            silences: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether there is no trouble at all.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Whether calls are refused.
+    pub(super) fn is_open(&self) -> bool {
+        let is_open = |state: &State| state.is_open();
+        !self.is_closed() && is_open(&self.state())
+    }
+
+    /// Counts the times in which nothing was answered.
+    pub(super) fn silences(&self) -> u64 {
+        self.silences.load(Ordering::Relaxed)
+    }
+
+    /// A connection could not be made.
+    pub(super) fn failed(&self, error: &RedisError, now: Instant) {
+        let mut state = self.state();
+        let error = Arc::new(error.clone());
+        match &mut state.trouble {
+            Some(Trouble::Unreachable(cause, _)) => *cause = error,
+            Some(Trouble::Silent) => {}
+            None | Some(Trouble::Suspected) => {
+                tracing::warn!(server = self.name, %error, "Redis unreachable, circuit open");
+                self.open(&mut state, Trouble::Unreachable(error, now), now);
+            }
+        }
+    }
+
+    /// A connection was made, over which the server has answered.
+    pub(super) fn reached(&self) {
+        if !self.is_closed() {
+            self.close(&mut self.state());
+        }
+    }
+
+    /// A call was answered.
+    pub(super) fn answered(&self) {
+        if self.is_closed() {
+            return;
+        }
+        let mut state = self.state();
+        // that connections go on that were made before does not mean that others can be made
+        if !matches!(state.trouble, Some(Trouble::Unreachable(..))) {
+            self.close(&mut state);
+        }
+    }
+
+    /// A call was not answered in time.
+    pub(super) fn unanswered(&self) {
+        let mut state = self.state();
+        if state.trouble.is_none() {
+            state.trouble = Some(Trouble::Suspected);
+            self.is_closed.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// A probe that is to tell whether the server is silent has waited for long enough.
+    pub(super) fn silent(&self, now: Instant) {
+        let mut state = self.state();
+        if matches!(state.trouble, Some(Trouble::Suspected)) {
+            tracing::warn!(server = self.name, "Redis does not answer, circuit open");
+            self.silences.fetch_add(1, Ordering::Relaxed);
+            self.open(&mut state, Trouble::Silent, now);
+        }
+    }
+
+    /// Begins a probe if one is due.
+    pub(super) fn begin(&self, now: Instant) -> Option<Begun> {
+        let mut state = self.state();
+        let trouble = state.trouble.as_ref()?;
+        let is_suspicion = matches!(trouble, Trouble::Suspected);
+        // a suspicion is of the server; whose call it was has given its connection up
+        let spares_connections = !matches!(trouble, Trouble::Silent);
+        if state.probe.is_some() || now < state.due {
+            return None;
+        }
+        state.probe = Some(Underway {
+            is_awaited: now > state.known.max(state.due) + PAUSES[1],
+        });
+        state.pause = match is_suspicion {
+            // a server that answers others is not to be asked all the time whether it is there
+            true => PAUSES[1],
+            false => (2 * state.pause).min(PAUSES[1]),
+        };
+        state.due = now + state.pause;
+        Some(Begun {
+            is_suspicion,
+            spares_connections,
+        })
+    }
+
+    /// The probe is over, whatever it found or whether it was cut short.
+    pub(super) fn end(&self, now: Instant) {
+        let mut state = self.state();
+        state.probe = None;
+        state.known = now;
+        drop(state);
+        self.probed.notify_waiters();
+    }
+
+    /// The decision about a call, which has a working connection or none.
+    pub(super) fn judge(&self, has_connection: bool) -> Verdict<'_> {
+        let state = self.state();
+        let (why, since) = match &state.trouble {
+            None | Some(Trouble::Suspected) => return Verdict::Pass,
+            Some(Trouble::Unreachable(..)) if has_connection => return Verdict::Pass,
+            Some(Trouble::Unreachable(error, since)) => {
+                (NotAsked::Unreachable(Arc::clone(error) as _), Some(*since))
+            }
+            Some(Trouble::Silent) => (NotAsked::Silent, None),
+        };
+        let awaited = state.probe.filter(|probe| probe.is_awaited);
+        // made while it cannot end, so that no end is missed
+        let probed = awaited.map(|_| self.probed.notified());
+        Verdict::Refused(Fault::Refused { why, since }, probed)
+    }
+
+    fn open(&self, state: &mut State, trouble: Trouble, now: Instant) {
+        state.trouble = Some(trouble);
+        state.pause = PAUSES[0];
+        state.due = now + PAUSES[0];
+        state.known = now;
+        self.is_closed.store(false, Ordering::Relaxed);
+        self.registry.opened();
+    }
+
+    fn close(&self, state: &mut State) {
+        if state.is_open() {
+            tracing::info!(server = self.name, "Redis answers again, circuit closed");
+        }
+        state.trouble = None;
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_open(&self) -> bool {
+        !matches!(self.trouble, None | Some(Trouble::Suspected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::ErrorKind;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A breaker, and when it was made.
+    fn breaker() -> (Breaker, Instant) {
+        let now = Instant::now();
+        (Breaker::new("redis".into(), Arc::default(), now), now)
+    }
+
+    fn refusal() -> RedisError {
+        (ErrorKind::Io, "connection refused").into()
+    }
+
+    fn passes(breaker: &Breaker, has_connection: bool) -> bool {
+        matches!(breaker.judge(has_connection), Verdict::Pass)
+    }
+
+    /// The times, from now on, at which probes begin that all fail at once, in so long.
+    fn probes(breaker: &Breaker, mut now: Instant, time: Duration) -> Vec<Duration> {
+        let start = now;
+        let mut begun = Vec::new();
+        while now < start + time {
+            if breaker.begin(now).is_some() {
+                begun.push(now - start);
+                breaker.failed(&refusal(), now);
+                breaker.end(now);
+            }
+            now += Duration::from_millis(10);
+        }
+        begun
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_reached_is_refused_at_once_and_says_why() {
+        let (breaker, now) = breaker();
+        assert!(breaker.is_closed() && passes(&breaker, false));
+
+        breaker.failed(&refusal(), now);
+
+        assert!(breaker.is_open());
+        let Verdict::Refused(fault, None) = breaker.judge(false) else {
+            panic!("it passes");
+        };
+        let Fault::Refused {
+            why: NotAsked::Unreachable(cause),
+            since: Some(since),
+        } = fault
+        else {
+            panic!("{fault:?}");
+        };
+        assert!(cause.to_string().contains("connection refused"));
+        assert_eq!(since, now);
+    }
+
+    #[test]
+    fn a_connection_that_works_is_used_though_no_other_can_be_made() {
+        let (breaker, now) = breaker();
+        breaker.failed(&refusal(), now);
+
+        assert!(passes(&breaker, true));
+        breaker.answered();
+
+        assert!(breaker.is_open());
+        let begun = breaker.begin(now + SECOND).unwrap();
+        assert!(begun.spares_connections && !begun.is_suspicion);
+    }
+
+    #[test]
+    fn probes_go_out_one_at_a_time_and_ever_more_rarely() {
+        let (breaker, now) = breaker();
+        breaker.failed(&refusal(), now);
+
+        let begun = probes(&breaker, now, 4 * SECOND);
+
+        let ms: Vec<_> = begun.iter().map(Duration::as_millis).collect();
+        assert_eq!(ms, [100, 300, 700, 1_500, 2_500, 3_500]);
+        assert!(breaker.begin(now + 5 * SECOND).is_some());
+        assert!(breaker.begin(now + 50 * SECOND).is_none());
+    }
+
+    #[test]
+    fn it_closes_when_a_connection_is_made_and_then_starts_anew() {
+        let (breaker, now) = breaker();
+        breaker.failed(&refusal(), now);
+        probes(&breaker, now, 4 * SECOND);
+
+        breaker.reached();
+
+        assert!(breaker.is_closed() && passes(&breaker, false));
+        let later = now + 10 * SECOND;
+        breaker.failed(&refusal(), later);
+        assert_eq!(probes(&breaker, later, SECOND / 5), [SECOND / 10]);
+    }
+
+    #[test]
+    fn a_call_without_an_answer_is_a_suspicion_and_refuses_nobody() {
+        let (breaker, now) = breaker();
+
+        breaker.unanswered();
+        let begun = breaker.begin(now).unwrap();
+
+        assert!(begun.is_suspicion && !breaker.is_open());
+        assert!(passes(&breaker, false));
+        // another call's reply, which shows that the failure belongs to that call
+        breaker.answered();
+        breaker.silent(now + SECOND);
+        assert!(breaker.is_closed());
+        // and slow calls, one after the other, are not a storm of probes
+        breaker.end(now);
+        breaker.unanswered();
+        assert!(breaker.begin(now + SECOND / 2).is_none());
+    }
+
+    #[test]
+    fn a_server_that_answers_nobody_is_refused_whatever_connections_there_are() {
+        let (breaker, now) = breaker();
+        breaker.unanswered();
+        breaker.begin(now).unwrap();
+
+        breaker.silent(now + SECOND);
+
+        assert!(breaker.is_open() && !passes(&breaker, true));
+        assert_eq!(breaker.silences(), 1);
+        // the same probe goes on, and no other begins
+        assert!(breaker.begin(now + 5 * SECOND).is_none());
+        breaker.end(now + 5 * SECOND);
+        let begun = breaker.begin(now + 5 * SECOND).unwrap();
+        assert!(!begun.spares_connections);
+        // nobody waits for its result, since the state was known just now
+        assert!(matches!(breaker.judge(true), Verdict::Refused(_, None)));
+        // a late answer, by whatever connection
+        breaker.answered();
+        assert!(passes(&breaker, true));
+    }
+
+    #[tokio::test]
+    async fn who_comes_when_nobody_did_for_long_waits_for_the_probe() {
+        let (breaker, now) = breaker();
+        breaker.failed(&refusal(), now);
+        breaker.begin(now + SECOND / 10).unwrap();
+        assert!(matches!(breaker.judge(false), Verdict::Refused(_, None)));
+        breaker.end(now + SECOND);
+
+        breaker.begin(now + 60 * SECOND).unwrap();
+
+        let Verdict::Refused(_, Some(probed)) = breaker.judge(false) else {
+            panic!("it need not wait");
+        };
+        // before it is polled for the first time
+        breaker.reached();
+        breaker.end(now + 60 * SECOND);
+        probed.await;
+        assert!(passes(&breaker, false));
+    }
+
+    #[test]
+    fn what_is_counted_is_the_openings_and_not_the_failures() {
+        let registry = Arc::<ConnectionRegistry>::default();
+        let now = Instant::now();
+        let breaker = Breaker::new("redis".into(), Arc::clone(&registry), now);
+
+        breaker.failed(&refusal(), now);
+        breaker.failed(&refusal(), now);
+        breaker.reached();
+        breaker.reached();
+        breaker.failed(&refusal(), now);
+
+        assert_eq!(registry.count().opened, 2);
+    }
+}

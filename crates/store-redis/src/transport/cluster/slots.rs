@@ -1,0 +1,184 @@
+//! Which node has which slot, as the nodes of a cluster tell it.
+
+use redis::Value;
+
+use crate::transport::address::Host;
+use crate::transport::hash_slot::SLOTS;
+
+const NOBODY: u16 = u16::MAX;
+
+/// The owner of each slot.
+#[derive(Debug)]
+pub(super) struct SlotMap {
+    masters: Vec<Host>,
+    /// Not asked for data, but they know the cluster when a master is gone.
+    replicas: Vec<Host>,
+    /// For each slot the place of its master.
+    owners: Box<[u16]>,
+}
+
+impl SlotMap {
+    /// One in which nobody has any slot.
+    pub(super) fn empty() -> Self {
+        Self {
+            masters: Vec::new(),
+            replicas: Vec::new(),
+            owners: vec![NOBODY; usize::from(SLOTS)].into(),
+        }
+    }
+
+    /// Reads the reply of CLUSTER SLOTS of a node; none when it knows of no slot. Where the node
+    /// tells no host, it is the one under which it was asked
+    /// ([command](https://redis.io/docs/latest/commands/cluster-slots/)).
+    pub(super) fn read(reply: &Value, asked: &Host) -> Option<Self> {
+        let Value::Array(ranges) = reply else {
+            return None;
+        };
+        let mut map = Self::empty();
+        for range in ranges {
+            map.add(range, asked)?;
+        }
+        (!map.masters.is_empty()).then_some(map)
+    }
+
+    /// The first and the last slot, the master, then its replicas.
+    fn add(&mut self, range: &Value, asked: &Host) -> Option<()> {
+        let Value::Array(range) = range else {
+            return None;
+        };
+        let [Value::Int(first), Value::Int(last), master, replicas @ ..] = &range[..] else {
+            return None;
+        };
+        let master = host(master, asked)?;
+        let known = self.masters.iter().position(|known| *known == master);
+        let index = known.unwrap_or_else(|| {
+            self.masters.push(master);
+            self.masters.len() - 1
+        });
+        let slots = usize::try_from(*first).ok()?..=usize::try_from(*last).ok()?;
+        self.owners.get_mut(slots)?.fill(u16::try_from(index).ok()?);
+        for replica in replicas.iter().filter_map(|replica| host(replica, asked)) {
+            if !self.replicas.contains(&replica) {
+                self.replicas.push(replica);
+            }
+        }
+        Some(())
+    }
+
+    /// The master that has a slot.
+    pub(super) fn owner(&self, slot: u16) -> Option<&Host> {
+        self.masters
+            .get(usize::from(self.owners[usize::from(slot)]))
+    }
+
+    /// All masters that have slots.
+    pub(super) fn masters(&self) -> &[Host] {
+        &self.masters
+    }
+
+    /// All nodes.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &Host> {
+        self.masters.iter().chain(&self.replicas)
+    }
+}
+
+/// Host and port of a node. A host that is not known is nil, empty or `?`, by version and settings.
+fn host(node: &Value, asked: &Host) -> Option<Host> {
+    let Value::Array(node) = node else {
+        return None;
+    };
+    let [name, Value::Int(port), ..] = &node[..] else {
+        return None;
+    };
+    let name = match name {
+        Value::BulkString(name) => std::str::from_utf8(name).ok()?,
+        Value::SimpleString(name) => name,
+        Value::Nil => "",
+        _ => return None,
+    };
+    Some(Host {
+        name: known(name).unwrap_or(&asked.name).to_owned(),
+        port: u16::try_from(*port).ok()?,
+    })
+}
+
+/// The host and port in a redirection: `HOST:PORT`, the host perhaps empty.
+pub(super) fn redirected(to: &str, asked: &Host) -> Option<Host> {
+    let (name, port) = to.rsplit_once(':')?;
+    Some(Host {
+        name: known(name).unwrap_or(&asked.name).to_owned(),
+        port: port.parse().ok()?,
+    })
+}
+
+fn known(name: &str) -> Option<&str> {
+    Some(name).filter(|name| !matches!(*name, "" | "?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: Value, port: i64) -> Value {
+        Value::Array(vec![name, Value::Int(port), text("id")])
+    }
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    fn range(first: i64, last: i64, nodes: &[Value]) -> Value {
+        let slots = [Value::Int(first), Value::Int(last)];
+        Value::Array(slots.iter().chain(nodes).cloned().collect())
+    }
+
+    #[test]
+    fn each_slot_has_the_master_of_its_range() {
+        let asked = Host::new("asked", 1);
+        let one = node(text("one"), 7000);
+        let reply = Value::Array(vec![
+            range(0, 99, &[one.clone(), node(text("spare"), 7001)]),
+            range(
+                100,
+                16_382,
+                &[node(Value::Nil, 7002), node(text("?"), 7003)],
+            ),
+            range(16_383, 16_383, &[one]),
+        ]);
+
+        let map = SlotMap::read(&reply, &asked).unwrap();
+
+        let owner = |slot| map.owner(slot).unwrap().to_string();
+        assert_eq!(owner(0), "one:7000");
+        assert_eq!(owner(100), "asked:7002");
+        assert_eq!(owner(16_383), "one:7000");
+        assert_eq!(map.masters().len(), 2);
+        let nodes: Vec<_> = map.nodes().map(ToString::to_string).collect();
+        assert_eq!(
+            nodes,
+            ["one:7000", "asked:7002", "spare:7001", "asked:7003"]
+        );
+    }
+
+    #[test]
+    fn a_slot_of_nobody_has_no_owner_and_a_node_without_a_cluster_no_map() {
+        let asked = Host::new("asked", 1);
+        let reply = Value::Array(vec![range(5, 5, &[node(text("one"), 7000)])]);
+
+        assert!(SlotMap::read(&reply, &asked).unwrap().owner(4).is_none());
+        assert!(SlotMap::read(&Value::Array(vec![]), &asked).is_none());
+        let beyond = Value::Array(vec![range(0, 16_384, &[node(text("one"), 7000)])]);
+        assert!(SlotMap::read(&beyond, &asked).is_none());
+    }
+
+    #[test]
+    fn a_redirection_without_a_host_is_to_the_host_that_was_asked() {
+        let asked = Host::new("asked", 1);
+
+        let to = |text| redirected(text, &asked).map(|host| host.to_string());
+        assert_eq!(to("10.0.0.1:7000").unwrap(), "10.0.0.1:7000");
+        assert_eq!(to("2001:db8::1:7000").unwrap(), "2001:db8::1:7000");
+        assert_eq!(to(":7000").unwrap(), "asked:7000");
+        assert_eq!(to("nowhere"), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! The state of a cluster, shared by all its users.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use redis::{ErrorKind, RedisError};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::Nodes;
+use super::slots::SlotMap;
+use crate::transport::address::Host;
+use crate::transport::call::Call;
+use crate::transport::commands::command;
+use crate::transport::endpoint::Endpoint;
+use crate::transport::node::{ConnectionRegistry, Fault, Node, Origin, Server};
+
+/// How often the nodes are asked at most.
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// The owner of each slot, and the connections to nodes.
+pub(super) struct Topology {
+    seeds: Vec<Host>,
+    /// The connection to a node, without its host.
+    like: Box<Endpoint>,
+    map: RwLock<Arc<SlotMap>>,
+    /// The state of servers, kept while a connection to them exists.
+    servers: std::sync::Mutex<HashMap<Host, Weak<Server>>>,
+    /// How often something came about that the map does not say, and how often when it was made.
+    doubts: AtomicU64,
+    settled: AtomicU64,
+    /// The time of the last refresh. The holder of the lock refreshes.
+    asked: Mutex<Option<Instant>>,
+    /// Why the node that was asked last did not tell.
+    failure: std::sync::Mutex<Option<RedisError>>,
+    /// Counts choices of a node, so that each time another one is asked first.
+    choices: AtomicUsize,
+    /// How long a call may take.
+    timeout: Duration,
+}
+
+impl Topology {
+    pub(super) fn new(seeds: Vec<Host>, like: Box<Endpoint>, timeout: Duration) -> Self {
+        Self {
+            seeds,
+            like,
+            map: RwLock::new(Arc::new(SlotMap::empty())),
+            servers: std::sync::Mutex::default(),
+            doubts: AtomicU64::new(1),
+            settled: AtomicU64::new(0),
+            asked: Mutex::new(None),
+            failure: std::sync::Mutex::default(),
+            choices: AtomicUsize::new(0),
+            timeout,
+        }
+    }
+
+    /// The server at that host, shared by all connections to it. A server without connections is dropped.
+    pub(super) fn server(&self, host: &Host, registry: &Arc<ConnectionRegistry>) -> Arc<Server> {
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = servers.get(host).and_then(Weak::upgrade) {
+            return server;
+        }
+        servers.retain(|_, server| server.strong_count() > 0);
+        let origin = Origin::Server(Box::new(self.like.at(host)));
+        let server = Arc::new(Server::new(origin, self.timeout, Arc::clone(registry)));
+        servers.insert(host.clone(), Arc::downgrade(&server));
+        server
+    }
+
+    /// How many of its servers are known not to answer.
+    pub(super) fn open(&self) -> u64 {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = servers.iter().filter(|(host, _)| self.knows(host));
+        let known = known.filter_map(|(_, server)| server.upgrade());
+        known.filter(|server| server.is_open()).count() as u64
+    }
+
+    pub(super) fn map(&self) -> Arc<SlotMap> {
+        Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The map has turned out not to say how it is.
+    pub(super) fn doubt(&self) {
+        self.doubts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One of these hosts, another each time.
+    pub(super) fn any_of<'a>(&self, hosts: &'a [Host]) -> Option<&'a Host> {
+        let choice = self.choices.fetch_add(1, Ordering::Relaxed);
+        hosts.get(choice % hosts.len().max(1))
+    }
+
+    /// The connection to one of the nodes, another each time.
+    pub(super) fn any_place(&self) -> Endpoint {
+        let map = self.map();
+        let nodes: Vec<_> = map.nodes().cloned().collect();
+        let host = self.any_of(&nodes).or_else(|| self.any_of(&self.seeds));
+        host.map_or_else(|| (*self.like).clone(), |host| self.like.at(host))
+    }
+
+    /// Whether that host is one of the cluster.
+    pub(super) fn knows(&self, host: &Host) -> bool {
+        self.seeds.contains(host) || self.map().nodes().any(|known| known == host)
+    }
+
+    /// Asks the nodes again if the map is in doubt, nobody else asks, and it was not done just now. Callers without
+    /// any map wait for the one that asks.
+    pub(super) async fn refresh(&self, nodes: &Nodes) {
+        // before asking: anything that happens meanwhile is a new doubt
+        let doubts = self.doubts.load(Ordering::Relaxed);
+        if doubts == self.settled.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut asked = if self.map().masters().is_empty() {
+            self.asked.lock().await
+        } else {
+            match self.asked.try_lock() {
+                Ok(asked) => asked,
+                Err(_) => return,
+            }
+        };
+        if asked.is_some_and(|asked| asked.elapsed() < BETWEEN) {
+            return;
+        }
+        *asked = Some(Instant::now());
+        if let Some(map) = self.fetch(nodes).await {
+            *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+            self.settled.store(doubts, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks one node after the other, each time another one first: one that hangs, or that was cut
+    /// off and tells how it was, does not do so to everybody.
+    async fn fetch(&self, nodes: &Nodes) -> Option<SlotMap> {
+        let map = self.map();
+        let known: Vec<_> = map.nodes().collect();
+        let choice = self.choices.fetch_add(1, Ordering::Relaxed) % known.len().max(1);
+        let (later, first) = known.split_at(choice.min(known.len()));
+        for host in first.iter().chain(later).copied().chain(&self.seeds) {
+            let node = nodes.get(self, host);
+            if let Some(map) = self.fetch_from(&node, host).await {
+                return Some(map);
+            }
+        }
+        None
+    }
+
+    /// Why nobody is known to have a slot.
+    pub(super) fn unserved(&self) -> Fault {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let nobody = || (ErrorKind::Io, "no node of the cluster is known to serve it").into();
+        let failure = failure.clone().filter(|_| self.map().masters().is_empty());
+        Fault::Connect(failure.unwrap_or_else(nobody))
+    }
+
+    async fn fetch_from(&self, node: &Node, host: &Host) -> Option<SlotMap> {
+        let mut slots = command("CLUSTER");
+        slots.arg("SLOTS");
+        let limit = self.timeout / 8;
+        let deadline = Instant::now() + 2 * limit;
+        let slots = [slots];
+        let call = Call {
+            checked: 0,
+            ..Call::new(&slots, deadline).unlimited()
+        };
+        let replies = timeout(limit, node.call(call)).await;
+        let reply = match replies {
+            Ok(Ok(replies)) => replies.into_iter().next()?.extract_error(),
+            Ok(Err(Fault::Connect(error) | Fault::Call(error))) => Err(error),
+            Ok(Err(_)) | Err(_) => return None,
+        };
+        match reply {
+            Ok(reply) => SlotMap::read(&reply, host),
+            Err(error) => {
+                let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                *failure = Some(error);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! All fields of a hash.
+
+use bytes::Bytes;
+use redis::{RedisError, Value};
+
+use super::node::Reader;
+use crate::transport::replies::{UNKNOWN, bytes};
+use threadkeep_store::StoreError;
+
+/// All fields of a hash, as they came from one server or from a cluster.
+#[derive(Debug)]
+pub(crate) enum Fields {
+    /// After the header of the map, with that many pairs.
+    Raw {
+        pairs: Bytes,
+        count: usize,
+    },
+    Read(Value),
+}
+
+/// A field and its value.
+pub(crate) type Field<'a> = (&'a [u8], &'a [u8]);
+
+impl Fields {
+    /// From the replies to a script that answers with a number, and to HGETALL after it; none when they are of
+    /// another form, such as errors.
+    pub(super) fn touched(replies: &Bytes) -> Option<(i64, Self)> {
+        Self::read_touched(replies).ok().flatten()
+    }
+
+    /// The same from replies that were read.
+    pub(crate) fn read(touched: &Value, fields: Value) -> Result<(i64, Self), StoreError> {
+        match touched {
+            Value::Int(touched) => Ok((*touched, Self::Read(fields))),
+            _ => Err(UNKNOWN),
+        }
+    }
+
+    fn read_touched(replies: &Bytes) -> Result<Option<(i64, Self)>, RedisError> {
+        let mut reader = Reader::new(replies);
+        let Some(touched) = reader.integer()? else {
+            return Ok(None);
+        };
+        let Some(count) = reader.map()? else {
+            return Ok(None);
+        };
+        let pairs = replies.slice_ref(reader.rest());
+        Ok(Some((touched, Self::Raw { pairs, count })))
+    }
+
+    /// Each field with its value.
+    pub(crate) fn pairs(&self) -> Result<Vec<Field<'_>>, StoreError> {
+        match self {
+            Self::Raw { pairs, count } => {
+                let mut reader = Reader::new(pairs);
+                let mut string = || reader.string().ok().flatten().ok_or(UNKNOWN);
+                (0..*count).map(|_| Ok((string()?, string()?))).collect()
+            }
+            // the form that the protocol of our connections has for it
+            Self::Read(Value::Map(pairs)) => pairs
+                .iter()
+                .map(|(field, value)| Ok((bytes(field)?, bytes(value)?)))
+                .collect(),
+            Self::Read(_) => Err(UNKNOWN),
+        }
+    }
+}

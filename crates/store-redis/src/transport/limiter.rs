@@ -1,0 +1,223 @@
+//! Bounds on the calls in flight over one connection.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout_at;
+
+use threadkeep_store::NotAsked;
+use threadkeep_trace as trace;
+use threadkeep_trace::Phase;
+
+/// Bounds on the calls of one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Calls in flight.
+    pub in_flight: usize,
+    /// Calls that wait for a permit; more are rejected.
+    pub waiting: usize,
+}
+
+/// Permits for the calls of one connection. Calls that find none wait, first come, first served.
+#[derive(Debug)]
+pub(super) struct CallLimiter {
+    permits: Semaphore,
+    waiting: AtomicUsize,
+    bounds: Bounds,
+}
+
+/// The right to call, until the value is dropped.
+pub(super) type Permit<'a> = SemaphorePermit<'a>;
+
+/// A call that is counted as waiting until this is dropped.
+#[derive(Debug)]
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Bounds {
+    /// The documented defaults.
+    pub const DEFAULT: Self = Self {
+        in_flight: 128,
+        waiting: 8_192,
+    };
+
+    /// No bounds, for callers that bound themselves.
+    pub(crate) const NONE: Self = Self {
+        in_flight: Semaphore::MAX_PERMITS,
+        waiting: usize::MAX,
+    };
+}
+
+impl CallLimiter {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        let in_flight = bounds.in_flight.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            permits: Semaphore::new(in_flight),
+            waiting: AtomicUsize::new(0),
+            bounds: Bounds {
+                in_flight,
+                ..bounds
+            },
+        }
+    }
+
+    /// A permit for a call with that deadline.
+    ///
+    /// # Errors
+    /// [`NotAsked::Full`] at once, or [`NotAsked::Late`] when it comes too late for the call.
+    pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
+        match self.take() {
+            Some(permit) => Ok(permit),
+            None => self.wait(Self::last_of_use(deadline)).await,
+        }
+    }
+
+    /// A permit, if one is free and nobody waits for it.
+    fn take(&self) -> Option<Permit<'_>> {
+        self.permits.try_acquire().ok()
+    }
+
+    /// Latest useful time of a permit for a call with that deadline: commands that are sent with no time
+    /// left run, but their answer comes too late, and the connection is given up.
+    pub(super) fn last_of_use(deadline: Instant) -> Instant {
+        let left = deadline.saturating_duration_since(Instant::now());
+        deadline - left / 4
+    }
+
+    async fn wait(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
+        let _waiting = self.queue()?;
+        let _spending = trace::spend(Phase::Waiting);
+        match timeout_at(deadline.into(), self.permits.acquire()).await {
+            Ok(permit) => Ok(permit.expect("nobody closes it")),
+            Err(_) => Err(NotAsked::Late),
+        }
+    }
+
+    fn queue(&self) -> Result<Waiting<'_>, NotAsked> {
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        // from here on, dropping it takes it off the count
+        let waiting = Waiting(&self.waiting);
+        match before < self.bounds.waiting {
+            true => Ok(waiting),
+            false => Err(NotAsked::Full),
+        }
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// Calls in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        self.bounds.in_flight - self.permits.available_permits()
+    }
+
+    /// Calls that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt as _;
+    use futures_util::future::join_all;
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    fn limiter(in_flight: usize, waiting: usize) -> CallLimiter {
+        CallLimiter::new(Bounds { in_flight, waiting })
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + TIMEOUT
+    }
+
+    #[tokio::test]
+    async fn who_came_first_has_the_first_permit() {
+        let limiter = limiter(1, 3);
+        let order = std::sync::Mutex::new(Vec::new());
+        let first = limiter.take().unwrap();
+        let waiting = join_all((0..3).map(async |number| {
+            let _permit = limiter.wait(soon()).await.unwrap();
+            order.lock().unwrap().push(number);
+        }));
+        let mut waiting = Box::pin(waiting);
+
+        assert!(waiting.as_mut().now_or_never().is_none());
+        assert_eq!((limiter.in_flight(), limiter.waiting()), (1, 3));
+        drop(first);
+        // it belongs to the waiting calls
+        assert!(limiter.take().is_none());
+        waiting.await;
+
+        assert_eq!(*order.lock().unwrap(), [0, 1, 2]);
+        assert_eq!((limiter.in_flight(), limiter.waiting()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn who_finds_too_many_waiting_is_refused_at_once() {
+        let limiter = limiter(1, 1);
+        let _first = limiter.take().unwrap();
+        let mut waiting = Box::pin(limiter.wait(soon()));
+        assert!(waiting.as_mut().now_or_never().is_none());
+
+        let refused = limiter.wait(soon()).now_or_never();
+
+        assert!(matches!(refused, Some(Err(NotAsked::Full))));
+        assert_eq!(limiter.waiting(), 1);
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_leaves_the_place_to_others() {
+        let limiter = limiter(1, 1);
+        let first = limiter.take().unwrap();
+        let mut waiting = Box::pin(limiter.wait(soon()));
+        assert!(waiting.as_mut().now_or_never().is_none());
+
+        drop(waiting);
+        assert_eq!(limiter.waiting(), 0);
+        drop(first);
+
+        assert!(limiter.take().is_some());
+        let call = async {
+            let _permit = limiter.take().unwrap();
+            sleep(TIMEOUT).await;
+        };
+        let mut call = Box::pin(call);
+        assert!(call.as_mut().now_or_never().is_none());
+        assert_eq!(limiter.in_flight(), 1);
+        drop(call);
+        assert_eq!(limiter.in_flight(), 0);
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_past_the_deadline() {
+        let limiter = limiter(1, 1);
+        let _first = limiter.take().unwrap();
+
+        let late = limiter.wait(Instant::now()).await;
+
+        assert!(matches!(late, Err(NotAsked::Late)));
+        assert_eq!(limiter.waiting(), 0);
+    }
+
+    #[test]
+    fn no_bound_is_no_bound() {
+        let limiter = CallLimiter::new(Bounds::NONE);
+        let all: Vec<_> = (0..10_000).map(|_| limiter.take().unwrap()).collect();
+
+        assert_eq!(limiter.in_flight(), all.len());
+    }
+}

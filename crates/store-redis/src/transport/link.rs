@@ -1,0 +1,407 @@
+//! How the store calls Redis, be it one server or a cluster.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use redis::{ConnectionInfo, RedisError, Value};
+use tokio::runtime::Handle;
+
+use super::address::Address;
+use super::call::Call;
+use super::cluster::{Cluster, Repeat};
+use super::commands::{Command, command};
+use super::confirmation::{Confirmation, mark};
+use super::fields::Fields;
+use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node, Origin, Sentinels, Server};
+use super::replies;
+use threadkeep_store::{Links, StoreError, millis};
+
+/// Connections of one user of the store.
+#[derive(Debug)]
+pub(crate) struct Link {
+    form: Form,
+    timeout: Duration,
+    /// Whether writes wait for replicas.
+    confirmation: Option<Confirmation>,
+    bounds: Bounds,
+    registry: Arc<ConnectionRegistry>,
+}
+
+/// One server or several.
+#[derive(Debug)]
+enum Form {
+    /// One, which sentinels may replace.
+    Node(Node),
+    /// Several, each with a share of the slots.
+    Cluster(Cluster),
+}
+
+/// The calls of one operation, which share a deadline.
+#[derive(Debug)]
+pub(crate) struct Calls<'a> {
+    link: &'a Link,
+    deadline: Instant,
+}
+
+impl Link {
+    pub(crate) fn new(
+        address: Address,
+        timeout: Duration,
+        bounds: Bounds,
+    ) -> Result<Self, StoreError> {
+        #[cfg(feature = "tls")]
+        threadkeep_tls::install_tls_provider();
+        let registry = Arc::<ConnectionRegistry>::default();
+        let node = |origin| {
+            let server = Arc::new(Server::new(origin, timeout, Arc::clone(&registry)));
+            Form::Node(Node::new(server, bounds, Mode::Shared(None)))
+        };
+        let form = match address {
+            Address::Server(endpoint) => node(Origin::Server(endpoint)),
+            Address::Sentinels {
+                sentinels,
+                master,
+                server,
+            } => {
+                let sentinels = Sentinels::new(sentinels, master, server, timeout / 4);
+                node(Origin::Sentinels(sentinels))
+            }
+            Address::Cluster { seeds, node } => Form::Cluster(Cluster::new(
+                seeds,
+                node,
+                timeout,
+                bounds,
+                Arc::clone(&registry),
+            )),
+        };
+        Ok(Self {
+            form,
+            timeout,
+            confirmation: None,
+            bounds,
+            registry,
+        })
+    }
+
+    /// Connections to the same place for one worker.
+    pub(crate) fn another(&self) -> Self {
+        self.bounded(self.bounds, Mode::Own)
+    }
+
+    /// Connections to the same place that several threads use, and this runtime drives.
+    pub(crate) fn driven_by(&self, runtime: Handle) -> Self {
+        self.bounded(self.bounds, Mode::Shared(Some(runtime)))
+    }
+
+    /// Connections for tasks that are no requests and bound themselves.
+    pub(crate) fn background(&self) -> Self {
+        self.bounded(Bounds::NONE, Mode::Shared(None))
+    }
+
+    /// Connections for administration, such as health checks, that each serve one call at a time.
+    pub(crate) fn administration(&self) -> Self {
+        self.bounded(Bounds::NONE, Mode::Pooled)
+    }
+
+    fn bounded(&self, bounds: Bounds, mode: Mode) -> Self {
+        let form = match &self.form {
+            Form::Node(node) => {
+                let server = Arc::clone(node.server());
+                Form::Node(Node::new(server, bounds, mode))
+            }
+            Form::Cluster(cluster) => Form::Cluster(cluster.another(bounds, mode)),
+        };
+        Self {
+            form,
+            timeout: self.timeout,
+            confirmation: self.confirmation.clone(),
+            bounds,
+            registry: Arc::clone(&self.registry),
+        }
+    }
+
+    /// Makes writes wait for replicas, if a confirmation is given.
+    pub(crate) fn confirming(self, confirmation: Option<Confirmation>) -> Self {
+        Self {
+            confirmation,
+            ..self
+        }
+    }
+
+    /// The state of all connections to that place.
+    pub(crate) fn links(&self) -> Links {
+        let open = match &self.form {
+            Form::Node(node) => node.server().is_open().into(),
+            Form::Cluster(cluster) => cluster.open(),
+        };
+        Links {
+            open,
+            ..self.registry.count()
+        }
+    }
+
+    /// The epoch of the connections: see [`ConnectionRegistry::epoch`].
+    pub(crate) fn epoch(&self) -> u64 {
+        self.registry.epoch()
+    }
+
+    /// Whether there are several servers, each with a share of the slots.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.form, Form::Cluster(_))
+    }
+
+    /// Where a server is that a subscriber can be connected to.
+    ///
+    /// # Errors
+    /// [`RedisError`] if no sentinel knows.
+    pub(crate) async fn locate(&self) -> Result<ConnectionInfo, RedisError> {
+        let endpoint = match &self.form {
+            Form::Node(node) => node.server().locate().await?,
+            Form::Cluster(cluster) => cluster.any_place(),
+        };
+        endpoint.for_library().await
+    }
+
+    /// How long an operation may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Begins an operation.
+    pub(crate) fn calls(&self) -> Calls<'_> {
+        Calls {
+            link: self,
+            deadline: Instant::now() + self.timeout,
+        }
+    }
+}
+
+impl Calls<'_> {
+    /// Sends a command that changes nothing except an expiry, and repeats it once if the connection breaks.
+    pub(crate) async fn read(&self, cmd: Command) -> Result<Value, StoreError> {
+        let [reply] = self.read_all([cmd]).await?;
+        Ok(reply)
+    }
+
+    /// Sends such a command for an operation that goes on without a reply: where there are several servers, it
+    /// takes no more than a quarter of the time, and waits for none that is known to be away.
+    pub(crate) async fn peek(&self, cmd: Command) -> Result<Value, StoreError> {
+        let Form::Cluster(cluster) = &self.link.form else {
+            return self.read(cmd).await;
+        };
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let replies = cluster.call_all([cmd], Instant::now() + left / 4, Repeat::Never);
+        let mut replies = replies.await.map_err(|fault| self.error(fault))?;
+        replies.pop().ok_or(replies::UNKNOWN)
+    }
+
+    /// Whether one server may be unavailable while others are not.
+    pub(crate) fn is_of_several(&self) -> bool {
+        self.link.is_cluster()
+    }
+
+    /// Sends several such commands, one after the other.
+    pub(crate) async fn read_all<const N: usize>(
+        &self,
+        cmds: [Command; N],
+    ) -> Result<[Value; N], StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.read_from(node, &cmds).await,
+            Form::Cluster(cluster) => cluster.call_all(cmds, self.deadline, Repeat::Once).await,
+        };
+        // one reply for each command, as it was checked
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
+    /// Sends a script that answers with a number, and HGETALL for a hash, which count if that number says so.
+    pub(crate) async fn read_fields(
+        &self,
+        touch: Command,
+        fields: Command,
+    ) -> Result<(i64, Fields), StoreError> {
+        let Form::Node(node) = &self.link.form else {
+            let [touched, fields] = self.read_all([touch, fields]).await?;
+            return Fields::read(&touched, fields);
+        };
+        let commands = [touch, fields];
+        let call = Call::new(&commands, self.deadline);
+        let replies = match node.call_raw(&call).await {
+            Ok(replies) => match replies.as_ref().and_then(Fields::touched) {
+                Some(fields) => return Ok(fields),
+                // again, in the way that handles errors and lost scripts
+                None => Box::pin(self.read_from(node, &commands)).await,
+            },
+            Err(fault) if fault.is_of_the_connection() => node.call(call).await,
+            Err(fault) => Err(fault),
+        };
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        let [touched, fields] = replies.try_into().map_err(|_| replies::UNKNOWN)?;
+        Fields::read(&touched, fields)
+    }
+
+    /// Sends any number of such commands, in any order.
+    pub(crate) async fn read_many(
+        &self,
+        cmds: impl IntoIterator<Item = Command>,
+    ) -> Result<Vec<Value>, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => {
+                let cmds: Vec<_> = cmds.into_iter().collect();
+                self.read_from(node, &cmds).await
+            }
+            Form::Cluster(cluster) => cluster.read_many(cmds, self.deadline).await,
+        };
+        replies.map_err(|fault| self.error(fault))
+    }
+
+    /// Sends such a command to every server that takes writes.
+    pub(crate) async fn read_everywhere(&self, cmd: Command) -> Result<Vec<Value>, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.read_from(node, &[cmd]).await,
+            Form::Cluster(cluster) => cluster.read_everywhere(&cmd, self.deadline).await,
+        };
+        replies.map_err(|fault| self.error(fault))
+    }
+
+    /// Asks every server that takes writes for its time, then sends such commands. Returns the times first.
+    pub(crate) async fn read_many_timed(
+        &self,
+        cmds: impl IntoIterator<Item = Command>,
+    ) -> Result<(Vec<Value>, Vec<Value>), StoreError> {
+        let time = command("TIME");
+        let Form::Node(node) = &self.link.form else {
+            let times = self.read_everywhere(time).await?;
+            return Ok((times, self.read_many(cmds).await?));
+        };
+        let cmds: Vec<_> = std::iter::once(time).chain(cmds).collect();
+        let replies = self.read_from(node, &cmds).await;
+        let mut times = replies.map_err(|fault| self.error(fault))?;
+        let replies = times.split_off(1);
+        Ok((times, replies))
+    }
+
+    /// Checks that at least one server takes writes. Sends as many of these idempotent writes as that needs.
+    pub(crate) async fn probe(
+        &self,
+        mut probes: impl Iterator<Item = Command>,
+    ) -> Result<(), StoreError> {
+        let answered = match &self.link.form {
+            Form::Node(node) => {
+                let probe = probes.next().ok_or(replies::UNKNOWN)?;
+                self.read_from(node, &[probe]).await.map(drop)
+            }
+            Form::Cluster(cluster) => cluster.probe(probes, self.deadline).await,
+        };
+        answered.map_err(|fault| self.error(fault))
+    }
+
+    /// Sends a command that changes a thread. Repeats it only when the server surely did not run it; when the
+    /// connection breaks after it was sent, the caller's idempotency key decides at the retry.
+    pub(crate) async fn write(&self, cmd: Command) -> Result<Value, StoreError> {
+        let replies = match &self.link.form {
+            Form::Node(node) => self.write_to(node, [cmd]).await,
+            Form::Cluster(cluster) => {
+                let confirmation = self.link.confirmation.as_ref();
+                cluster.write(cmd, self.deadline, confirmation).await
+            }
+        };
+        let reply = replies.map_err(|fault| self.error(fault))?.pop();
+        reply.ok_or(replies::UNKNOWN)
+    }
+
+    /// Sends an idempotent write.
+    pub(crate) async fn write_idempotent(&self, cmd: Command) -> Result<Value, StoreError> {
+        match &self.link.confirmation {
+            None => self.read(cmd).await,
+            Some(_) => self.write(cmd).await,
+        }
+    }
+
+    /// Waits until replicas have all writes to the slot of that key, if writes wait for replicas.
+    pub(crate) async fn confirm(&self, key: &str) -> Result<(), StoreError> {
+        match &self.link.confirmation {
+            None => Ok(()),
+            Some(_) => self.write(mark(key.as_bytes())).await.map(drop),
+        }
+    }
+
+    /// Sends a command that changes a thread, and after it one that only reads.
+    pub(crate) async fn write_then_read(
+        &self,
+        write: Command,
+        look: Command,
+    ) -> Result<[Value; 2], StoreError> {
+        let Form::Node(node) = &self.link.form else {
+            let written = self.write(write).await?;
+            let looked = self.read(look).await.map_err(|error| match error {
+                // the write was done
+                StoreError::Unavailable(source) => StoreError::Interrupted(source),
+                error => error,
+            });
+            return Ok([written, looked?]);
+        };
+        let replies = self.write_to(node, [write, look]).await;
+        let replies = replies.map_err(|fault| self.error(fault))?;
+        replies.try_into().map_err(|_| replies::UNKNOWN)
+    }
+
+    async fn read_from(&self, node: &Node, commands: &[Command]) -> Result<Vec<Value>, Fault> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let call = Call::new(commands, self.deadline);
+        match node.call(call).await {
+            Err(fault) if fault.is_of_the_connection() || fault.is_of_the_role() => {
+                node.call(call).await
+            }
+            result => result,
+        }
+    }
+
+    /// A server that no longer takes writes has done nothing, so the write goes to the one that does.
+    async fn write_to<const N: usize>(
+        &self,
+        node: &Node,
+        cmds: [Command; N],
+    ) -> Result<Vec<Value>, Fault> {
+        let deadline = self.deadline;
+        if let Some(confirmation) = &self.link.confirmation {
+            return match node.write_confirmed(confirmation, &cmds, deadline).await {
+                Err(fault) if fault.is_of_the_role() => {
+                    node.write_confirmed(confirmation, &cmds, deadline).await
+                }
+                result => result,
+            };
+        }
+        let call = Call::new(&cmds, deadline);
+        match node.call(call).await {
+            Err(fault) if fault.is_of_the_role() => node.call(call).await,
+            result => result,
+        }
+    }
+
+    fn error(&self, fault: Fault) -> StoreError {
+        let is_unsure = fault.may_be_done();
+        if fault.is_full() {
+            return StoreError::Full;
+        }
+        match fault {
+            Fault::Timeout => StoreError::Timeout(millis(self.link.timeout)),
+            Fault::Late(error) => StoreError::Interrupted(Box::new(error)),
+            Fault::Call(error) if is_unsure => StoreError::Interrupted(Box::new(error)),
+            Fault::Connect(error) | Fault::Call(error) => unavailable(error),
+            Fault::Unconfirmed { confirmed, wanted } => {
+                StoreError::Unconfirmed { confirmed, wanted }
+            }
+            Fault::Refused { why, .. } => {
+                self.link.registry.refused(&why);
+                StoreError::Unavailable(Box::new(why))
+            }
+        }
+    }
+}
+
+fn unavailable(error: RedisError) -> StoreError {
+    StoreError::Unavailable(Box::new(error))
+}

@@ -1,0 +1,43 @@
+//! The outcome of calls, reported to the breaker.
+
+use std::time::Instant;
+
+use super::server::Server;
+use crate::transport::fault::Fault;
+
+/// A call in flight. A caller that leaves it after a good part of the time has not heard from the server
+/// either: a whole operation may have a deadline of its own, a little before that of the call.
+#[derive(Debug)]
+pub(super) struct InFlight<'a> {
+    server: &'a Server,
+    since: Instant,
+    has_ended: bool,
+}
+
+impl<'a> InFlight<'a> {
+    pub(super) fn new(server: &'a Server) -> Self {
+        Self {
+            server,
+            since: Instant::now(),
+            has_ended: false,
+        }
+    }
+
+    /// Tells the breaker what came of it.
+    pub(super) fn end<T>(mut self, outcome: &Result<T, Fault>) {
+        self.has_ended = true;
+        match outcome {
+            Err(Fault::Timeout) => self.server.breaker.unanswered(),
+            Err(fault) if !fault.is_an_answer() => {}
+            _ => self.server.breaker.answered(),
+        }
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended && self.since.elapsed() >= self.server.timeout / 2 {
+            self.server.breaker.unanswered();
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! One server, over connections that are made again after they broke.
+
+mod connection;
+mod in_flight;
+mod origin;
+mod pool;
+mod probe;
+mod sentinel;
+mod server;
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use redis::Value;
+use tokio::runtime::Handle;
+use tokio::time::timeout_at;
+
+use super::breaker::Verdict;
+use super::call::Call;
+use super::commands::Command;
+use super::confirmation::{Confirmation, mark_beside};
+pub(super) use super::fault::Fault;
+pub use super::limiter::Bounds;
+use super::limiter::CallLimiter;
+pub(super) use super::registry::ConnectionRegistry;
+pub(super) use super::wire::Reader;
+use crate::scripts;
+use connection::Connection;
+use in_flight::InFlight;
+pub(super) use origin::Origin;
+use pool::Pool;
+use probe::Probe;
+pub(super) use sentinel::Sentinels;
+pub(super) use server::Server;
+
+/// One server, as one user of the store calls it.
+#[derive(Debug)]
+pub(super) struct Node {
+    server: Arc<Server>,
+    mode: Mode,
+    /// The multiplexed connection. It is made at its first use, on the runtime that uses it, and again
+    /// after it broke.
+    current: Mutex<Option<Arc<Connection>>>,
+    limiter: Arc<CallLimiter>,
+    /// Connections that serve one call at a time, once there are such calls.
+    pool: OnceLock<Arc<Pool>>,
+}
+
+/// The connections of a node's calls.
+#[derive(Debug, Clone)]
+pub(super) enum Mode {
+    /// A multiplexed connection that only the runtime that made it uses.
+    Own,
+    /// A multiplexed connection that several runtimes use and one drives: the given one, or the first that uses it.
+    Shared(Option<Handle>),
+    /// The pool: each call has a connection to itself.
+    Pooled,
+}
+
+impl Node {
+    pub(super) fn new(server: Arc<Server>, bounds: Bounds, mode: Mode) -> Self {
+        Self {
+            limiter: server.registry.limiter(bounds),
+            server,
+            mode,
+            current: Mutex::default(),
+            pool: OnceLock::new(),
+        }
+    }
+
+    /// The server, which others use too.
+    pub(super) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Calls commands; all replies, or the first error among those that are checked. A script that the
+    /// server has lost is loaded again.
+    pub(super) async fn call(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
+        if self.is_pooled() || call.confirmation.is_some() {
+            // boxed, as the rare case below: this keeps the futures of requests small
+            return Box::pin(self.call_exclusively(call)).await;
+        }
+        match self.call_once(&call).await {
+            Err(fault) if fault.is_missing_script() => {
+                Box::pin(async {
+                    self.load(call.deadline).await?;
+                    self.call_once(&call).await
+                })
+                .await
+            }
+            called => called,
+        }
+    }
+
+    /// Calls commands; their replies as they came, one after the other, errors included. Calls nothing and
+    /// returns none in pooled mode, where the connections read the replies themselves.
+    pub(super) async fn call_raw(&self, call: &Call<'_>) -> Result<Option<Bytes>, Fault> {
+        if self.is_pooled() {
+            return Ok(None);
+        }
+        let (_, replies) = self.exchange(call).await?;
+        Ok(Some(replies))
+    }
+
+    /// Sends commands of which the first writes and the others read, and returns all replies once replicas have the
+    /// write. Only an error of the first one is reported as it is: after it, the write is done.
+    ///
+    /// Boxed, so that callers without replicas have a small future.
+    pub(super) fn write_confirmed<'a>(
+        &'a self,
+        confirmation: &'a Confirmation,
+        cmds: &'a [Command],
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Vec<Value>, Fault>> {
+        let write = async move {
+            let mut commands = cmds.to_vec();
+            commands.push(mark_beside(&cmds[0]));
+            let call = Call {
+                checked: 1,
+                confirmation: Some(confirmation),
+                ..Call::new(&commands, deadline)
+            };
+            let mut replies = self.call(call).await?;
+            let (waited, marked) = (replies.pop(), replies.pop());
+            confirmation.check(waited, marked)?;
+            let replies = replies.into_iter().map(Value::extract_error);
+            replies.collect::<Result<_, _>>().map_err(Fault::Late)
+        };
+        write.boxed()
+    }
+
+    /// Loads all scripts again.
+    pub(super) async fn load(&self, deadline: Instant) -> Result<(), Fault> {
+        let load = Call::new(scripts::load_all(), deadline).unlimited();
+        match self.is_pooled() {
+            true => self.call_exclusively(load).await.map(drop),
+            false => self.call_once(&load).await.map(drop),
+        }
+    }
+
+    async fn call_once(&self, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
+        let (connection, replies) = self.exchange(call).await?;
+        connection.read(&replies, call)
+    }
+
+    /// Calls commands over the multiplexed connection; returns it and the replies as they came.
+    ///
+    /// After a timeout the connection is not used again: one that lost its other end silently would stay
+    /// broken for a quarter of an hour.
+    async fn exchange(&self, call: &Call<'_>) -> Result<(Arc<Connection>, Bytes), Fault> {
+        // before the wait for a permit: a call that is refused has nothing to wait for
+        self.admit(call.deadline).await?;
+        let _permit = match call.is_limited {
+            true => Some(self.limiter.acquire(call.deadline).await?),
+            false => None,
+        };
+        // the server may have become silent meanwhile
+        self.admit(call.deadline).await?;
+        let connection = self.usable_connection();
+        let in_flight = InFlight::new(&self.server);
+        let replies = {
+            let exchange = pin!(connection.exchange(call));
+            match self.mode {
+                Mode::Own | Mode::Pooled => exchange.await,
+                // the runtime that drives the connection may be stuck, and must not block this one
+                Mode::Shared(_) => timeout_at(call.deadline.into(), exchange)
+                    .await
+                    .unwrap_or(Err(Fault::Timeout)),
+            }
+        };
+        in_flight.end(&replies);
+        if matches!(replies, Err(Fault::Timeout)) {
+            connection.give_up();
+            self.probe_if_due();
+        }
+        let replies = replies?;
+        Ok((connection, replies))
+    }
+
+    /// Calls commands over a connection that nobody else uses.
+    async fn call_exclusively(&self, call: Call<'_>) -> Result<Vec<Value>, Fault> {
+        self.admit(call.deadline).await?;
+        let new = || Pool::new(&self.server, self.limiter.bounds());
+        self.pool.get_or_init(new).call(&call).await
+    }
+
+    /// Rejects the call if the server is known not to answer, after waiting for a probe in flight.
+    async fn admit(&self, deadline: Instant) -> Result<(), Fault> {
+        if !self.server.breaker.is_closed() {
+            self.probe_if_due();
+            let verdict = match self.judge() {
+                Verdict::Refused(_, Some(probed)) => {
+                    timeout_at(deadline.into(), probed).await.ok();
+                    self.judge()
+                }
+                verdict => verdict,
+            };
+            if let Verdict::Refused(fault, _) = verdict {
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self) -> Verdict<'_> {
+        let has_connection = self.has_connection();
+        self.server.breaker.judge(has_connection)
+    }
+
+    /// The probe runs on the caller's runtime, and to its end even if the caller gives up.
+    fn probe_if_due(&self) {
+        let Some(probe) = Probe::begin(&self.server) else {
+            return;
+        };
+        let connection = Arc::new(Connection::new(&self.server, None, None));
+        let is_replaced = !probe.spares_connections() || !self.has_connection();
+        // no other call may use it where all calls are pooled, or have to go over another runtime
+        if is_replaced && matches!(self.mode, Mode::Own | Mode::Shared(None)) {
+            *self.current() = Some(Arc::clone(&connection));
+        }
+        tokio::spawn(probe.run(connection));
+    }
+
+    fn has_connection(&self) -> bool {
+        if self.is_pooled() {
+            return self.pool.get().is_some_and(|pool| pool.has_idle());
+        }
+        let current = self.current();
+        current
+            .as_ref()
+            .is_some_and(|connection| connection.is_made())
+    }
+
+    fn usable_connection(&self) -> Arc<Connection> {
+        let mut current = self.current();
+        match &*current {
+            Some(connection) if connection.is_trusted(&self.server) => Arc::clone(connection),
+            before => {
+                let runtime = match &self.mode {
+                    Mode::Shared(runtime) => runtime.as_ref(),
+                    Mode::Own | Mode::Pooled => None,
+                };
+                let connection = Connection::new(&self.server, before.as_deref(), runtime);
+                let connection = Arc::new(connection);
+                *current = Some(Arc::clone(&connection));
+                connection
+            }
+        }
+    }
+
+    fn is_pooled(&self) -> bool {
+        matches!(self.mode, Mode::Pooled)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

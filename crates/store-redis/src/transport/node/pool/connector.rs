@@ -1,0 +1,164 @@
+//! How the pool makes its connections, and checks them before they are used again.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, ConnectionInfo, ProtocolVersion, PushInfo, PushKind, RedisError, Value,
+};
+use tokio::time::{sleep_until, timeout};
+
+use super::PAUSE;
+use crate::transport::node::server::{Server, history_questions};
+use crate::transport::wire::unechoed;
+
+/// How long after its last use a connection is used again without a PING.
+pub(super) const FRESH: Duration = Duration::from_secs(1);
+
+/// Makes and checks connections by [`deadpool_redis::Manager`], which checks each time with UNWATCH and
+/// PING. Nobody here watches keys, and the PING would be another round trip for each call, so a connection
+/// that was used within the last second is checked without asking the server.
+#[derive(Debug)]
+pub(super) struct Connector {
+    pub(super) server: Arc<Server>,
+    /// How often all connections were discarded.
+    discards: AtomicU64,
+    /// When the next connection may be made, if not now.
+    not_before: Mutex<Option<Instant>>,
+}
+
+/// A connection of the pool, and what made it.
+pub(super) struct Pooled {
+    pub(super) connection: MultiplexedConnection,
+    manager: deadpool_redis::Manager,
+    has_ended: Arc<AtomicBool>,
+    made: Instant,
+    era: Era,
+}
+
+/// The time between two events after which no connection from before is used: how often the connections
+/// were discarded, and how often the server was silent.
+type Era = (u64, u64);
+
+impl Connector {
+    pub(super) fn new(server: &Arc<Server>) -> Self {
+        Self {
+            server: Arc::clone(server),
+            discards: AtomicU64::new(0),
+            not_before: Mutex::default(),
+        }
+    }
+
+    /// Whether a connection may be used again, as far as that is known without asking the server.
+    pub(super) fn is_usable(&self, pooled: &Pooled) -> bool {
+        pooled.era == self.era() && !pooled.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Discards a connection and all others of its era: they lead to the same place.
+    pub(super) fn discard(&self, pooled: &Pooled) {
+        let (discards, _) = pooled.era;
+        let relaxed = Ordering::Relaxed;
+        // once for all connections of an era that fail
+        let discarded = self
+            .discards
+            .compare_exchange(discards, discards + 1, relaxed, relaxed);
+        discarded.ok();
+    }
+
+    /// Discards likewise, and makes the next one not before a pause: the server takes no writes.
+    pub(super) fn discard_unwilling(&self, pooled: &Pooled) {
+        *self.not_before() = Some(pooled.made + PAUSE);
+        self.discard(pooled);
+    }
+
+    fn era(&self) -> Era {
+        let discards = self.discards.load(Ordering::Relaxed);
+        (discards, self.server.breaker.silences())
+    }
+
+    fn not_before(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.not_before
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Manager for Connector {
+    type Type = Pooled;
+    type Error = RedisError;
+
+    /// Makes a connection to where the server is now: sentinels may name another one than before.
+    async fn create(&self) -> Result<Pooled, RedisError> {
+        let not_before = self.not_before().take();
+        if let Some(not_before) = not_before {
+            sleep_until(not_before.into()).await;
+        }
+        let (made, era) = (Instant::now(), self.era());
+        let endpoint = self.server.origin.locate().await?;
+        let has_ended = Arc::default();
+        let manager = manager(endpoint.for_library().await?, Arc::clone(&has_ended))?;
+        let connection = manager.create().await.map_err(unechoed);
+        let mut connection = connection.map_err(|error| endpoint.explain(error))?;
+        let mut asked = redis::pipe();
+        for question in &history_questions() {
+            asked.add_command(question.into());
+        }
+        let history: Vec<Value> = asked.query_async(&mut connection).await?;
+        self.server.connected(&history);
+        self.server.breaker.reached();
+        Ok(Pooled {
+            connection,
+            manager,
+            has_ended,
+            made,
+            era,
+        })
+    }
+
+    async fn recycle(&self, pooled: &mut Pooled, metrics: &Metrics) -> RecycleResult<RedisError> {
+        if !self.is_usable(pooled) {
+            return Err(RecycleError::message("it is broken"));
+        }
+        if metrics.last_used() < FRESH {
+            return Ok(());
+        }
+        let checked = pooled.manager.recycle(&mut pooled.connection, metrics);
+        let limit = self.server.timeout / 8;
+        let checked = timeout(limit, checked).await;
+        checked
+            .unwrap_or_else(|_| Err(RecycleError::message("it does not answer")))
+            .inspect_err(|_| self.discard(pooled))
+    }
+}
+
+fn manager(
+    info: ConnectionInfo,
+    has_ended: Arc<AtomicBool>,
+) -> Result<deadpool_redis::Manager, RedisError> {
+    let settings = info.redis_settings().clone();
+    let settings = settings
+        .set_protocol(ProtocolVersion::RESP3)
+        .set_lib_name("threadkeep", env!("CARGO_PKG_VERSION"));
+    // the callers bound both times: by default, a reply is given up after half a second
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None)
+        .set_push_sender(move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                has_ended.store(true, Ordering::Relaxed);
+            }
+            Ok::<_, ()>(())
+        });
+    deadpool_redis::Manager::new_with_config(info.set_redis_settings(settings), config)
+}
+
+/// Its parts contain a password.
+impl fmt::Debug for Pooled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pooled").finish_non_exhaustive()
+    }
+}

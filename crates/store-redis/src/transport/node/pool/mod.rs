@@ -1,0 +1,176 @@
+//! Connections that serve one call at a time, in a pool of [`deadpool`].
+
+mod connector;
+mod exclusive;
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use deadpool::managed::{self, Object, PoolConfig, PoolError, QueueMode};
+use redis::{ErrorKind, RedisError, Value};
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout, timeout_at};
+
+use super::in_flight::InFlight;
+use super::server::Server;
+use crate::transport::call::Call;
+use crate::transport::fault::Fault;
+use crate::transport::limiter::{Bounds, CallLimiter};
+use connector::{Connector, FRESH};
+use exclusive::ExclusiveConnection;
+use threadkeep_store::NotAsked;
+
+/// Connections of one user of the store to one server. 15 writes that each wait 1 ms for a replica are
+/// 15,000 a second.
+const MAX_CONNECTIONS: usize = 16;
+/// Calls in flight. One connection is left for calls without a permit: a question to a cluster about its
+/// slots, of which there is one at a time, and the loading of scripts. So calls hardly ever wait for the
+/// pool itself.
+const MAX_IN_FLIGHT: usize = MAX_CONNECTIONS - 1;
+/// How long an unused connection stays.
+const UNUSED: Duration = Duration::from_secs(10);
+/// How long the failure of one attempt answers callers that wait for the next, and the pause before another server is
+/// looked for after one that rejects writes: neither causes a storm of connections.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Exclusive connections to one server. They are made one after the other, so a server that hangs gets
+/// one for each time that a call may take, and one that comes back gets no storm of them.
+#[derive(Debug)]
+pub(super) struct Pool {
+    connections: managed::Pool<Connector>,
+    limiter: Arc<CallLimiter>,
+    /// Held while a connection is made, or checked by a PING.
+    attempt: Arc<Mutex<LastFailure>>,
+}
+
+/// When the last attempt failed, and why.
+type LastFailure = Option<(Instant, RedisError)>;
+
+impl Pool {
+    pub(super) fn new(server: &Arc<Server>, bounds: Bounds) -> Arc<Self> {
+        let config = PoolConfig {
+            // so that surplus ones become idle
+            queue_mode: QueueMode::Lifo,
+            ..PoolConfig::new(MAX_CONNECTIONS)
+        };
+        let connections = managed::Pool::builder(Connector::new(server))
+            .config(config)
+            .build()
+            .expect("only timeouts of the pool need a runtime, and it has none");
+        let bounds = Bounds {
+            in_flight: MAX_IN_FLIGHT,
+            ..bounds
+        };
+        let pool = Arc::new(Self {
+            connections,
+            limiter: server.registry.limiter(bounds),
+            attempt: Arc::default(),
+        });
+        tokio::spawn(Self::sweep(Arc::downgrade(&pool)));
+        pool
+    }
+
+    /// Calls commands over a connection that no other call uses meanwhile; all replies, or the first error
+    /// among those that are checked. A script that the server has lost is loaded again.
+    pub(super) async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<Vec<Value>, Fault> {
+        let _permit = match call.is_limited {
+            true => Some(self.limiter.acquire(call.deadline).await?),
+            false => None,
+        };
+        let mut connection = self.check_out(call.deadline).await?;
+        let in_flight = InFlight::new(self.server());
+        let called = connection.call(call).await;
+        in_flight.end(&called);
+        called
+    }
+
+    /// Whether a connection is there that nobody uses.
+    pub(super) fn has_idle(&self) -> bool {
+        self.last_use().is_some()
+    }
+
+    /// A connection, if there is one in time. Nothing was sent if not.
+    async fn check_out(
+        self: &Arc<Self>,
+        deadline: Instant,
+    ) -> Result<ExclusiveConnection<'_>, Fault> {
+        // one deadline around all of it, as the timeouts that the pool knows add up
+        let by = CallLimiter::last_of_use(deadline);
+        match timeout_at(by.into(), self.find()).await {
+            Ok(found) => Ok(ExclusiveConnection::new(self, found?)),
+            Err(_) => {
+                self.server().breaker.unanswered();
+                Err(NotAsked::Silent.into())
+            }
+        }
+    }
+
+    async fn find(self: &Arc<Self>) -> Result<Object<Connector>, Fault> {
+        let is_fresh = |last_use: Instant| last_use.elapsed() < FRESH;
+        if self.last_use().is_some_and(is_fresh) {
+            return self.get().await.map_err(Fault::Connect);
+        }
+        let mut attempt = Arc::clone(&self.attempt).lock_owned().await;
+        if let Some((at, error)) = &*attempt
+            && at.elapsed() < PAUSE
+        {
+            return Err(Fault::Connect(error.clone()));
+        }
+        let pool = Arc::clone(self);
+        // runs to its end, even if the caller gives up: the next one then has the connection, or the error
+        let got = tokio::spawn(async move {
+            let got = timeout(pool.server().timeout, pool.get()).await;
+            let got = got.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
+            got.inspect_err(|error| {
+                let now = Instant::now();
+                pool.server().breaker.failed(error, now);
+                *attempt = Some((now, error.clone()));
+            })
+        });
+        let got = got.await.unwrap_or_else(|_| Err(unusable()));
+        got.map_err(Fault::Connect)
+    }
+
+    async fn get(&self) -> Result<Object<Connector>, RedisError> {
+        self.connections.get().await.map_err(|error| match error {
+            PoolError::Backend(error) => error,
+            _ => unusable(),
+        })
+    }
+
+    /// When the idle connection that is used next was last used. Closes those that are of no use.
+    fn last_use(&self) -> Option<Instant> {
+        let connector = self.connections.manager();
+        let mut last_use = None;
+        drop(self.connections.retain(|pooled, metrics| {
+            let is_usable = connector.is_usable(pooled);
+            if is_usable {
+                last_use = Some(metrics.recycled.unwrap_or(metrics.created));
+            }
+            is_usable
+        }));
+        last_use
+    }
+
+    fn server(&self) -> &Server {
+        &self.connections.manager().server
+    }
+
+    /// Closes connections that have not been used for a while, as long as the pool is there.
+    async fn sweep(pool: Weak<Self>) {
+        loop {
+            sleep(UNUSED).await;
+            let Some(pool) = pool.upgrade() else {
+                return;
+            };
+            let is_used = |_: &_, metrics: managed::Metrics| metrics.last_used() < UNUSED;
+            drop(pool.connections.retain(is_used));
+        }
+    }
+}
+
+/// An error that no pool of ours returns: it is never closed, and has no timeouts of its own.
+fn unusable() -> RedisError {
+    (ErrorKind::Client, "the pool has no connection").into()
+}

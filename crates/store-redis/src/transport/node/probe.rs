@@ -1,0 +1,69 @@
+//! A probe of a server that may be unavailable.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::time::timeout;
+
+use super::connection::Connection;
+use super::server::Server;
+use crate::transport::breaker::Begun;
+use crate::transport::call::Call;
+use crate::transport::commands::command;
+use crate::transport::fault::Fault;
+
+/// A probe in flight. It ends when the value is dropped.
+#[derive(Debug)]
+pub(super) struct Probe {
+    server: Arc<Server>,
+    begun: Begun,
+}
+
+impl Probe {
+    /// Begins one if it is due.
+    pub(super) fn begin(server: &Arc<Server>) -> Option<Self> {
+        let begun = server.breaker.begin(Instant::now())?;
+        Some(Self {
+            server: Arc::clone(server),
+            begun,
+        })
+    }
+
+    /// Whether existing connections stay in use.
+    pub(super) fn spares_connections(&self) -> bool {
+        self.begun.spares_connections
+    }
+
+    /// Sends PING over a new connection, as only the old one may be broken. A probe may take as long as a call:
+    /// where it takes that long to connect, a shorter one would never succeed. But a server that others have
+    /// waited for in vain counts as silent after a quarter of that.
+    pub(super) async fn run(self, connection: Arc<Connection>) {
+        let deadline = Instant::now() + self.server.timeout;
+        let ping = [command("PING")];
+        let ping = Call::new(&ping, deadline);
+        let mut ping = Box::pin(connection.exchange(&ping));
+        if self.begun.is_suspicion {
+            match timeout(self.server.timeout / 4, &mut ping).await {
+                Ok(answered) => return self.tell(answered.is_ok()),
+                Err(_) => self.server.breaker.silent(Instant::now()),
+            }
+        }
+        match ping.await {
+            Err(Fault::Timeout) => connection.give_up(),
+            answered => self.tell(answered.is_ok()),
+        }
+    }
+
+    /// A connection that cannot be made tells the breaker itself.
+    fn tell(&self, is_answered: bool) {
+        if is_answered {
+            self.server.breaker.answered();
+        }
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.server.breaker.end(Instant::now());
+    }
+}

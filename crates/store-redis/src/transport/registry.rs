@@ -1,0 +1,73 @@
+//! All connections of a store, for operators.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::limiter::{Bounds, CallLimiter};
+use threadkeep_store::{Links, NotAsked};
+
+/// The limiters of all connections, and how often calls were refused. Calls in flight are counted when the
+/// metrics are read, so no call pays for it.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionRegistry {
+    limiters: Mutex<Vec<Weak<CallLimiter>>>,
+    opened: AtomicU64,
+    open: AtomicU64,
+    full: AtomicU64,
+    late: AtomicU64,
+    epoch: AtomicU64,
+}
+
+impl ConnectionRegistry {
+    /// A limiter for another connection.
+    pub(super) fn limiter(&self, bounds: Bounds) -> Arc<CallLimiter> {
+        let limiter = Arc::new(CallLimiter::new(bounds));
+        let mut all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|limiter| limiter.strong_count() > 0);
+        all.push(Arc::downgrade(&limiter));
+        limiter
+    }
+
+    /// Begins an epoch, because a server has started again or changed its role, or another one answers in its place.
+    pub(super) fn begin_epoch(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The number of the epoch. A server that may have lost something is asked over a new connection, and that begins an
+    /// epoch: replies of an earlier one may not hold for it.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Counts a breaker that opened.
+    pub(super) fn opened(&self) {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a call that was not sent.
+    pub(crate) fn refused(&self, why: &NotAsked) {
+        let count = match why {
+            NotAsked::Unreachable(_) | NotAsked::Silent => &self.open,
+            NotAsked::Full => &self.full,
+            NotAsked::Late => &self.late,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All figures except how many breakers are open.
+    pub(crate) fn count(&self) -> Links {
+        let all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+        let sum =
+            |of: fn(&CallLimiter) -> usize| all.iter().map(|limiter| of(limiter) as u64).sum();
+        Links {
+            opened: self.opened.load(Ordering::Relaxed),
+            refused_open: self.open.load(Ordering::Relaxed),
+            refused_full: self.full.load(Ordering::Relaxed),
+            refused_late: self.late.load(Ordering::Relaxed),
+            in_flight: sum(CallLimiter::in_flight),
+            waiting: sum(CallLimiter::waiting),
+            ..Links::default()
+        }
+    }
+}

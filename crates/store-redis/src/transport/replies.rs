@@ -1,0 +1,42 @@
+//! Values in replies.
+
+use redis::Value;
+
+use threadkeep_store::StoreError;
+
+pub(crate) const UNKNOWN: StoreError = StoreError::Corrupt("a reply of an unknown form");
+
+pub(crate) fn array(value: Value) -> Result<Vec<Value>, StoreError> {
+    match value {
+        Value::Array(values) => Ok(values),
+        _ => Err(UNKNOWN),
+    }
+}
+
+pub(crate) fn bytes(value: &Value) -> Result<&[u8], StoreError> {
+    match value {
+        Value::BulkString(bytes) => Ok(bytes),
+        _ => Err(UNKNOWN),
+    }
+}
+
+pub(crate) fn text(value: &Value) -> Result<&str, StoreError> {
+    std::str::from_utf8(bytes(value)?).map_err(|_| UNKNOWN)
+}
+
+/// A whole number from 0, as the protocol's integer or as text where a double would be too small.
+pub(crate) fn integer(value: &Value) -> Result<u64, StoreError> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).map_err(|_| UNKNOWN),
+        value => text(value)?.parse().map_err(|_| UNKNOWN),
+    }
+}
+
+/// Whether a script answered 1.
+pub(crate) fn is_done(reply: &Value) -> Result<bool, StoreError> {
+    match integer(reply)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(UNKNOWN),
+    }
+}

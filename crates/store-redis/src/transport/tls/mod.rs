@@ -1,0 +1,138 @@
+//! Encryption of connections. All configurations of TLS for Redis are made here.
+
+mod current;
+mod pair;
+
+use std::error::Error;
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use redis::{ErrorKind, RedisError};
+use rustls::client::WantsClientCert;
+use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, ClientConfig, ConfigBuilder, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+pub(super) use current::CurrentCertificate;
+pub use pair::check_client_certificate;
+
+/// Encrypts a connection to a host, which has to show a certificate of that name.
+pub(super) async fn connect(
+    host: &str,
+    stream: TcpStream,
+    config: Arc<ClientConfig>,
+) -> Result<TlsStream<TcpStream>, RedisError> {
+    let name = ServerName::try_from(host.to_owned());
+    let unusable = "the host has no name for a certificate";
+    let name = name.map_err(|_| (ErrorKind::InvalidClientConfig, unusable))?;
+    Ok(TlsConnector::from(config).connect(name, stream).await?)
+}
+
+/// The configuration of connections that show no certificate.
+pub(super) fn without_certificate() -> Result<Arc<ClientConfig>, RedisError> {
+    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    if let Some(config) = CONFIG.get() {
+        return Ok(Arc::clone(config));
+    }
+    let config = verifying()?.with_no_client_auth();
+    Ok(Arc::clone(CONFIG.get_or_init(|| Arc::new(config))))
+}
+
+/// Trusts the system's authorities, as they were when the first connection was made.
+fn verifying() -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, RedisError> {
+    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let roots = match ROOTS.get() {
+        Some(roots) => roots,
+        None => {
+            let roots = load_roots()?;
+            ROOTS.get_or_init(|| Arc::new(roots))
+        }
+    };
+    Ok(ClientConfig::builder().with_root_certificates(Arc::clone(roots)))
+}
+
+fn load_roots() -> io::Result<RootCertStore> {
+    let found = rustls_native_certs::load_native_certs();
+    if let Some(error) = found.errors.into_iter().next() {
+        return Err(io::Error::other(error));
+    }
+    let mut roots = RootCertStore::empty();
+    for certificate in found.certs {
+        roots.add(certificate).map_err(io::Error::other)?;
+    }
+    Ok(roots)
+}
+
+/// The server ended the handshake, as one does that requires a client certificate.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; Redis may require a client certificate (tls-auth-clients), and none is configured")]
+struct CertificateWanted(RedisError);
+
+/// Adds a hint to the error of an attempt to connect without a certificate, if a missing one can be the cause. The alert
+/// of the server may be lost when it closes the connection.
+pub(super) fn explain(error: RedisError) -> RedisError {
+    let Some(kind) = io_error(&error)
+        .filter(|error| ends_a_handshake(error))
+        .map(io::Error::kind)
+    else {
+        return error;
+    };
+    io::Error::new(kind, CertificateWanted(error)).into()
+}
+
+fn ends_a_handshake(error: &io::Error) -> bool {
+    use rustls::Error::AlertReceived;
+
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match inner {
+        Some(AlertReceived(alert)) => matches!(
+            *alert,
+            AlertDescription::CertificateRequired | AlertDescription::HandshakeFailure
+        ),
+        Some(_) => false,
+        None => matches!(
+            error.kind(),
+            io::ErrorKind::BrokenPipe
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::UnexpectedEof
+        ),
+    }
+}
+
+/// The library keeps it behind a pointer, which is the source that it names.
+fn io_error(error: &RedisError) -> Option<&io::Error> {
+    let source: &Arc<dyn Error + Send + Sync> = error.source()?.downcast_ref()?;
+    source.downcast_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_end_of_the_handshake_hints_at_a_missing_certificate() {
+        let explained = |error: io::Error| explain(error.into()).to_string();
+        let alert = |alert| io::Error::other(rustls::Error::AlertReceived(alert));
+
+        for error in [
+            alert(AlertDescription::CertificateRequired),
+            alert(AlertDescription::HandshakeFailure),
+            io::ErrorKind::ConnectionReset.into(),
+            io::ErrorKind::BrokenPipe.into(),
+        ] {
+            let text = explained(error);
+            assert!(text.contains("require a client certificate"), "{text}");
+        }
+        for error in [
+            alert(AlertDescription::UnknownCA),
+            io::ErrorKind::ConnectionRefused.into(),
+            io::ErrorKind::TimedOut.into(),
+        ] {
+            let text = explained(error);
+            assert!(!text.contains("client certificate"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The task that sends what is called and reads the replies.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+use std::{io, iter, mem};
+
+use bytes::{Bytes, BytesMut};
+use redis::RedisError;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+
+use super::queue::{Calls, Expected, Queue, Taken, Waiter, earlier, give_up_late};
+use super::scan::{Scan, malformed};
+use crate::transport::fault::Fault;
+use threadkeep_store::Alarm;
+
+/// The size of a read, unless more is known to come.
+const READ_BYTES: usize = 64 * 1024;
+/// With less room than this, more is made.
+const MIN_READ_BYTES: usize = 4 * 1024;
+/// A buffer that was larger once is not kept.
+const KEPT_BYTES: usize = 64 * 1024;
+
+/// One end of a connection.
+pub(super) struct Driver<S> {
+    stream: S,
+    queue: Arc<Queue>,
+    /// Calls that are being sent, and how far that is.
+    calls: Calls,
+    sent: usize,
+    is_flushed: bool,
+    /// The callers that wait for replies, the next one first.
+    waiting: VecDeque<Waiter>,
+    read: BytesMut,
+    /// How far the replies for the next one were looked at.
+    scan: Option<Scan>,
+    /// Errors that the next callers get instead of their replies.
+    refusals: iter::RepeatN<Bytes>,
+    /// The time of the next check for missed deadlines; the call may have been answered since. One timer serves all
+    /// calls, which hardly ever miss theirs.
+    earliest: Option<Instant>,
+    alarm: Alarm,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+    pub(super) fn new(stream: S, queue: Arc<Queue>) -> Self {
+        Self {
+            stream,
+            queue,
+            calls: Calls::default(),
+            sent: 0,
+            is_flushed: true,
+            waiting: VecDeque::new(),
+            read: BytesMut::with_capacity(READ_BYTES),
+            scan: None,
+            refusals: iter::repeat_n(Bytes::new(), 0),
+            earliest: None,
+            alarm: Alarm::default(),
+        }
+    }
+
+    /// Runs until the connection ends or its last user is gone.
+    pub(super) async fn run(mut self) {
+        let error = poll_fn(|context| self.poll(context)).await;
+        self.end(&error);
+    }
+
+    /// Ready with the error when the connection has ended. Reads replies first, also while the server rejects further
+    /// commands: answers from before it hung up are delivered, and nothing more is sent.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
+        if let Poll::Ready(error) = self.poll_read(context) {
+            return Poll::Ready(error);
+        }
+        let sent = self.poll_send(context);
+        if sent.is_pending() {
+            self.poll_late(context);
+        }
+        sent
+    }
+
+    /// Tells those whose time is over, also while the server takes nothing.
+    fn poll_late(&mut self, context: &mut Context<'_>) {
+        loop {
+            let unsent = match self.sent < self.calls.bytes.len() {
+                true => self.queue.earliest(),
+                false => None,
+            };
+            let Some(earliest) = earlier(self.earliest, unsent) else {
+                return;
+            };
+            let is_set = self.alarm.poll(context, earliest.into()).is_pending();
+            let now = Instant::now();
+            // no timer goes off for a task that has used up its share, as one that reads without end
+            if is_set && now < earliest {
+                return;
+            }
+            self.queue.give_up_late(now);
+            self.earliest = give_up_late(&mut self.waiting, now);
+        }
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
+        loop {
+            if self.sent == self.calls.bytes.len() {
+                self.sent = 0;
+                self.calls.bytes.clear();
+                self.calls.bytes.shrink_to(KEPT_BYTES);
+                match self.queue.take(&mut self.calls, context.waker()) {
+                    Taken::Calls(earliest) => {
+                        self.waiting.extend(self.calls.waiters.drain(..));
+                        self.earliest = earlier(self.earliest, earliest);
+                    }
+                    Taken::Nothing if self.is_flushed => return Poll::Pending,
+                    // encryption holds back what it has not yet put into records
+                    Taken::Nothing => {
+                        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
+                        if let Err(error) = flushed {
+                            return Poll::Ready(error.into());
+                        }
+                        self.is_flushed = true;
+                        return Poll::Pending;
+                    }
+                    Taken::Left => return Poll::Ready(super::ended()),
+                }
+            }
+            let rest = &self.calls.bytes[self.sent..];
+            match Pin::new(&mut self.stream).poll_write(context, rest) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(super::ended()),
+                Poll::Ready(Ok(count)) => self.sent += count,
+                Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
+                // a server that hangs is not waited for when nobody else does
+                Poll::Pending if self.queue.is_left(context.waker()) => {
+                    return Poll::Ready(super::ended());
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+            self.is_flushed = false;
+        }
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
+        loop {
+            self.make_room();
+            let read = pin!(self.stream.read_buf(&mut self.read));
+            match ready!(read.poll(context)) {
+                Ok(0) => {
+                    let end = io::Error::new(io::ErrorKind::UnexpectedEof, "Redis has hung up");
+                    return Poll::Ready(end.into());
+                }
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(error.into()),
+            }
+            if let Err(error) = self.answer() {
+                return Poll::Ready(error);
+            }
+        }
+    }
+
+    fn make_room(&mut self) {
+        let (have, room) = (self.read.len(), self.read.capacity() - self.read.len());
+        let missing = self.scan.as_ref().map_or(0, |scan| scan.missing(have));
+        if room < MIN_READ_BYTES.max(missing) {
+            self.read.reserve(READ_BYTES.max(missing));
+        }
+    }
+
+    /// Hands on what has come whole.
+    fn answer(&mut self) -> Result<(), RedisError> {
+        while !self.read.is_empty() {
+            let next = self.waiting.front().ok_or_else(malformed)?;
+            let count = match next.expected {
+                Expected::Replies(count) => count,
+                Expected::OfAll(callers) => match self.open(callers)? {
+                    true => continue,
+                    false => break,
+                },
+                Expected::Guard(callers) => match self.pass(callers) {
+                    true => continue,
+                    false => break,
+                },
+            };
+            let scan = self.scan.get_or_insert_with(|| Scan::of(count));
+            let Some(end) = scan.end(&self.read)? else {
+                break;
+            };
+            let replies = self.read.split_to(end).freeze();
+            if end > KEPT_BYTES {
+                // the next read uses other memory
+                let rest = mem::replace(&mut self.read, BytesMut::with_capacity(READ_BYTES));
+                self.read.extend_from_slice(&rest);
+            }
+            self.scan = None;
+            if let Some(waiter) = self.waiting.pop_front() {
+                waiter.answer(Ok(match self.refusals.next() {
+                    None => replies,
+                    Some(refusal) => refusal.repeat(count).into(),
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S> Driver<S> {
+    /// Opens the array of which each of the next callers gets an element, or hands all of them the error that came
+    /// instead. Returns whether its line has come.
+    fn open(&mut self, callers: usize) -> Result<bool, RedisError> {
+        let Some(line) = self.line() else {
+            return Ok(false);
+        };
+        if line.starts_with(b"-") {
+            for waiter in self.waiting.drain(..callers.min(self.waiting.len())) {
+                waiter.answer(Ok(line.clone()));
+            }
+            return Ok(true);
+        }
+        let opened = line
+            .strip_prefix(b"*")
+            .and_then(|count| count.strip_suffix(b"\r\n"));
+        match opened {
+            Some(count) if count == itoa::Buffer::new().format(callers).as_bytes() => Ok(true),
+            _ => Err(malformed()),
+        }
+    }
+
+    /// Passes a guard, or has its error for each of the next callers. Returns whether its reply has come.
+    fn pass(&mut self, callers: usize) -> bool {
+        let Some(line) = self.line() else {
+            return false;
+        };
+        if line.starts_with(b"-") {
+            self.refusals = iter::repeat_n(line, callers);
+        }
+        true
+    }
+
+    /// The line that nobody waits for, once it has come.
+    fn line(&mut self) -> Option<Bytes> {
+        let end = memchr::memchr(b'\n', &self.read)?;
+        self.waiting.pop_front();
+        Some(self.read.split_to(end + 1).freeze())
+    }
+
+    fn end(&mut self, error: &RedisError) {
+        self.queue.end(error);
+        for waiter in self.waiting.drain(..) {
+            waiter.answer(Err(Fault::Call(error.clone())));
+        }
+    }
+}
+
+/// Also when its runtime ends before it.
+impl<S> Drop for Driver<S> {
+    fn drop(&mut self) {
+        self.end(&super::ended());
+    }
+}

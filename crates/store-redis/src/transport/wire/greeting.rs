@@ -1,0 +1,57 @@
+//! The first commands of a connection.
+
+use redis::{ErrorKind, RedisConnectionInfo, RedisError};
+
+use super::Multiplexer;
+use crate::transport::commands::command;
+
+/// Names the client, and selects the database.
+pub(super) async fn greet(
+    wire: &Multiplexer,
+    settings: &RedisConnectionInfo,
+) -> Result<(), RedisError> {
+    let mut hello = command("HELLO");
+    hello.arg(3);
+    if let Some(password) = settings.password() {
+        let user = settings.username().unwrap_or("default");
+        hello.arg("AUTH").arg(user).arg(password);
+    }
+    let hello = [hello];
+    let mut rest = Vec::new();
+    if settings.db() != 0 {
+        let mut select = command("SELECT");
+        select.arg(settings.db());
+        rest.push(select);
+    }
+    let needed = rest.len();
+    // which older servers do not know: it is for people who look at the list of clients
+    for (name, value) in [
+        ("LIB-NAME", "threadkeep"),
+        ("LIB-VER", env!("CARGO_PKG_VERSION")),
+    ] {
+        let mut client = command("CLIENT");
+        client.arg("SETINFO").arg(name).arg(value);
+        rest.push(client);
+    }
+    // a server with too many clients says so instead of the first reply, and hangs up
+    let (hello, rest) = tokio::join!(wire.call(&hello), wire.call(&rest));
+    for reply in hello? {
+        reply.extract_error().map_err(unechoed)?;
+    }
+    for reply in rest?.into_iter().take(needed) {
+        reply.extract_error()?;
+    }
+    Ok(())
+}
+
+/// A server that does not know HELLO says what came with it, the password included.
+pub(in crate::transport) fn unechoed(error: RedisError) -> RedisError {
+    match error.detail() {
+        Some(detail) if detail.starts_with("unknown command") => (
+            ErrorKind::RESP3NotSupported,
+            "this server does not know HELLO 3",
+        )
+            .into(),
+        _ => error,
+    }
+}

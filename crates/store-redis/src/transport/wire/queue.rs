@@ -1,0 +1,259 @@
+//! Calls that wait to be sent.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Instant;
+use std::{fmt, mem};
+
+use bytes::Bytes;
+use redis::RedisError;
+use tokio::sync::oneshot;
+
+use super::batch::{Batch, MOST_BYTES};
+use super::guarded::Guarded;
+use crate::transport::commands::Command;
+use crate::transport::fault::Fault;
+
+/// Calls that were not sent yet, in their order. Those that are sent as one, or behind one guard, go out after all others
+/// that are sent at that moment; each caller waits for its own reply anyway.
+#[derive(Default)]
+pub(super) struct Queue(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    calls: Calls,
+    /// Those that may be sent as one with others of their script.
+    batches: Vec<Batch>,
+    guarded: Guarded,
+    /// The task that sends, while it sleeps.
+    sender: Option<Waker>,
+    /// The earliest deadline of the calls.
+    earliest: Option<Instant>,
+    /// Why nothing more is sent, once the connection has ended.
+    end: Option<RedisError>,
+    is_left: bool,
+}
+
+/// Calls in their order: bytes to send, and callers that wait.
+#[derive(Default)]
+pub(super) struct Calls {
+    pub(super) bytes: Vec<u8>,
+    pub(super) waiters: Vec<Waiter>,
+}
+
+/// A caller that waits for some replies until its deadline. One that missed the deadline has no sender, and
+/// its replies are discarded when they come.
+pub(super) struct Waiter {
+    pub(super) expected: Expected,
+    deadline: Option<Instant>,
+    sender: Option<oneshot::Sender<Result<Bytes, Fault>>>,
+}
+
+/// The next reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// As many replies for one caller.
+    Replies(usize),
+    /// One for the number of callers that follow: an array with a reply for each, or an error for all.
+    OfAll(usize),
+    /// One for nobody. If it is an error, the number of callers that follow get it instead of theirs.
+    Guard(usize),
+}
+
+/// The content of the queue.
+pub(super) enum Taken {
+    /// There are calls, with this earliest deadline.
+    Calls(Option<Instant>),
+    Nothing,
+    /// Nothing, and no caller is left that could add more.
+    Left,
+}
+
+impl Queue {
+    /// Adds a call. Its replies come unless the connection ends before.
+    pub(super) fn push(
+        &self,
+        commands: &[Command],
+        deadline: Option<Instant>,
+    ) -> Result<oneshot::Receiver<Result<Bytes, Fault>>, Fault> {
+        debug_assert!(!commands.is_empty(), "nothing would ever be answered");
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.lock();
+        if let Some(error) = &state.end {
+            return Err(Fault::Call(error.clone()));
+        }
+        let waiter = Waiter {
+            expected: Expected::Replies(commands.len()),
+            deadline,
+            sender: Some(sender),
+        };
+        state.add(commands, waiter);
+        state.earliest = earlier(state.earliest, deadline);
+        let sleeper = state.sender.take();
+        drop(state);
+        if let Some(sleeper) = sleeper {
+            sleeper.wake();
+        }
+        Ok(receiver)
+    }
+
+    /// Swaps the queued calls with `calls`, which must be empty. If the queue is empty, new calls wake the driver.
+    pub(super) fn take(&self, calls: &mut Calls, waker: &Waker) -> Taken {
+        let mut state = self.lock();
+        state.gather();
+        if !state.calls.bytes.is_empty() {
+            mem::swap(calls, &mut state.calls);
+            return Taken::Calls(state.earliest.take());
+        }
+        if state.is_left {
+            return Taken::Left;
+        }
+        match &mut state.sender {
+            Some(sender) => sender.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        Taken::Nothing
+    }
+
+    /// Whether no caller is left. If one is, the driver is woken when the last one leaves, or when there is more
+    /// to send.
+    pub(super) fn is_left(&self, waker: &Waker) -> bool {
+        let mut state = self.lock();
+        state.sender = Some(waker.clone());
+        state.is_left
+    }
+
+    /// The earliest deadline of the queued calls.
+    pub(super) fn earliest(&self) -> Option<Instant> {
+        self.lock().earliest
+    }
+
+    /// Fails the queued calls that have missed their deadline.
+    pub(super) fn give_up_late(&self, now: Instant) {
+        let mut state = self.lock();
+        state.gather();
+        state.earliest = give_up_late(&mut state.calls.waiters, now);
+    }
+
+    /// The last caller leaves.
+    pub(super) fn leave(&self) {
+        let mut state = self.lock();
+        state.is_left = true;
+        let sleeper = state.sender.take();
+        drop(state);
+        if let Some(sleeper) = sleeper {
+            sleeper.wake();
+        }
+    }
+
+    /// Whether the connection has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().end.is_some()
+    }
+
+    /// Rejects further calls, and fails those that were not sent.
+    pub(super) fn end(&self, error: &RedisError) {
+        let mut state = self.lock();
+        state.end.get_or_insert_with(|| error.clone());
+        state.gather();
+        let calls = mem::take(&mut state.calls);
+        drop(state);
+        for waiter in calls.waiters {
+            waiter.answer(Err(Fault::Call(error.clone())));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn add(&mut self, commands: &[Command], waiter: Waiter) {
+        if let [command] = commands
+            && let Some(call) = command.one_of_many()
+            && call.arguments.len() <= MOST_BYTES
+        {
+            let place = self.batches.iter().position(|batch| batch.is_of(&call));
+            let place = place.unwrap_or_else(|| {
+                self.batches.push(Batch::of(&call));
+                self.batches.len() - 1
+            });
+            self.batches[place].add(&call, waiter, &mut self.calls);
+            return;
+        }
+        if commands.first().is_some_and(Command::is_guarded) {
+            self.guarded.add(commands, waiter);
+            return;
+        }
+        for command in commands {
+            command.write(&mut self.calls.bytes);
+        }
+        self.calls.waiters.push(waiter);
+    }
+
+    /// Moves all calls to `calls`.
+    fn gather(&mut self) {
+        for batch in &mut self.batches {
+            batch.add_to(&mut self.calls);
+        }
+        self.guarded.add_to(&mut self.calls);
+    }
+}
+
+impl Waiter {
+    /// For a reply that no caller waits for.
+    pub(super) fn nobody(expected: Expected) -> Self {
+        Self {
+            expected,
+            deadline: None,
+            sender: None,
+        }
+    }
+
+    /// Hands over the replies, and discards them if the caller has left.
+    pub(super) fn answer(self, replies: Result<Bytes, Fault>) {
+        if let Some(sender) = self.sender {
+            sender.send(replies).ok();
+        }
+    }
+
+    /// Its deadline, unless it has missed it already.
+    fn due(&self) -> Option<Instant> {
+        self.deadline.filter(|_| self.sender.is_some())
+    }
+}
+
+/// The earlier of two optional times.
+pub(super) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Fails the calls that have missed their deadline; returns the earliest deadline of the others.
+pub(super) fn give_up_late<'a>(
+    waiters: impl IntoIterator<Item = &'a mut Waiter>,
+    now: Instant,
+) -> Option<Instant> {
+    let mut earliest = None;
+    for waiter in waiters {
+        match waiter.due() {
+            Some(due) if due <= now => {
+                if let Some(sender) = waiter.sender.take() {
+                    sender.send(Err(Fault::Timeout)).ok();
+                }
+            }
+            due => earliest = earlier(earliest, due),
+        }
+    }
+    earliest
+}
+
+/// Calls hold state and passwords.
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,421 @@
+//! Connections whose other end is here, and replies of all kinds.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use redis::{Value, parse_redis_value};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+
+use super::driver::Driver;
+use super::queue::Queue;
+use super::scan::Scan;
+use super::{Caller, Multiplexer, value};
+use crate::transport::commands::{Command, command};
+use crate::transport::fault::Fault;
+
+/// A connection and its other end.
+fn connected(buffer_bytes: usize) -> (Multiplexer, DuplexStream) {
+    let (ours, theirs) = duplex(buffer_bytes);
+    let queue = Arc::<Queue>::default();
+    tokio::spawn(Driver::new(ours, Arc::clone(&queue)).run());
+    let caller = Arc::new(Caller(queue));
+    (Multiplexer { caller }, theirs)
+}
+
+fn ping(count: usize) -> Vec<Command> {
+    vec![command("PING"); count]
+}
+
+async fn read_pings(theirs: &mut DuplexStream, count: usize) {
+    let mut pings = vec![0; b"*1\r\n$4\r\nPING\r\n".len() * count];
+    theirs.read_exact(&mut pings).await.unwrap();
+}
+
+#[tokio::test]
+async fn replies_go_to_who_called_in_order_however_they_come() {
+    let (wire, mut theirs) = connected(1024);
+    let (one, two) = (ping(1), ping(2));
+    let calls = async { tokio::join!(wire.call(&one), wire.call(&two), wire.call(&one)) };
+    let answer = async {
+        read_pings(&mut theirs, 4).await;
+        for byte in b":1\r\n$2\r\n\r\n\r\n*2\r\n:3\r\n_\r\n-ERR no\r\n" {
+            theirs.write_all(&[*byte]).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+
+    let ((first, second, third), ()) = tokio::join!(calls, answer);
+
+    assert_eq!(first.unwrap(), [Value::Int(1)]);
+    let array = Value::Array(vec![Value::Int(3), Value::Nil]);
+    assert_eq!(
+        second.unwrap(),
+        [Value::BulkString(b"\r\n".to_vec()), array]
+    );
+    assert!(matches!(third.unwrap()[..], [Value::ServerError(_)]));
+}
+
+#[tokio::test]
+async fn the_reply_to_a_call_that_was_given_up_is_nobody_elses() {
+    let (wire, mut theirs) = connected(1024);
+    let one = ping(1);
+    tokio::select! {
+        biased;
+        reply = wire.call(&one) => panic!("{reply:?}"),
+        () = read_pings(&mut theirs, 1) => {}
+    }
+    let answer = async {
+        read_pings(&mut theirs, 1).await;
+        theirs.write_all(b":1\r\n:2\r\n").await.unwrap();
+    };
+
+    let (reply, ()) = tokio::join!(wire.call(&one), answer);
+
+    assert_eq!(reply.unwrap(), [Value::Int(2)]);
+}
+
+fn script(key: &str, argument: &str) -> Vec<Command> {
+    let mut call = command("EVALSHA");
+    call.arg("digest").only_key(key).arg(argument);
+    vec![call]
+}
+
+/// Calls a script for keys 1 to 3, and answers the one command that should come of it.
+async fn call_three(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3] {
+    let asked =
+        b"*9\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n\
+        $1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n";
+    call_all(["1", "2", "3"].map(|key| script(key, "x")), asked, answer).await
+}
+
+/// Calls these at once, expects what should come of it, and answers that.
+async fn call_all(
+    calls: [Vec<Command>; 3],
+    asked: &[u8],
+    answer: &[u8],
+) -> [Result<Vec<Value>, redis::RedisError>; 3] {
+    let (wire, mut theirs) = connected(1024);
+    let [one, two, three] = &calls;
+    let calls = async { tokio::join!(wire.call(one), wire.call(two), wire.call(three)) };
+    let answered = async {
+        let mut read = vec![0; asked.len()];
+        theirs.read_exact(&mut read).await.unwrap();
+        assert_eq!(read, asked);
+        for byte in answer {
+            theirs.write_all(&[*byte]).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let ((one, two, three), ()) = tokio::join!(calls, answered);
+    [one, two, three]
+}
+
+#[tokio::test]
+async fn calls_of_one_script_go_out_as_one_and_each_gets_its_own_reply() {
+    let [one, two, three] = call_three(b"*3\r\n:1\r\n-ERR no\r\n*1\r\n:3\r\n").await;
+
+    assert_eq!(one.unwrap(), [Value::Int(1)]);
+    assert!(matches!(two.unwrap()[..], [Value::ServerError(_)]));
+    assert_eq!(three.unwrap(), [Value::Array(vec![Value::Int(3)])]);
+}
+
+#[tokio::test]
+async fn an_error_of_the_whole_call_is_told_to_each() {
+    for reply in call_three(b"-NOSCRIPT no\r\n").await {
+        assert!(matches!(reply.unwrap()[..], [Value::ServerError(_)]));
+    }
+}
+
+#[tokio::test]
+async fn a_reply_of_another_length_ends_the_connection() {
+    for reply in call_three(b"*2\r\n").await {
+        assert!(reply.is_err());
+    }
+}
+
+/// Calls that are guarded, with one that is not, and answers what should come of it.
+async fn call_guarded(answer: &[u8]) -> [Result<Vec<Value>, redis::RedisError>; 3] {
+    let get = |key| {
+        let mut get = command("GET");
+        get.arg(key);
+        get.guarded()
+    };
+    let calls = [vec![get("1")], ping(1), [vec![get("2")], ping(1)].concat()];
+    let asked = b"*1\r\n$4\r\nPING\r\n*3\r\n$4\r\nHDEL\r\n$1\r\n1\r\n$0\r\n\r\n\
+        *2\r\n$3\r\nGET\r\n$1\r\n1\r\n*2\r\n$3\r\nGET\r\n$1\r\n2\r\n*1\r\n$4\r\nPING\r\n";
+    call_all(calls, asked, answer).await
+}
+
+#[tokio::test]
+async fn guarded_reads_go_out_behind_one_guard_and_each_gets_its_own_reply() {
+    let [one, two, three] = call_guarded(b":2\r\n:0\r\n:1\r\n:3\r\n:4\r\n").await;
+
+    assert_eq!(one.unwrap(), [Value::Int(1)]);
+    assert_eq!(two.unwrap(), [Value::Int(2)]);
+    assert_eq!(three.unwrap(), [Value::Int(3), Value::Int(4)]);
+}
+
+#[tokio::test]
+async fn the_error_of_a_guard_comes_in_place_of_what_is_behind_it() {
+    let error = b":2\r\n-READONLY no\r\n:1\r\n$1\r\nx\r\n:4\r\n";
+    let [one, two, three] = call_guarded(error).await;
+
+    let is_error = |value: &Value| matches!(value, Value::ServerError(_));
+    assert!(one.unwrap().iter().all(is_error));
+    assert_eq!(two.unwrap(), [Value::Int(2)]);
+    let three = three.unwrap();
+    assert!(three.len() == 2 && three.iter().all(is_error));
+}
+
+#[tokio::test]
+async fn what_is_too_much_for_one_call_is_sent_as_several() {
+    let (wire, mut theirs) = connected(1 << 20);
+    let many: Vec<_> = (0..70).map(|key| script(&key.to_string(), "x")).collect();
+    let long: Vec<_> = (0..3)
+        .map(|key| script(&key.to_string(), &"x".repeat(9_000)))
+        .collect();
+    let all = many.iter().chain(&long).map(|call| wire.call(call));
+    let calls = futures_util::future::join_all(all);
+    let answered = async {
+        // 32, 32 and 6 of many, of which the last one has room for the first long one
+        for writes in [32, 32, 7, 1, 1] {
+            let mut line = vec![0; format!("*{}\r\n", 3 + 2 * writes).len()];
+            theirs.read_exact(&mut line).await.unwrap();
+            assert_eq!(line, format!("*{}\r\n", 3 + 2 * writes).into_bytes());
+            for _ in 0..3 + 2 * writes {
+                read_word(&mut theirs).await;
+            }
+            if writes > 1 {
+                theirs
+                    .write_all(format!("*{writes}\r\n").as_bytes())
+                    .await
+                    .unwrap();
+            }
+            theirs.write_all(&b":7\r\n".repeat(writes)).await.unwrap();
+        }
+    };
+
+    let (replies, ()) = tokio::join!(calls, answered);
+
+    assert_eq!(replies.len(), 73);
+    for reply in replies {
+        assert_eq!(reply.unwrap(), [Value::Int(7)]);
+    }
+}
+
+/// Reads `$length`, and as many bytes.
+async fn read_word(theirs: &mut DuplexStream) {
+    let mut length = String::new();
+    while !length.ends_with('\n') {
+        let mut byte = [0];
+        theirs.read_exact(&mut byte).await.unwrap();
+        length.push(byte[0].into());
+    }
+    let length: usize = length.trim()[1..].parse().unwrap();
+    theirs.read_exact(&mut vec![0; length + 2]).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_the_connection_is_told_to_all_who_wait_and_who_come() {
+    let (wire, mut theirs) = connected(1024);
+    let one = ping(1);
+    let end = async {
+        read_pings(&mut theirs, 2).await;
+        theirs.write_all(b":1\r\n:").await.unwrap();
+        drop(theirs);
+    };
+
+    let (first, second, ()) = tokio::join!(wire.call(&one), wire.call(&one), end);
+
+    assert_eq!(first.unwrap(), [Value::Int(1)]);
+    assert!(second.unwrap_err().is_io_error());
+    assert!(wire.has_ended());
+    assert!(wire.call(&one).await.unwrap_err().is_io_error());
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_speak_the_protocol_is_hung_up_on() {
+    for reply in [
+        "HTTP/1.1 200 OK\r\n",
+        ":1\r\n:2\r\n",
+        "$x\r\n",
+        ">1\r\n:1\r\n",
+    ] {
+        let (wire, mut theirs) = connected(1024);
+        let two = ping(2);
+        let answer = async {
+            read_pings(&mut theirs, 2).await;
+            theirs.write_all(reply.as_bytes()).await.unwrap();
+            // what nobody waits for is no reply either
+            theirs.write_all(reply.as_bytes()).await.ok();
+            assert_eq!(theirs.read(&mut [0]).await.unwrap(), 0);
+        };
+
+        tokio::join!(async { wire.call(&two).await.ok() }, answer);
+
+        assert!(wire.has_ended(), "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn more_is_sent_and_read_than_fits_at_once() {
+    let (wire, mut theirs) = connected(64);
+    let large = vec![b'x'; 3_000_000];
+    let mut echo = command("ECHO");
+    echo.arg(&large);
+    let echo = [echo];
+    let head = format!("*2\r\n$4\r\nECHO\r\n${}\r\n", large.len());
+    let answer = async {
+        let mut command = vec![0; head.len() + large.len() + 2];
+        theirs.read_exact(&mut command).await.unwrap();
+        let text = &command[head.len() - format!("${}\r\n", large.len()).len()..];
+        theirs.write_all(text).await.unwrap();
+    };
+
+    let (reply, ()) = tokio::join!(wire.call(&echo), answer);
+
+    assert!(reply.unwrap() == [Value::BulkString(large)]);
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_uses_any_more_is_closed_even_if_nothing_can_be_sent() {
+    for buffer_bytes in [4, 1024] {
+        let (wire, mut theirs) = connected(buffer_bytes);
+        let one = ping(1);
+        tokio::select! {
+            biased;
+            reply = wire.call(&one) => panic!("{reply:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+
+        drop(wire);
+
+        let mut rest = Vec::new();
+        theirs.read_to_end(&mut rest).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn who_waits_too_long_is_told_and_the_others_get_their_replies() {
+    let (wire, mut theirs) = connected(1024);
+    let one = ping(1);
+    // the deadlines are late enough for all calls to be sent
+    let now = Instant::now();
+    let calls = async {
+        tokio::join!(
+            wire.exchange(&one, Some(now + Duration::from_secs(60))),
+            wire.exchange(&one, Some(now + Duration::from_secs(2))),
+            wire.call(&one),
+        )
+    };
+    let answer = async {
+        read_pings(&mut theirs, 3).await;
+        let late = wire
+            .exchange(&one, Some(now + Duration::from_secs(3)))
+            .await;
+        theirs.write_all(b":1\r\n:2\r\n:3\r\n:4\r\n").await.unwrap();
+        late
+    };
+
+    let ((first, second, third), late) = tokio::join!(calls, answer);
+
+    assert_eq!(first.unwrap(), ":1\r\n");
+    assert!(matches!(second, Err(Fault::Timeout)));
+    assert_eq!(third.unwrap(), [Value::Int(3)]);
+    assert!(matches!(late, Err(Fault::Timeout)));
+    let answer = async {
+        read_pings(&mut theirs, 2).await;
+        theirs.write_all(b":5\r\n").await.unwrap();
+    };
+    let (next, ()) = tokio::join!(wire.call(&one), answer);
+    assert_eq!(next.unwrap(), [Value::Int(5)]);
+}
+
+#[tokio::test]
+async fn who_could_not_be_sent_in_time_is_told_too() {
+    let (wire, _theirs) = connected(4);
+    let one = ping(1);
+    let soon = || Instant::now() + Duration::from_millis(20);
+
+    assert!(matches!(
+        wire.exchange(&one, Some(soon())).await,
+        Err(Fault::Timeout)
+    ));
+    let more = tokio::join!(
+        wire.exchange(&one, Some(soon())),
+        wire.exchange(&one, Some(soon()))
+    );
+
+    assert!(matches!(more, (Err(Fault::Timeout), Err(Fault::Timeout))));
+    assert!(!wire.has_ended());
+}
+
+/// A reply of any kind that was not asked to be pushed.
+fn reply() -> impl Strategy<Value = Vec<u8>> {
+    let line = "[ -~]{0,12}";
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(|number| format!(":{number}\r\n").into_bytes()),
+        prop::collection::vec(any::<u8>(), 0..300).prop_map(|bytes| {
+            [format!("${}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat()
+        }),
+        line.prop_map(|text| format!("+{text}\r\n").into_bytes()),
+        line.prop_map(|text| format!("-ERR {text}\r\n").into_bytes()),
+        line.prop_map(|text| format!("={}\r\ntxt:{text}\r\n", text.len() + 4).into_bytes()),
+        any::<bool>().prop_map(|is| if is {
+            b"#t\r\n".into()
+        } else {
+            b"#f\r\n".into()
+        }),
+        Just(b"_\r\n".to_vec()),
+        Just(b"$-1\r\n".to_vec()),
+        Just(b"*-1\r\n".to_vec()),
+        Just(b",1.5\r\n".to_vec()),
+    ];
+    leaf.prop_recursive(3, 24, 6, |inner| {
+        (prop::collection::vec(inner, 0..6), "[*~%]").prop_map(|(values, kind)| {
+            let pairs = kind == "%";
+            let count = if pairs {
+                values.len() / 2
+            } else {
+                values.len()
+            };
+            let values = &values[..if pairs { 2 * count } else { count }];
+            [format!("{kind}{count}\r\n").into_bytes(), values.concat()].concat()
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn replies_are_read_as_the_library_reads_them_and_end_where_they_end(
+        replies in prop::collection::vec(reply(), 1..5),
+        steps in prop::collection::vec(1usize..40, 1..20),
+    ) {
+        let bytes = replies.concat();
+        let mut scan = Scan::of(replies.len());
+        let mut come = 0;
+        for step in steps.iter().cycle() {
+            come = (come + step).min(bytes.len());
+            let end = scan.end(&bytes[..come]).unwrap();
+            prop_assert_eq!(end, (come == bytes.len()).then_some(come));
+            if end.is_some() {
+                break;
+            }
+        }
+
+        let values = value::values(&bytes, replies.len()).unwrap();
+
+        for (value, reply) in values.into_iter().zip(&replies) {
+            prop_assert_eq!(value, parse_redis_value(reply).unwrap());
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_reply_are_refused_or_waited_for(
+        bytes in prop::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'*'), Just(b'%'), Just(b'$'), Just(b'9'), any::<u8>()], 0..60),
+    ) {
+        Scan::of(2).end(&bytes).ok();
+        value::values(&bytes, 2).ok();
+    }
+}

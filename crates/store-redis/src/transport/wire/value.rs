@@ -1,0 +1,58 @@
+//! Replies as values.
+
+use redis::{RedisError, Value, parse_redis_value};
+
+use super::reader::{Reader, integer};
+use super::scan::{Scan, malformed};
+
+/// Values in values in values: more than any script of ours answers.
+const MAX_DEPTH: usize = 32;
+/// The bytes of the shortest value: `_` and the end of the line.
+const SHORTEST: usize = 3;
+
+/// As many replies as there were commands.
+pub(in crate::transport) fn values(replies: &[u8], count: usize) -> Result<Vec<Value>, RedisError> {
+    some(&mut Reader::new(replies), count, MAX_DEPTH)
+}
+
+fn one(reader: &mut Reader<'_>, depth: usize) -> Result<Value, RedisError> {
+    let depth = depth.checked_sub(1).ok_or_else(malformed)?;
+    Ok(match reader.kind()? {
+        b':' => Value::Int(integer(reader.line()?)?),
+        b'$' => match reader.length()? {
+            Some(length) => Value::BulkString(reader.bytes(length)?.to_vec()),
+            None => Value::Nil,
+        },
+        b'*' => match reader.length()? {
+            Some(count) => Value::Array(some(reader, count, depth)?),
+            None => Value::Nil,
+        },
+        b'~' => {
+            let count = reader.length()?.ok_or_else(malformed)?;
+            Value::Set(some(reader, count, depth)?)
+        }
+        b'%' => {
+            let count = reader.length()?.ok_or_else(malformed)?;
+            let pair = |_| Ok((one(reader, depth)?, one(reader, depth)?));
+            Value::Map((0..count).map(pair).collect::<Result<_, RedisError>>()?)
+        }
+        b'_' => {
+            reader.line()?;
+            Value::Nil
+        }
+        // rare types, and errors, whose kinds the library knows
+        _ => {
+            let end = Scan::of(1).end(reader.rest())?.ok_or_else(malformed)?;
+            parse_redis_value(reader.raw(end)?)?
+        }
+    })
+}
+
+fn some(reader: &mut Reader<'_>, count: usize, depth: usize) -> Result<Vec<Value>, RedisError> {
+    // never trusts the server's count beyond the values that can have arrived
+    let mut values = Vec::with_capacity(count.min(reader.rest().len() / SHORTEST));
+    for _ in 0..count {
+        values.push(one(reader, depth)?);
+    }
+    Ok(values)
+}

@@ -1,0 +1,165 @@
+//! Ends, and what is past its time.
+
+use async_trait::async_trait;
+use redis::Value;
+
+use super::RedisStore;
+use super::scripts::Script;
+use super::threads::archives::member;
+use super::threads::arguments;
+use super::transport::commands::{Command, command};
+use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use threadkeep_domain::{Position, ThreadId};
+use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
+
+/// Buckets that are looked at together. Redis answers nobody else meanwhile: all of them take it 4 ms, once a second.
+const LOOKED_AT: usize = 16;
+/// Archives that one call deletes.
+const SWEPT: usize = 100;
+/// Events that one call deletes, about. Of the largest, which name keys of 64 KiB, they take Redis 30 ms;
+/// of usual ones a tenth of a millisecond.
+const CUT: usize = 5_000;
+
+#[async_trait]
+impl Upkeep for RedisStore {
+    async fn due(&self, buckets: &[u16], limit: usize) -> Result<Due, StoreError> {
+        let look = |bucket: &u16| {
+            let mut cmd = Script::Due.call(1);
+            cmd.arg(&self.names.bucket(*bucket).deadlines)
+                .arg(self.ahead())
+                .arg(limit);
+            cmd
+        };
+        let mut due = Due::default();
+        for reply in self.for_each_bucket(buckets, look).await? {
+            let reply = array(reply)?;
+            let [now_ms, Value::Array(ids)] = &reply[..] else {
+                return Err(UNKNOWN);
+            };
+            let skew_ms = integer(now_ms)? as i64 - self.clock.system_ms() as i64;
+            // each server of a cluster has a clock of its own
+            if skew_ms.abs() > due.skew_ms.abs() {
+                due.skew_ms = skew_ms;
+            }
+            let read = |id| text(id)?.parse().map_err(|_| UNKNOWN);
+            due.ids
+                .push(self.unreadable.skip("deadlines", ids.iter().map(read)));
+        }
+        Ok(due)
+    }
+
+    async fn end_due(&self, bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError> {
+        let keys = self.names.bucket(bucket);
+        let mut cmd = Script::EndDue.call(3 + 2 * ids.len());
+        cmd.arg(&keys.log).arg(&keys.archives).arg(&keys.deadlines);
+        for id in ids {
+            cmd.arg(keys.thread(id)).arg(keys.archive(id));
+        }
+        cmd.arg(self.ahead())
+            .arg(arguments::archive_ms(&self.retention));
+        for id in ids {
+            cmd.arg(id.as_str());
+        }
+        // an ended thread is no longer due, so a repeat does nothing
+        let reply = array(self.background.calls().read(cmd).await?)?;
+        let [ended, lost, moved] = &reply[..] else {
+            return Err(UNKNOWN);
+        };
+        Ok(Reaped {
+            ended: integer(ended)?,
+            lost: integer(lost)?,
+            moved: integer(moved)?,
+        })
+    }
+
+    async fn tidy(&self, buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError> {
+        let mut left: Vec<_> = buckets
+            .iter()
+            .copied()
+            .zip(slowest.iter().copied())
+            .collect();
+        while !left.is_empty() {
+            let tidying = |(bucket, slowest): &_| self.tidying(*bucket, *slowest);
+            let replies = self.for_each_bucket(&left, tidying).await?;
+            let mut more = Vec::new();
+            for ((bucket, slowest), reply) in left.into_iter().zip(replies) {
+                let reply = array(reply)?;
+                let [is_more, Value::Array(unwanted)] = &reply[..] else {
+                    return Err(UNKNOWN);
+                };
+                self.sweep(bucket, unwanted).await?;
+                if integer(is_more)? == 1 || unwanted.len() == SWEPT {
+                    more.push((bucket, slowest));
+                }
+            }
+            left = more;
+        }
+        // the namespaces are in no bucket, and need only one to look after them
+        if buckets.contains(&0) {
+            self.end_idle().await?;
+        }
+        self.purge(buckets).await
+    }
+}
+
+impl RedisStore {
+    /// Calls a script for each of some buckets, for a few of them at once.
+    pub(super) async fn for_each_bucket<B>(
+        &self,
+        buckets: &[B],
+        look: impl Fn(&B) -> Command,
+    ) -> Result<Vec<Value>, StoreError> {
+        let mut replies = Vec::with_capacity(buckets.len());
+        for buckets in buckets.chunks(LOOKED_AT) {
+            let cmds = buckets.iter().map(&look);
+            replies.extend(self.background.calls().read_many(cmds).await?);
+        }
+        Ok(replies)
+    }
+
+    fn tidying(&self, bucket: u16, slowest: Option<Position>) -> Command {
+        let keys = self.names.bucket(bucket);
+        let mut cmd = Script::Tidy.call(3);
+        cmd.arg(&keys.log)
+            .arg(&keys.horizon)
+            .arg(&keys.archives)
+            .arg(self.ahead())
+            .arg(arguments::bounded_ms(self.retention.log))
+            .arg(arguments::bounded_ms(self.retention.log_at_most()))
+            .arg(slowest.map_or_else(String::new, |slowest| slowest.to_string()))
+            .arg(arguments::bounded_ms(self.retention.archive))
+            .arg(SWEPT)
+            .arg(CUT);
+        cmd
+    }
+
+    /// Deletes archives by their members in the index.
+    async fn sweep(&self, bucket: u16, members: &[Value]) -> Result<(), StoreError> {
+        if members.is_empty() {
+            return Ok(());
+        }
+        let keys = self.names.bucket(bucket);
+        let (read, unreadable): (Vec<_>, Vec<_>) = members
+            .iter()
+            .map(|name| (name, text(name).and_then(member)))
+            .partition(|(_, archive)| archive.is_ok());
+        let mut cmd = Script::Sweep.call(1 + 2 * read.len());
+        cmd.arg(&keys.archives);
+        for (id, life) in read.iter().flat_map(|(_, archive)| archive) {
+            let last = keys.archive(id);
+            let earlier = format!("{last}:{:016x}", life.0);
+            cmd.arg(last).arg(earlier);
+        }
+        for (name, _) in read {
+            cmd.arg(text(name)?);
+        }
+        let mut cmds = vec![cmd];
+        // they lead nowhere, and would be found again at each look
+        for (name, _) in unreadable {
+            let mut cmd = command("ZREM");
+            cmd.arg(&keys.archives).arg(bytes(name)?);
+            cmds.push(cmd);
+        }
+        self.background.calls().read_many(cmds).await.map(drop)
+    }
+}

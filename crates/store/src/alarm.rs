@@ -1,0 +1,63 @@
+//! A timer for deadlines that are rarely missed.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// A timer whose deadline moves often. Moving it costs next to nothing: it tells the runtime only
+/// when it fires, at a deadline that may have moved since, or when it must fire sooner.
+#[derive(Debug, Default)]
+pub struct Alarm {
+    sleep: Option<Pin<Box<Sleep>>>,
+    is_set: bool,
+}
+
+impl Alarm {
+    /// Whether this time has come. If not, the last caller is woken at this time or earlier, and must poll
+    /// again.
+    pub fn poll(&mut self, cx: &mut Context<'_>, end: Instant) -> Poll<()> {
+        loop {
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(end)));
+            if !self.is_set || sleep.deadline() > end {
+                sleep.as_mut().reset(end);
+                self.is_set = true;
+            }
+            if sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.is_set = false;
+            if Instant::now() >= end {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_goes_off_when_the_time_that_was_meant_last_has_come() {
+        let start = Instant::now();
+        let mut alarm = Alarm::default();
+        let after = |ms| start + Duration::from_millis(ms);
+        let mut look = async |end| poll_fn(|cx| Poll::Ready(alarm.poll(cx, end))).await;
+
+        assert!(look(after(30)).await.is_pending());
+        assert!(look(after(60_000)).await.is_pending());
+        assert!(look(after(80)).await.is_pending());
+        poll_fn(|cx| alarm.poll(cx, after(80))).await;
+        assert!(Instant::now() >= after(80) && Instant::now() < after(30_000));
+
+        // again, and at once when it is over
+        poll_fn(|cx| alarm.poll(cx, after(120))).await;
+        assert!(Instant::now() >= after(120));
+        poll_fn(|cx| alarm.poll(cx, start)).await;
+    }
+}

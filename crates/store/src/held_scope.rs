@@ -1,0 +1,285 @@
+//! A scope in this process' memory: its document, version and times.
+
+use std::collections::BTreeSet;
+
+use super::{
+    GLANCE_MAX_BYTES, HistoryFrom, HistoryGlance, HistoryPage, ItemPlace, Originals, ScopeParts,
+    ScopeView,
+};
+use threadkeep_domain::heap::Heap;
+use threadkeep_domain::scope::{
+    Appended, Compacted, Compaction, HistorySummary, ItemId, ScopeDocument, ScopeImage, ScopeKey,
+    ScopeValue, ScopeWrite, ScopeWritten, Segment,
+};
+use threadkeep_domain::{
+    EventKind, Json, Life, MOST_KEY_BYTES_NAMED, MOST_KEYS_NAMED, Refusal, Stamp,
+};
+
+/// A scope that exists, or one that nothing was written to yet.
+#[derive(Debug, Clone)]
+pub struct HeldScope {
+    document: ScopeDocument,
+    version: u64,
+    life: Life,
+    created_ms: u64,
+    updated_ms: u64,
+}
+
+impl HeldScope {
+    /// A scope that nothing was written to yet.
+    pub fn new(life: Life, now_ms: u64) -> Self {
+        Self {
+            document: ScopeDocument::default(),
+            version: 0,
+            life,
+            created_ms: now_ms,
+            updated_ms: now_ms,
+        }
+    }
+
+    /// The scope that an image is of, in that life.
+    pub fn of_image(image: &ScopeImage, life: Life) -> Self {
+        Self {
+            document: ScopeDocument::of_image(image),
+            version: image.version,
+            life,
+            created_ms: image.created_ms,
+            updated_ms: image.updated_ms,
+        }
+    }
+
+    /// All that it has, as an image.
+    pub fn image(&self, now_ms: u64) -> ScopeImage {
+        let times = (self.created_ms, self.updated_ms);
+        self.document.image(self.version, times, now_ms)
+    }
+
+    /// All that it has, in another life.
+    pub fn reborn(self, life: Life) -> Self {
+        Self { life, ..self }
+    }
+
+    /// Version and life; those of no scope before the first write.
+    pub fn stamp(&self) -> Stamp {
+        match self.version {
+            0 => Stamp::default(),
+            version => Stamp {
+                version,
+                life: self.life,
+            },
+        }
+    }
+
+    /// Performs a write, or nothing. The caller looks up remembered answers before.
+    pub fn write(&mut self, write: &ScopeWrite<'_>, now_ms: u64) -> Result<ScopeDone, Refusal> {
+        let exists = self.version > 0;
+        if write.makes && exists {
+            return Err(Refusal::ScopeExists);
+        }
+        if write.policy.is_made && !write.makes && !exists {
+            return Err(Refusal::ScopeNotFound);
+        }
+        let applied = self.document.apply(write, self.stamp(), now_ms)?;
+        if applied.is_change {
+            self.version += 1;
+            self.updated_ms = now_ms;
+        }
+        Ok(ScopeDone {
+            written: ScopeWritten {
+                stamp: self.stamp(),
+                kv_bytes: self.document.kv_bytes(),
+                keys: self.document.keys(),
+                answers: applied.answers,
+                appended: applied.appended,
+                removed: applied.removed,
+                taken: applied.taken,
+                replayed: false,
+            },
+            keys: applied.keys,
+            tasks: write.tasks.is_some(),
+            is_change: applied.is_change,
+        })
+    }
+
+    /// Compacts its history, or changes nothing. The caller looks up remembered answers before.
+    pub fn compact(
+        &mut self,
+        compaction: &Compaction<'_>,
+        now_ms: u64,
+    ) -> Result<Compacted, Refusal> {
+        let (segment, dropped_segments) = self.document.compact(compaction, now_ms)?;
+        self.version += 1;
+        self.updated_ms = now_ms;
+        Ok(Compacted {
+            stamp: self.stamp(),
+            segment,
+            dropped_segments,
+            replayed: false,
+        })
+    }
+
+    /// The requested parts of it.
+    pub fn view(
+        &mut self,
+        parts: &ScopeParts<'_>,
+        expires_ms: Option<u64>,
+        now_ms: u64,
+    ) -> ScopeView {
+        self.document.purge(now_ms);
+        let document = &self.document;
+        let value = |key| document.get(key, now_ms).cloned();
+        let values: Vec<Option<ScopeValue>> = parts.values.iter().map(value).collect();
+        let keys = document.iter(now_ms).map(|(key, _)| key);
+        let keys = parts.keys.then(|| keys.cloned().collect());
+        let tasks = parts.tasks.then(|| document.tasks().clone());
+        let record = document.record().filter(|_| parts.record);
+        ScopeView {
+            stamp: self.stamp(),
+            kv_bytes: document.kv_bytes(),
+            key_count: document.keys(),
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+            expires_ms,
+            is_sealed: document.is_sealed(),
+            values,
+            keys: keys.unwrap_or_default(),
+            tasks: tasks.unwrap_or_default(),
+            tasks_stamp: Stamp {
+                version: document.tasks_version(),
+                life: self.stamp().life,
+            },
+            record: record.cloned(),
+            history: document.history().summary(),
+            has_segments: !document.history().segments(now_ms).is_empty(),
+        }
+    }
+
+    /// How much history there is.
+    pub fn history(&self) -> HistorySummary {
+        self.document.history().summary()
+    }
+
+    /// Its history as a list of threads shows it.
+    pub fn glance(&self, opening: usize) -> HistoryGlance {
+        let history = self.document.history();
+        let oldest = history.read(0, false, opening);
+        HistoryGlance {
+            items: history.summary().len(),
+            newest_ms: history.newest_ms(),
+            opening: oldest.iter().map(|item| beginning(&item.value)).collect(),
+        }
+    }
+
+    /// The place of an item of its history.
+    pub fn place(&self, id: &ItemId) -> Option<ItemPlace> {
+        let history = self.document.history();
+        let kept = history.place(id).map(|seq| (seq, false));
+        let found = kept.or_else(|| history.removed_place(id).map(|seq| (seq, true)));
+        found.map(|(seq, is_removed)| ItemPlace { seq, is_removed })
+    }
+
+    /// The segments of its history, the newest first.
+    pub fn segments(&self, now_ms: u64) -> Vec<Segment> {
+        self.document.history().segments(now_ms)
+    }
+
+    /// Items of its history as they were before compactions. None: there is no such segment.
+    pub fn originals(
+        &self,
+        which: Originals,
+        from: HistoryFrom,
+        limit: usize,
+        now_ms: u64,
+    ) -> Option<HistoryPage> {
+        let history = self.document.history();
+        let from = match from {
+            HistoryFrom::After(seq) => (seq, false),
+            HistoryFrom::Before(seq) => (seq, true),
+        };
+        let items = match which {
+            Originals::All => history.read_originals(from, limit, now_ms),
+            Originals::OfSegment(number) => history.read_segment(number, from, limit, now_ms)?,
+        };
+        Some(HistoryPage {
+            items,
+            summary: history.summary(),
+            segments: Vec::new(),
+        })
+    }
+
+    /// Items of its history.
+    pub fn page(&self, from: HistoryFrom, limit: usize, now_ms: u64) -> HistoryPage {
+        let history = self.document.history();
+        HistoryPage {
+            items: match from {
+                HistoryFrom::After(seq) => history.read(seq, false, limit),
+                HistoryFrom::Before(seq) => history.read(seq, true, limit),
+            },
+            summary: history.summary(),
+            segments: history.segments(now_ms),
+        }
+    }
+}
+
+/// The beginning of a value.
+fn beginning(value: &Json) -> Box<str> {
+    let value = value.as_str();
+    value[..value.floor_char_boundary(GLANCE_MAX_BYTES)].into()
+}
+
+impl Heap for HeldScope {
+    fn heap_bytes(&self) -> u64 {
+        self.document.heap_bytes()
+    }
+}
+
+/// The effect of a write.
+#[derive(Debug)]
+pub struct ScopeDone {
+    /// The answer.
+    pub written: ScopeWritten,
+    /// Keys that were set, deleted or counted up.
+    keys: BTreeSet<ScopeKey>,
+    /// Whether the task list was written.
+    tasks: bool,
+    /// Whether the scope is another version of itself.
+    pub is_change: bool,
+}
+
+/// The event about the items that a write has appended to the history of a thread.
+pub fn appended<'a>(appended: impl IntoIterator<Item = &'a Appended>) -> Option<EventKind> {
+    let new = appended.into_iter().filter(|appended| !appended.repeated);
+    let mut places = new.map(|appended| appended.seq);
+    let first_seq = places.next()?;
+    Some(EventKind::HistoryAppended {
+        first_seq,
+        last_seq: places.last().unwrap_or(first_seq),
+    })
+}
+
+impl ScopeDone {
+    /// The events about it.
+    pub fn events(&self) -> impl Iterator<Item = EventKind> {
+        let kv = (!self.keys.is_empty()).then(|| EventKind::KvUpdated {
+            keys: names(&self.keys),
+        });
+        let tasks = self.tasks.then_some(EventKind::TaskListUpdated);
+        kv.into_iter().chain(tasks)
+    }
+}
+
+/// The keys as a JSON array; none when they are too many to name.
+fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
+    let texts: Vec<_> = keys.iter().map(|key| key.as_str().to_owned()).collect();
+    let names = Json::of(&texts);
+    let is_short = keys.len() <= MOST_KEYS_NAMED && names.as_str().len() <= MOST_KEY_BYTES_NAMED;
+    is_short.then_some(names)
+}
+
+/// Checks that a scope has a version; none accepts any.
+pub fn check_version(expected: Option<u64>, current: Stamp) -> Result<(), Refusal> {
+    match expected {
+        Some(expected) if expected != current.version => Err(Refusal::VersionMismatch { current }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,202 @@
+//! Begins spans, and hands those that have ended to the exporter.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+use super::span::{Ended, Span};
+use threadkeep_domain::TraceParent;
+
+/// Records spans. Clones share the queue.
+#[derive(Debug, Clone)]
+pub struct Tracer(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    queue: Sender<Span>,
+    /// The share of new traces that is recorded: those whose id is below it.
+    ratio: f64,
+    dropped: AtomicU64,
+}
+
+/// A span that goes on. It is recorded at its end; one that is dropped before is not.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    tracer: Tracer,
+    place: TraceParent,
+    parent: Option<[u8; 8]>,
+    started: Instant,
+    /// The time of day then.
+    start: SystemTime,
+}
+
+impl Tracer {
+    /// A tracer with a queue of that length, whose spans the receiver gets. Further spans are dropped and counted.
+    #[must_use]
+    pub fn new(length: usize, ratio: f64) -> (Self, Receiver<Span>) {
+        let (queue, spans) = mpsc::channel(length);
+        let dropped = AtomicU64::new(0);
+        let shared = Shared {
+            queue,
+            ratio,
+            dropped,
+        };
+        (Self(Arc::new(shared)), spans)
+    }
+
+    /// Begins a span of a trace, or one of a new trace. `None` if its trace is not recorded: the caller's flag decides that, or
+    /// for a new trace the ratio.
+    #[must_use]
+    pub fn begin(&self, parent: Option<TraceParent>, started: Instant) -> Option<Recording> {
+        let (place, parent) = match parent {
+            Some(parent) if parent.is_sampled() => {
+                (parent.with_span(span_id()), Some(parent.span_id()))
+            }
+            Some(_) => return None,
+            None => (self.root()?, None),
+        };
+        Some(Recording {
+            tracer: self.clone(),
+            place,
+            parent,
+            started,
+            start: SystemTime::now() - started.elapsed(),
+        })
+    }
+
+    /// Spans that were dropped because the queue was full.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.0.dropped.load(Ordering::Relaxed)
+    }
+
+    fn root(&self) -> Option<TraceParent> {
+        let is_recorded = self.0.ratio > 0.0 && rand::random::<f64>() < self.0.ratio;
+        is_recorded.then(|| {
+            // zeros are no ids
+            let trace_id = rand::random::<u128>().max(1).to_be_bytes();
+            TraceParent::new(trace_id, span_id(), true)
+        })
+    }
+
+    fn record(&self, span: Span) {
+        if self.0.queue.try_send(span).is_err() {
+            self.0.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn span_id() -> [u8; 8] {
+    rand::random::<u64>().max(1).to_be_bytes()
+}
+
+impl Recording {
+    /// The parent of all that the span leads to.
+    #[must_use]
+    pub fn place(&self) -> TraceParent {
+        self.place
+    }
+
+    /// Ends the span.
+    pub fn end(&self, ended: Instant, of: Ended) {
+        self.record(self.place, self.parent, self.started, ended, of);
+    }
+
+    /// Records a part of it that has ended.
+    pub fn part(&self, started: Instant, ended: Instant, of: Ended) {
+        let place = self.place.with_span(span_id());
+        self.record(place, Some(self.place.span_id()), started, ended, of);
+    }
+
+    fn record(
+        &self,
+        place: TraceParent,
+        parent: Option<[u8; 8]>,
+        started: Instant,
+        ended: Instant,
+        of: Ended,
+    ) {
+        self.tracer.record(Span {
+            place,
+            parent,
+            name: of.name,
+            kind: of.kind,
+            start_ns: self.ns(started),
+            end_ns: self.ns(ended),
+            attributes: of.attributes,
+            has_failed: of.has_failed,
+        });
+    }
+
+    /// A time of this process in nanoseconds of the Unix epoch.
+    fn ns(&self, at: Instant) -> u64 {
+        let at = self.start + at.saturating_duration_since(self.started);
+        let since = at.duration_since(SystemTime::UNIX_EPOCH);
+        u64::try_from(since.unwrap_or(Duration::ZERO).as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SpanKind;
+
+    fn ended() -> Ended {
+        Ended {
+            name: "a".into(),
+            kind: SpanKind::Internal,
+            attributes: Vec::new(),
+            has_failed: false,
+        }
+    }
+
+    #[test]
+    fn a_trace_goes_on_if_its_caller_records_it() {
+        let (tracer, mut spans) = Tracer::new(8, 0.0);
+        let parent = |is_sampled| TraceParent::new([1; 16], [2; 8], is_sampled);
+        let start = Instant::now();
+
+        assert!(tracer.begin(Some(parent(false)), start).is_none());
+        assert!(tracer.begin(None, start).is_none());
+        let recording = tracer.begin(Some(parent(true)), start).unwrap();
+        let later = start + Duration::from_millis(5);
+        recording.part(start, later, ended());
+        recording.end(later, ended());
+
+        let (part, whole) = (spans.try_recv().unwrap(), spans.try_recv().unwrap());
+        assert_eq!(whole.place, recording.place());
+        assert_eq!(whole.place.trace_id(), [1; 16]);
+        assert_eq!(whole.parent, Some([2; 8]));
+        assert_eq!(part.parent, Some(whole.place.span_id()));
+        assert_ne!(part.place.span_id(), whole.place.span_id());
+        assert_eq!(whole.end_ns - whole.start_ns, 5_000_000);
+    }
+
+    #[test]
+    fn new_traces_are_recorded_by_the_ratio() {
+        let count = |ratio| {
+            let (tracer, _spans) = Tracer::new(1, ratio);
+            let begun = (0..10_000).filter_map(|_| tracer.begin(None, Instant::now()));
+            begun.filter(|recording| recording.parent.is_none()).count()
+        };
+
+        assert_eq!(count(1.0), 10_000);
+        let half = count(0.5);
+        assert!((4_500..5_500).contains(&half), "{half}");
+    }
+
+    #[test]
+    fn spans_that_find_the_queue_full_are_dropped_and_counted() {
+        let (tracer, spans) = Tracer::new(2, 1.0);
+        let recording = tracer.begin(None, Instant::now()).unwrap();
+
+        for _ in 0..5 {
+            recording.end(Instant::now(), ended());
+        }
+
+        assert_eq!(tracer.dropped(), 3);
+        assert_eq!(spans.len(), 2);
+    }
+}

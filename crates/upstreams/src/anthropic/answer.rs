@@ -1,0 +1,104 @@
+//! Whole answers, and what tells how an answer ended.
+
+use super::blocks::Blocks;
+use crate::client::Failure;
+use crate::json::{elements, find, inside_member};
+use crate::names::Names;
+use threadkeep_domain::{Json, Usage};
+use threadkeep_responses::{Finish, ModelAnswer};
+
+/// Reads a whole answer. Fields are looked up where they are needed: further fields and fields of other types do no harm.
+///
+/// # Errors
+/// [`Failure`] if it is an error or unreadable.
+pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
+    let body = std::str::from_utf8(body).ok();
+    let body = body.and_then(|body| Json::parse(body).ok());
+    let body = body.ok_or_else(Failure::malformed)?;
+    let body = body.as_str();
+    if let Some(error) = error_of(body) {
+        return Err(Failure::of_error(error));
+    }
+    let mut pieces = Vec::new();
+    // the body is bounded itself
+    let mut blocks = Blocks::new(names, u64::MAX);
+    for block in elements(find(body, "content").unwrap_or_default()) {
+        blocks.begin("", block, &mut pieces)?;
+        blocks.end_block("", &mut pieces)?;
+        pieces.clear();
+    }
+    let mut ending = Ending::default();
+    ending.read_usage(body);
+    ending.read_reason(body);
+    blocks.end(ending, &mut pieces)
+}
+
+/// The error that stands in the place of an answer.
+pub(super) fn error_of(body: &str) -> Option<&str> {
+    find(body, "error").filter(|error| *error != "null")
+}
+
+/// Why an answer ended, and its tokens.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    finish: Option<Finish>,
+    input: u64,
+    cache_creation: u64,
+    cache_read: u64,
+    output: u64,
+    thinking: u64,
+}
+
+impl Ending {
+    /// Reads the member `stop_reason`.
+    pub(super) fn read_reason(&mut self, value: &str) {
+        let Some(reason) = inside_member(value, "stop_reason") else {
+            return;
+        };
+        self.finish = Some(match reason {
+            "max_tokens" | "model_context_window_exceeded" => Finish::MaxOutputTokens,
+            "refusal" => Finish::ContentFilter,
+            _ => Finish::Done,
+        });
+    }
+
+    /// Reads the member `usage`, whose numbers are totals so far. Those that it leaves out keep their values.
+    pub(super) fn read_usage(&mut self, value: &str) {
+        let usage = find(value, "usage").unwrap_or_default();
+        let details = find(usage, "output_tokens_details").unwrap_or_default();
+        for (object, name, count) in [
+            (usage, "input_tokens", &mut self.input),
+            (
+                usage,
+                "cache_creation_input_tokens",
+                &mut self.cache_creation,
+            ),
+            (usage, "cache_read_input_tokens", &mut self.cache_read),
+            (usage, "output_tokens", &mut self.output),
+            (details, "thinking_tokens", &mut self.thinking),
+        ] {
+            if let Some(read) = find(object, name).and_then(|number| number.parse().ok()) {
+                *count = read;
+            }
+        }
+    }
+
+    /// The reason; an answer without one came to its end.
+    pub(super) fn finish(&self) -> Finish {
+        self.finish.unwrap_or(Finish::Done)
+    }
+
+    /// The tokens, with those of the cache among the input as in OpenAI's APIs.
+    pub(super) fn usage(&self) -> Usage {
+        let cached = self.cache_creation.saturating_add(self.cache_read);
+        Usage {
+            input_tokens: self.input.saturating_add(cached),
+            cached_tokens: self.cache_read,
+            output_tokens: self.output,
+            reasoning_tokens: self.thinking,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! The content blocks of an answer.
+
+use std::collections::HashMap;
+
+use super::answer::Ending;
+use super::thinking::{self, Thinking};
+use crate::client::Failure;
+use crate::draft::Draft;
+use crate::json::{find, inside, inside_member, quoted, text};
+use crate::names::Names;
+use threadkeep_domain::{CallForm, Json};
+use threadkeep_responses::{ModelAnswer, Piece, TextKind};
+
+/// Reads blocks, whole or in deltas.
+#[derive(Debug)]
+pub(super) struct Blocks<'a> {
+    names: &'a Names,
+    draft: Draft,
+    /// The message that further text belongs to: texts next to each other are one.
+    message: Option<usize>,
+    /// The blocks that have not ended, by their index as JSON.
+    open: HashMap<String, Block>,
+}
+
+#[derive(Debug)]
+enum Block {
+    Text,
+    Call {
+        part: usize,
+        /// The arguments as the block began, for servers that send no deltas.
+        input: String,
+        has_deltas: bool,
+    },
+    Thinking {
+        part: usize,
+        thinking: Thinking,
+    },
+    Other {
+        block: String,
+        has_deltas: bool,
+    },
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn new(names: &'a Names, max_bytes: u64) -> Self {
+        Self {
+            names,
+            draft: Draft::new(max_bytes),
+            message: None,
+            open: HashMap::new(),
+        }
+    }
+
+    /// Begins a block.
+    pub(super) fn begin(
+        &mut self,
+        index: &str,
+        block: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        self.draft.count(index.len() + block.len())?;
+        let kind = inside_member(block, "type");
+        if kind != Some("text") {
+            self.message = None;
+        }
+        let begun = match kind {
+            Some("text") => {
+                self.text(block, pieces)?;
+                Block::Text
+            }
+            Some("tool_use") => self.call(block, pieces)?,
+            _ if thinking::is_thinking(block) => {
+                let part = self.draft.begin_item(thinking::begun(), pieces)?;
+                let thinking = Thinking::begin(block);
+                self.think(part, block, pieces)?;
+                Block::Thinking { part, thinking }
+            }
+            _ => Block::Other {
+                block: block.into(),
+                has_deltas: false,
+            },
+        };
+        self.open.insert(index.into(), begun);
+        Ok(())
+    }
+
+    fn text(&mut self, value: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        let Some(text) = inside_member(value, "text") else {
+            return Ok(());
+        };
+        let part = match self.message {
+            Some(part) => part,
+            None => {
+                let part = self.draft.begin_message(Json::from_compact("[]"), pieces)?;
+                *self.message.insert(part)
+            }
+        };
+        self.draft.text(part, (TextKind::Text, None), text, pieces)
+    }
+
+    /// Adds the thinking of a block or a delta, if it is readable.
+    fn think(&mut self, part: usize, value: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        match inside_member(value, "thinking") {
+            Some(text) => {
+                let place = (TextKind::Summary, Some(0));
+                self.draft.text(part, place, text, pieces)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn call(&mut self, block: &str, pieces: &mut Vec<Piece>) -> Result<Block, Failure> {
+        let member = |name| {
+            find(block, name)
+                .and_then(text)
+                .filter(|text| !text.is_empty())
+        };
+        let name = member("name").ok_or_else(Failure::malformed)?;
+        let name = self.names.original(&name).to_owned();
+        let part = self.draft.add_call(CallForm::Function)?;
+        self.draft
+            .name(part, member("id").map(Into::into), name, pieces)?;
+        let input = find(block, "input").filter(|input| *input != "null");
+        Ok(Block::Call {
+            part,
+            input: input.unwrap_or("{}").into(),
+            has_deltas: false,
+        })
+    }
+
+    /// Adds a delta to a block that has begun.
+    pub(super) fn add(
+        &mut self,
+        index: &str,
+        delta: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        match self.open.get_mut(index).ok_or_else(Failure::malformed)? {
+            Block::Text => self.text(delta, pieces),
+            Block::Call {
+                part, has_deltas, ..
+            } => {
+                let Some(json) = inside_member(delta, "partial_json") else {
+                    return Ok(());
+                };
+                *has_deltas = true;
+                self.draft.arguments(*part, json, pieces)
+            }
+            Block::Thinking { part, thinking } => {
+                let bytes = thinking.add(delta);
+                let part = *part;
+                // its item has the text twice
+                self.draft.count(bytes)?;
+                self.think(part, delta, pieces)
+            }
+            Block::Other { has_deltas, .. } => {
+                *has_deltas = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends a block.
+    pub(super) fn end_block(
+        &mut self,
+        index: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        match self.open.remove(index) {
+            Some(Block::Call {
+                part,
+                input,
+                has_deltas: false,
+            }) => {
+                let input = quoted(&input);
+                self.draft
+                    .arguments(part, inside(&input).unwrap_or_default(), pieces)
+            }
+            Some(Block::Thinking { part, thinking }) => {
+                let item = thinking::item(&thinking.end());
+                self.draft.end_item(part, item, pieces)
+            }
+            // one that was not understood cannot be put together from its deltas
+            Some(Block::Other {
+                block,
+                has_deltas: false,
+            }) if find(&block, "type").is_some() => {
+                let item = thinking::item(&block);
+                let part = self.draft.begin_item(item.clone(), pieces)?;
+                self.draft.end_item(part, item, pieces)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The answer of all blocks.
+    pub(super) fn end(
+        mut self,
+        ending: Ending,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<ModelAnswer, Failure> {
+        let open: Vec<_> = self.open.keys().cloned().collect();
+        for index in open {
+            self.end_block(&index, pieces)?;
+        }
+        let answer = self.draft.end(ending.finish(), ending.usage(), pieces);
+        answer.ok_or_else(Failure::malformed)
+    }
+}

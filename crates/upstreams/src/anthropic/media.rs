@@ -1,0 +1,98 @@
+//! Images and documents.
+
+use crate::json::{Object, find, quoted, text};
+
+/// Types of images that the API takes as data.
+const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+const PDF: &str = "application/pdf";
+
+/// The block of an `input_image` part; None if its data have another type.
+pub(super) fn image(part: &str) -> Option<String> {
+    let url = text(find(part, "image_url")?)?;
+    block("image", &source(&url, &IMAGES)?)
+}
+
+/// The block of an `input_file` part. The API takes PDF documents, by their data or their URL.
+pub(super) fn document(part: &str) -> Option<String> {
+    let member = |name| {
+        find(part, name)
+            .and_then(text)
+            .filter(|text| !text.is_empty())
+    };
+    let place = member("file_data").or_else(|| member("file_url"))?;
+    block("document", &source(&place, &[PDF])?)
+}
+
+fn block(kind: &str, source: &str) -> Option<String> {
+    let block = Object::new().text("type", kind).json("source", source);
+    Some(block.close())
+}
+
+/// The source of a URL, which may hold the data itself.
+fn source(url: &str, types: &[&str]) -> Option<String> {
+    let Some(data) = url.strip_prefix("data:") else {
+        let source = Object::new().json("type", "\"url\"");
+        return Some(source.text("url", url).close());
+    };
+    let (kind, data) = data.split_once(";base64,")?;
+    // parameters of the type do not matter
+    let kind = kind.split(';').next().unwrap_or_default();
+    types.contains(&kind).then(|| {
+        Object::new()
+            .json("type", "\"base64\"")
+            .text("media_type", kind)
+            .json("data", &quoted(data))
+            .close()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_are_sent_by_their_url_or_their_data() {
+        for (url, source) in [
+            (
+                r"https:\/\/a\/b.png",
+                r#"{"type":"url","url":"https://a/b.png"}"#,
+            ),
+            (
+                "data:image/png;base64,AA+/",
+                r#"{"type":"base64","media_type":"image/png","data":"AA+/"}"#,
+            ),
+            (
+                "data:image/webp;q=1;base64,",
+                r#"{"type":"base64","media_type":"image/webp","data":""}"#,
+            ),
+        ] {
+            let part = format!(r#"{{"type":"input_image","image_url":"{url}"}}"#);
+            let block = format!(r#"{{"type":"image","source":{source}}}"#);
+            assert_eq!(image(&part), Some(block));
+        }
+        let pdf = r#"{"type":"input_file","file_data":"data:application/pdf;base64,AA"}"#;
+        assert_eq!(
+            document(pdf).unwrap(),
+            r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AA"}}"#
+        );
+        let by_url = r#"{"type":"input_file","file_url":"https://a/b.pdf"}"#;
+        assert_eq!(
+            document(by_url).unwrap(),
+            r#"{"type":"document","source":{"type":"url","url":"https://a/b.pdf"}}"#
+        );
+    }
+
+    #[test]
+    fn media_that_the_api_does_not_take_are_none() {
+        for url in ["data:image/bmp;base64,AA", "data:,a", "data:image/png,a"] {
+            let part = format!(r#"{{"type":"input_image","image_url":"{url}"}}"#);
+            assert_eq!(image(&part), None);
+        }
+        for part in [
+            r#"{"type":"input_file","file_id":"f"}"#,
+            r#"{"type":"input_file","file_data":"data:text/csv;base64,AA"}"#,
+        ] {
+            assert_eq!(document(part), None);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The messages of a request.
+
+use super::media::{document, image};
+use super::request::NAME_MAX_BYTES;
+use super::thinking;
+use crate::content::{Part, arguments_object, input_object, part, parts, plain_text};
+use crate::json::{Object, array, inside, quoted, text};
+use crate::names::Names;
+use threadkeep_domain::{CallForm, PromptItem};
+use threadkeep_responses::Question;
+
+/// Bytes of the id of a call.
+const ID_MAX_BYTES: usize = 64;
+/// Stands before a conversation that begins with the assistant, because the first message has to be the user's.
+const BEGIN: &str = r#"{"type":"text","text":"(The conversation begins.)"}"#;
+
+/// A conversation in this API.
+pub(super) struct Conversation {
+    /// Blocks of the system prompt.
+    pub(super) system: Vec<String>,
+    pub(super) messages: Vec<String>,
+}
+
+/// The instructions and the conversation.
+///
+/// Messages of `system` and `developer` all go into the system prompt, in their order. Messages next to each other of one
+/// role become one, so roles alternate, and results of one step are one message. Texts without characters that can be seen are
+/// left out, which the API refuses.
+pub(super) fn conversation(question: &Question<'_>, names: &mut Names) -> Conversation {
+    let mut writer = Writer {
+        system: Vec::new(),
+        messages: Vec::new(),
+        names,
+        ids: Names::default(),
+    };
+    if let Some(instructions) = question.instructions {
+        let text = quoted(instructions);
+        writer
+            .system
+            .extend(text_block(inside(&text).unwrap_or_default()));
+    }
+    for item in question.prompt {
+        writer.item(item);
+    }
+    writer.end()
+}
+
+struct Writer<'a> {
+    system: Vec<String>,
+    messages: Vec<Message>,
+    names: &'a mut Names,
+    ids: Names,
+}
+
+struct Message {
+    role: &'static str,
+    blocks: Vec<Block>,
+}
+
+struct Block {
+    json: String,
+    /// Thinking stands before something in its message.
+    is_thinking: bool,
+}
+
+impl Writer<'_> {
+    fn item(&mut self, item: &PromptItem<'_>) {
+        match item {
+            PromptItem::Message { role, content, .. } => match *role {
+                "system" | "developer" => self.system.extend(texts(content)),
+                "assistant" => self.push("assistant", texts(content)),
+                _ => self.push("user", parts(content).filter_map(block)),
+            },
+            PromptItem::Reasoning(item) | PromptItem::Other(item) => {
+                if let Some(block) = thinking::block(item) {
+                    let is_thinking = thinking::is_thinking(&block);
+                    let json = block.into_owned();
+                    self.blocks("assistant").push(Block { json, is_thinking });
+                }
+            }
+            PromptItem::Call {
+                form,
+                id,
+                name,
+                arguments,
+            } => {
+                let input = match form {
+                    CallForm::Function => arguments_object(arguments),
+                    CallForm::Custom => input_object(arguments).into(),
+                };
+                let call = Object::new()
+                    .json("type", "\"tool_use\"")
+                    .text("id", &self.ids.send(id, ID_MAX_BYTES))
+                    .text("name", &self.names.send(name, NAME_MAX_BYTES))
+                    .json("input", &input);
+                self.push("assistant", [call.close()]);
+            }
+            PromptItem::Result {
+                id,
+                output,
+                is_mistake,
+                ..
+            } => {
+                let result = Object::new()
+                    .json("type", "\"tool_result\"")
+                    .text("tool_use_id", &self.ids.send(id, ID_MAX_BYTES))
+                    .json("content", &result_content(output))
+                    .optional("is_error", is_mistake.then_some("true"));
+                self.push("user", [result.close()]);
+            }
+        }
+    }
+
+    fn push(&mut self, role: &'static str, blocks: impl IntoIterator<Item = String>) {
+        let blocks = blocks.into_iter().map(|json| Block {
+            json,
+            is_thinking: false,
+        });
+        let mut blocks = blocks.peekable();
+        if blocks.peek().is_some() {
+            self.blocks(role).extend(blocks);
+        }
+    }
+
+    /// The blocks of the last message, if it has that role, or of a new one.
+    fn blocks(&mut self, role: &'static str) -> &mut Vec<Block> {
+        if self.messages.last().is_none_or(|last| last.role != role) {
+            self.end_message();
+            let is_last = self.messages.last().is_some_and(|last| last.role == role);
+            if !is_last {
+                let blocks = Vec::new();
+                self.messages.push(Message { role, blocks });
+            }
+        }
+        let last = self.messages.last_mut();
+        &mut last.expect("a message was added").blocks
+    }
+
+    /// Takes thinking without an answer away. If nothing is left of the message, the one before it goes on.
+    fn end_message(&mut self) {
+        if let Some(message) = self.messages.last_mut() {
+            while message.blocks.last().is_some_and(|block| block.is_thinking) {
+                message.blocks.pop();
+            }
+            if message.blocks.is_empty() {
+                self.messages.pop();
+            }
+        }
+    }
+
+    fn end(mut self) -> Conversation {
+        self.end_message();
+        let begins_wrong = self
+            .messages
+            .first()
+            .is_some_and(|first| first.role != "user");
+        let begin = begins_wrong.then(|| message("user", &[BEGIN.into()]));
+        let messages = self.messages.into_iter().map(|message| {
+            let blocks: Vec<_> = message.blocks.into_iter().map(|block| block.json).collect();
+            self::message(message.role, &blocks)
+        });
+        Conversation {
+            system: self.system,
+            messages: begin.into_iter().chain(messages).collect(),
+        }
+    }
+}
+
+fn message(role: &str, blocks: &[String]) -> String {
+    let message = Object::new().text("role", role);
+    message.json("content", &array(blocks)).close()
+}
+
+/// The texts of a content as blocks.
+fn texts(content: &str) -> impl Iterator<Item = String> {
+    parts(content).filter_map(|part| match part {
+        Part::Text(text) => text_block(text),
+        _ => None,
+    })
+}
+
+/// A block; None if this API cannot express it.
+/// Whether an image or a file can be expressed in this API.
+pub(super) fn takes(content_part: &str) -> bool {
+    part(content_part).and_then(block).is_some()
+}
+
+fn block(part: Part<'_>) -> Option<String> {
+    match part {
+        Part::Text(text) => text_block(text),
+        Part::Image(part) => image(part),
+        Part::File(part) => document(part),
+    }
+}
+
+/// The block of a text, given as the inside of a JSON string.
+fn text_block(inside: &str) -> Option<String> {
+    let json = format!("\"{inside}\"");
+    if text(&json).is_none_or(|text| text.trim().is_empty()) {
+        return None;
+    }
+    let block = Object::new().json("type", "\"text\"").json("text", &json);
+    Some(block.close())
+}
+
+/// The content of a result: a text, or blocks if it has media.
+fn result_content(output: &str) -> String {
+    match inside(output) {
+        Some(_) => output.into(),
+        None if !output.starts_with('[') => quoted(output),
+        None if parts(output).all(|part| matches!(part, Part::Text(_))) => plain_text(output),
+        None => array(&parts(output).filter_map(block).collect::<Vec<_>>()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Anthropic's Messages API.
+
+mod answer;
+mod blocks;
+mod media;
+mod messages;
+mod request;
+mod stream;
+mod thinking;
+
+use async_trait::async_trait;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::mpsc::Sender;
+
+use super::client::{Endpoint, Failure, HttpClient};
+use super::codec::Codec;
+use super::count::read_count;
+use super::names::Names;
+use super::settings::UpstreamSettings;
+use stream::MessageStream;
+use threadkeep_responses::{
+    MediaPlace, Model, ModelAnswer, Parameters, Piece, Question, UpstreamError,
+};
+
+/// The version of the API, and the form of its credential, are those of Anthropic's Python client 2.14.0.
+const VERSION: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("anthropic-version"),
+    HeaderValue::from_static("2026-10-21"),
+);
+
+/// The models of an upstream that speaks Anthropic's Messages API: `POST {url}/v1/messages`.
+#[derive(Debug)]
+pub struct AnthropicMessages {
+    endpoint: Endpoint,
+    counts: Endpoint,
+    max_output_tokens: u64,
+}
+
+impl AnthropicMessages {
+    /// The upstream of those settings. Requests that set no limit of tokens get `max_output_tokens`, because the API
+    /// wants one.
+    #[must_use]
+    pub fn new(http: &HttpClient, settings: &UpstreamSettings, max_output_tokens: u64) -> Self {
+        let key = settings.key.as_ref();
+        let key = key.map(|key| (AUTHORIZATION, key.bearer()));
+        let headers: HeaderMap = key.into_iter().chain([VERSION]).collect();
+        let endpoint = |path: &[&str]| Endpoint::new(http, settings, path, headers.clone());
+        Self {
+            endpoint: endpoint(&["v1", "messages"]),
+            counts: endpoint(&["v1", "messages", "count_tokens"]),
+            max_output_tokens,
+        }
+    }
+}
+
+#[async_trait]
+impl Model for AnthropicMessages {
+    async fn answer(
+        &self,
+        question: &Question<'_>,
+        pieces: Option<&Sender<Piece>>,
+    ) -> Result<ModelAnswer, UpstreamError> {
+        let mut names = Names::default();
+        let body = request::write(
+            question,
+            self.max_output_tokens,
+            pieces.is_some(),
+            &mut names,
+        );
+        let codec = MessagesCodec { names };
+        self.endpoint
+            .ask(body.into(), question, &codec, pieces)
+            .await
+    }
+
+    fn takes(&self, place: MediaPlace, part: &str) -> bool {
+        matches!(place, MediaPlace::User | MediaPlace::Result) && messages::takes(part)
+    }
+
+    fn lacks(&self, parameters: &Parameters) -> Option<&'static str> {
+        request::lacks(parameters)
+    }
+
+    async fn count_tokens(&self, question: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
+        let body = request::write_counted(question).into();
+        let asked = self.counts.ask_if_served(body, question.left, read_count);
+        asked.await
+    }
+}
+
+/// Reads the answers to one request, whose functions may have other names there.
+#[derive(Debug)]
+struct MessagesCodec {
+    names: Names,
+}
+
+impl Codec for MessagesCodec {
+    type Stream<'a> = MessageStream<'a>;
+
+    fn whole(&self, body: &[u8]) -> Result<ModelAnswer, Failure> {
+        answer::read(body, &self.names)
+    }
+
+    fn stream(&self, max_bytes: u64) -> MessageStream<'_> {
+        MessageStream::new(&self.names, max_bytes)
+    }
+}

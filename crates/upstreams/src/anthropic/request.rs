@@ -1,0 +1,230 @@
+//! The body of a request.
+
+use super::messages::{Conversation, conversation};
+use crate::json::{Object, array, find, inside_member, quoted, text};
+use crate::names::Names;
+use threadkeep_domain::{Json, PromptItem};
+use threadkeep_responses::{Function, Parameters, Question, ToolChoice};
+
+/// Bytes of the name of a tool.
+pub(super) const NAME_MAX_BYTES: usize = 64;
+const ANY_OBJECT: &str = r#"{"type":"object"}"#;
+/// Levels of effort that have the same name in OpenAI's API.
+const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+
+/// Writes the body, which may ask for a stream. Fields that this API cannot express are left out: `temperature` and `top_p`,
+/// which this version does not have, `text.verbosity`, formats other than `json_schema`, `prompt_cache_key`. `names` gets the names of
+/// all functions.
+pub(super) fn write(
+    question: &Question<'_>,
+    max_output_tokens: u64,
+    is_streamed: bool,
+    names: &mut Names,
+) -> String {
+    let parameters = question.parameters;
+    let max_tokens = parameters.max_output_tokens.unwrap_or(max_output_tokens);
+    let thinking = Thinking::of(parameters);
+    let tools = tools(question, &thinking, names);
+    let Conversation { system, messages } = conversation(question, names);
+    let body = Object::new()
+        .text("model", question.model)
+        .json("max_tokens", &max_tokens.to_string())
+        .optional(
+            "system",
+            (!system.is_empty()).then(|| array(&system)).as_deref(),
+        )
+        .json("messages", &array(&messages))
+        .optional("stream", is_streamed.then_some("true"))
+        .optional("tools", tools.as_ref().map(|(tools, _)| tools.as_str()))
+        .optional(
+            "tool_choice",
+            tools.as_ref().and_then(|(_, choice)| choice.as_deref()),
+        )
+        .optional("thinking", thinking.config().as_deref())
+        .optional(
+            "output_config",
+            output_config(parameters, &thinking).as_deref(),
+        )
+        .optional("stop_sequences", parameters.stop.as_ref().map(Json::as_str))
+        .optional("metadata", metadata(parameters).as_deref());
+    let tier = parameters.service_tier.as_ref().map(Json::as_str);
+    let has_tier = |tier: &&str| ["\"auto\"", "\"standard_only\""].contains(tier);
+    body.optional("service_tier", tier.filter(has_tier)).close()
+}
+
+/// Writes the body of a request that counts the tokens of the question, which takes fewer fields.
+pub(super) fn write_counted(question: &Question<'_>) -> String {
+    let names = &mut Names::default();
+    let thinking = Thinking::of(question.parameters);
+    let tools = tools(question, &thinking, names);
+    let Conversation { system, messages } = conversation(question, names);
+    let (tools, choice) = tools.unzip();
+    Object::new()
+        .text("model", question.model)
+        .optional(
+            "system",
+            (!system.is_empty()).then(|| array(&system)).as_deref(),
+        )
+        .json("messages", &array(&messages))
+        .optional("tools", tools.as_deref())
+        .optional("tool_choice", choice.flatten().as_deref())
+        .optional("thinking", thinking.config().as_deref())
+        .optional(
+            "output_config",
+            output_config(question.parameters, &thinking).as_deref(),
+        )
+        .close()
+}
+
+/// The first field that this API cannot express, and that would change the answer. `include` asks for log probabilities.
+pub(super) fn lacks(parameters: &Parameters) -> Option<&'static str> {
+    let fields = [
+        (parameters.top_logprobs.is_some(), "top_logprobs"),
+        (parameters.logprobs, "include"),
+        (parameters.presence_penalty.is_some(), "presence_penalty"),
+        (parameters.frequency_penalty.is_some(), "frequency_penalty"),
+    ];
+    let mut given = fields.into_iter().filter(|(is_given, _)| *is_given);
+    given.next().map(|(_, name)| name)
+}
+
+/// The request's wish about reasoning.
+enum Thinking {
+    /// Nothing: the model decides.
+    Unset,
+    Off,
+    On {
+        effort: Option<&'static str>,
+        has_summary: bool,
+    },
+}
+
+impl Thinking {
+    fn of(parameters: &Parameters) -> Self {
+        let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
+        let has_summary = inside_member(reasoning, "summary").is_some();
+        let effort = match inside_member(reasoning, "effort") {
+            Some("none") => return Self::Off,
+            Some("minimal") => Some("low"),
+            Some(effort) => EFFORTS.into_iter().find(|known| *known == effort),
+            None => None,
+        };
+        match effort {
+            None if !has_summary => Self::Unset,
+            effort => Self::On {
+                effort,
+                has_summary,
+            },
+        }
+    }
+
+    fn config(&self) -> Option<String> {
+        let config = Object::new();
+        Some(match self {
+            Self::Unset => return None,
+            Self::Off => config.json("type", "\"disabled\"").close(),
+            Self::On { has_summary, .. } => config
+                .json("type", "\"adaptive\"")
+                .optional("display", has_summary.then_some("\"summarized\""))
+                .close(),
+        })
+    }
+}
+
+fn output_config(parameters: &Parameters, thinking: &Thinking) -> Option<String> {
+    let effort = match thinking {
+        Thinking::On { effort, .. } => effort.map(quoted),
+        _ => None,
+    };
+    let text = parameters.text.as_ref().map_or("", Json::as_str);
+    let format = find(text, "format").unwrap_or_default();
+    let schema = find(format, "schema");
+    let format = schema.filter(|_| inside_member(format, "type") == Some("json_schema"));
+    let format = format.map(|schema| {
+        let format = Object::new().json("type", "\"json_schema\"");
+        format.json("schema", schema).close()
+    });
+    let config = Object::new()
+        .optional("effort", effort.as_deref())
+        .optional("format", format.as_deref())
+        .close();
+    (config != "{}").then_some(config)
+}
+
+/// The user that the request names, for the provider's own checks.
+fn metadata(parameters: &Parameters) -> Option<String> {
+    let ids = [&parameters.safety_identifier, &parameters.user];
+    let mut ids = ids.into_iter().flatten().map(Json::as_str);
+    let id = ids.find(|id| text(id).is_some_and(|id| !id.is_empty()))?;
+    Some(Object::new().json("user_id", id).close())
+}
+
+/// The tools and the choice among them. A conversation with calls needs tools even where none may be called: then they are
+/// those of its calls.
+fn tools(
+    question: &Question<'_>,
+    thinking: &Thinking,
+    names: &mut Names,
+) -> Option<(String, Option<String>)> {
+    if !question.functions.is_empty() {
+        let functions = question.functions.iter();
+        let tools: Vec<_> = functions.map(|function| tool(function, names)).collect();
+        return Some((array(&tools), choice(question, thinking, names)));
+    }
+    let mut called = Vec::new();
+    for item in question.prompt {
+        if let PromptItem::Call { name, .. } = item {
+            called.push(names.send(name, NAME_MAX_BYTES));
+        }
+    }
+    called.sort_unstable();
+    called.dedup();
+    let tools: Vec<_> = called
+        .iter()
+        .map(|name| {
+            let tool = Object::new().text("name", name);
+            tool.json("input_schema", ANY_OBJECT).close()
+        })
+        .collect();
+    let none = Object::new().json("type", "\"none\"").close();
+    (!tools.is_empty()).then(|| (array(&tools), Some(none)))
+}
+
+fn tool(function: &Function, names: &mut Names) -> String {
+    let description = function.description.as_deref().map(quoted);
+    let parameters = function.parameters.as_ref().map(Json::as_str);
+    let schema = parameters.filter(|schema| schema.starts_with('{') && *schema != "{}");
+    Object::new()
+        .text("name", &names.send(&function.name, NAME_MAX_BYTES))
+        .optional("description", description.as_deref())
+        .json("input_schema", schema.unwrap_or(ANY_OBJECT))
+        .optional(
+            "strict",
+            function
+                .strict
+                .map(|strict| if strict { "true" } else { "false" }),
+        )
+        .close()
+}
+
+/// With thinking, the API takes no choice that forces a call.
+fn choice(question: &Question<'_>, thinking: &Thinking, names: &mut Names) -> Option<String> {
+    let is_thinking = matches!(thinking, Thinking::On { .. });
+    let is_single = question.parameters.parallel_tool_calls == Some(false);
+    let choice = Object::new();
+    let choice = match question.choice {
+        ToolChoice::None => return Some(choice.json("type", "\"none\"").close()),
+        ToolChoice::Required if !is_thinking => choice.json("type", "\"any\""),
+        ToolChoice::Function(name) if !is_thinking => choice
+            .json("type", "\"tool\"")
+            .text("name", &names.send(name, NAME_MAX_BYTES)),
+        // the default
+        ToolChoice::Auto if !is_single => return None,
+        _ => choice.json("type", "\"auto\""),
+    };
+    let single = is_single.then_some("true");
+    Some(choice.optional("disable_parallel_tool_use", single).close())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Streamed answers.
+
+use std::ops::ControlFlow;
+
+use super::answer::{Ending, error_of};
+use super::blocks::Blocks;
+use crate::client::Failure;
+use crate::codec::EventReader;
+use crate::json::{find, inside_member};
+use crate::names::Names;
+use threadkeep_domain::Json;
+use threadkeep_responses::{ModelAnswer, Piece};
+
+/// Reads the events of a stream.
+#[derive(Debug)]
+pub(super) struct MessageStream<'a> {
+    blocks: Blocks<'a>,
+    ending: Ending,
+    /// Whether it came to `message_stop`: a stream without it was cut off.
+    has_stopped: bool,
+}
+
+impl<'a> MessageStream<'a> {
+    pub(super) fn new(names: &'a Names, max_bytes: u64) -> Self {
+        Self {
+            blocks: Blocks::new(names, max_bytes),
+            ending: Ending::default(),
+            has_stopped: false,
+        }
+    }
+}
+
+impl EventReader for MessageStream<'_> {
+    fn event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let event = Json::parse(data).map_err(|_| Failure::malformed())?;
+        let event = event.as_str();
+        let index = find(event, "index").unwrap_or_default();
+        let member = |name| find(event, name).unwrap_or_default();
+        let kind = match name {
+            Some("error") => name,
+            _ => inside_member(event, "type").or(name),
+        };
+        match kind {
+            Some("message_start") => self.ending.read_usage(member("message")),
+            Some("content_block_start") => {
+                self.blocks.begin(index, member("content_block"), pieces)?;
+            }
+            Some("content_block_delta") => self.blocks.add(index, member("delta"), pieces)?,
+            Some("content_block_stop") => self.blocks.end_block(index, pieces)?,
+            Some("message_delta") => {
+                self.ending.read_reason(member("delta"));
+                self.ending.read_usage(event);
+            }
+            Some("message_stop") => {
+                self.has_stopped = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            Some("error") => return Err(Failure::of_error(error_of(event).unwrap_or(event))),
+            // `ping`, and those of tomorrow
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn end(self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+        if !self.has_stopped {
+            return Err(Failure::malformed());
+        }
+        self.blocks.end(self.ending, pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Content blocks that go back as they came, as items.
+
+use std::borrow::Cow;
+
+use crate::json::{Object, array, find, inside, inside_member};
+use threadkeep_domain::{Json, carried, carry, members};
+
+/// The member of an item that has its block, unchanged. Other kinds of upstreams do not read it.
+const BLOCK: &str = "anthropic_block";
+/// The kind of block that `encrypted_content` of an item carries, since many clients send no other member back.
+const CARRIED: &str = "thinking";
+/// The type of items whose block is neither thinking nor anything else that has an item of its own.
+const OTHER: &str = "\"anthropic_block\"";
+
+/// Whether a block is thinking, readable or not.
+pub(super) fn is_thinking(block: &str) -> bool {
+    matches!(
+        inside_member(block, "type"),
+        Some("thinking" | "redacted_thinking")
+    )
+}
+
+/// The item of a block of thinking that is still to come.
+pub(super) fn begun() -> Json {
+    Json::from_compact(r#"{"type":"reasoning","summary":[]}"#)
+}
+
+/// The item of a block. Thinking, which is a summary in this API, is the summary of a `reasoning` item.
+pub(super) fn item(block: &str) -> Json {
+    let item = if is_thinking(block) {
+        let summary = inside_member(block, "thinking").map(|text| {
+            Object::new()
+                .json("type", "\"summary_text\"")
+                .json("text", &format!("\"{text}\""))
+                .close()
+        });
+        let summary: Vec<_> = summary.into_iter().collect();
+        Object::new()
+            .json("type", "\"reasoning\"")
+            .json("summary", &array(&summary))
+            .text("encrypted_content", &carry(CARRIED, block))
+    } else {
+        Object::new().json("type", OTHER).json(BLOCK, block)
+    };
+    Json::from_compact(item.close())
+}
+
+/// The block of an item. Items of other kinds of upstreams have none.
+pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
+    let kept = find(item, BLOCK).map(Cow::Borrowed);
+    match find(item, "type")? {
+        "\"reasoning\"" => {
+            // earlier versions kept thinking in this member too
+            let block = kept.or_else(|| Some(of_client(&carried(CARRIED, item)?)?.into()));
+            block.filter(|block| is_thinking(block))
+        }
+        OTHER => kept.filter(|block| inside_member(block, "type").is_some()),
+        _ => None,
+    }
+}
+
+/// A block that a client has sent, if it is JSON.
+fn of_client(block: &str) -> Option<String> {
+    Some(Json::parse(block).ok()?.as_str().to_owned())
+}
+
+/// A block of thinking that comes in deltas.
+#[derive(Debug)]
+pub(super) struct Thinking {
+    /// The block as it began.
+    begin: String,
+    /// The inside of a JSON string.
+    text: String,
+    /// A JSON string.
+    signature: Option<String>,
+}
+
+impl Thinking {
+    pub(super) fn begin(block: &str) -> Self {
+        let text = inside_member(block, "thinking").unwrap_or_default();
+        Self {
+            begin: block.into(),
+            text: text.into(),
+            signature: None,
+        }
+    }
+
+    /// Adds a delta, and returns its bytes. A signature replaces an earlier one.
+    pub(super) fn add(&mut self, delta: &str) -> usize {
+        if let Some(text) = inside_member(delta, "thinking") {
+            self.text.push_str(text);
+            return text.len();
+        }
+        let signature = find(delta, "signature").filter(|json| inside(json).is_some());
+        self.signature = signature.map(str::to_owned).or(self.signature.take());
+        signature.map_or(0, str::len)
+    }
+
+    /// The block with all deltas. It keeps further members.
+    pub(super) fn end(&self) -> String {
+        let text = format!("\"{}\"", self.text);
+        let mut values: Vec<_> = members(&self.begin)
+            .map(|(key, value)| match key {
+                "\"thinking\"" => (key, text.as_str()),
+                "\"signature\"" => (key, self.signature.as_deref().unwrap_or(value)),
+                _ => (key, value),
+            })
+            .collect();
+        let late = self
+            .signature
+            .as_deref()
+            .map(|json| ("\"signature\"", json));
+        for (key, value) in [Some(("\"thinking\"", text.as_str())), late]
+            .into_iter()
+            .flatten()
+        {
+            let is_known = values.iter().any(|(known, _)| *known == key);
+            if !is_known && value != "\"\"" {
+                values.push((key, value));
+            }
+        }
+        let values: Vec<_> = values
+            .iter()
+            .map(|(key, value)| format!("{key}:{value}"))
+            .collect();
+        format!("{{{}}}", values.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_goes_back_as_it_came() {
+        for (block_json, kind) in [
+            (
+                r#"{"type":"thinking","thinking":"a\u0062","signature":"s=","new":1}"#,
+                "reasoning",
+            ),
+            (r#"{"type":"redacted_thinking","data":"x"}"#, "reasoning"),
+            (r#"{"type":"server_tool_use","id":"a"}"#, "anthropic_block"),
+        ] {
+            let item = item(block_json);
+
+            assert_eq!(block(item.as_str()).as_deref(), Some(block_json));
+            assert_eq!(inside_member(item.as_str(), "type"), Some(kind));
+        }
+        let item = item(r#"{"type":"thinking","thinking":"a\u0062","signature":"s"}"#);
+        assert_eq!(
+            find(item.as_str(), "summary"),
+            Some(r#"[{"type":"summary_text","text":"a\u0062"}]"#)
+        );
+    }
+
+    #[test]
+    fn clients_need_to_send_no_member_of_this_server() {
+        let thought = r#"{"type":"thinking","thinking":"a","signature":"s"}"#;
+        let content = |text: &str| {
+            let content = carry(CARRIED, text);
+            format!(r#"{{"type":"reasoning","summary":[],"encrypted_content":"{content}"}}"#)
+        };
+
+        assert_eq!(block(&content(thought)).as_deref(), Some(thought));
+        for wrong in [
+            r#"{"type":"text","text":"a"}"#,
+            "{",
+            "1",
+            "",
+            r#"{"type":"thinking"},{}"#,
+        ] {
+            assert_eq!(block(&content(wrong)), None, "{wrong}");
+        }
+        let old = format!(r#"{{"type":"reasoning","anthropic_block":{thought}}}"#);
+        assert_eq!(block(&old).as_deref(), Some(thought));
+    }
+
+    #[test]
+    fn items_of_other_kinds_have_no_block() {
+        for item in [
+            r#"{"type":"reasoning","summary":[],"encrypted_content":"x"}"#,
+            r#"{"type":"reasoning","anthropic_block":{"type":"text","text":"a"}}"#,
+            r#"{"type":"reasoning","anthropic_block":"x"}"#,
+            r#"{"type":"anthropic_block","anthropic_block":{}}"#,
+            r#"{"type":"web_search_call"}"#,
+        ] {
+            assert_eq!(block(item), None, "{item}");
+        }
+    }
+
+    #[test]
+    fn deltas_complete_a_block() {
+        let mut thinking =
+            Thinking::begin(r#"{"type":"thinking","thinking":"","signature":"","new":1}"#);
+        for (delta, bytes) in [
+            (r#"{"type":"thinking_delta","thinking":"a"}"#, 1),
+            (r#"{"type":"thinking_delta","thinking":"\"b"}"#, 3),
+            (r#"{"type":"signature_delta","signature":"old"}"#, 5),
+            (r#"{"type":"signature_delta","signature":"s"}"#, 3),
+            (r#"{"type":"new"}"#, 0),
+        ] {
+            assert_eq!(thinking.add(delta), bytes);
+        }
+        assert_eq!(
+            thinking.end(),
+            r#"{"type":"thinking","thinking":"a\"b","signature":"s","new":1}"#
+        );
+
+        let mut short = Thinking::begin(r#"{"type":"thinking"}"#);
+        short.add(r#"{"thinking":"a"}"#);
+        short.add(r#"{"signature":"s"}"#);
+        assert_eq!(
+            short.end(),
+            r#"{"type":"thinking","thinking":"a","signature":"s"}"#
+        );
+        let redacted = r#"{"type":"redacted_thinking","data":"x"}"#;
+        assert_eq!(Thinking::begin(redacted).end(), redacted);
+    }
+}

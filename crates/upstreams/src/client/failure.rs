@@ -1,0 +1,309 @@
+//! Why an attempt failed, and whether another one may help.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use time::OffsetDateTime;
+
+use super::body::read_whole;
+use crate::json::{find, text};
+use crate::retry::requested_wait;
+use threadkeep_domain::Json;
+use threadkeep_responses::UpstreamError;
+
+/// Longer bodies of a 400 are not searched for a message.
+const REFUSAL_MAX_BYTES: u64 = 65_536;
+const MESSAGE_MAX_CHARS: usize = 1_000;
+const NO_REASON: &str = "it gave no reason";
+/// The statuses that names of errors stand for: types at Anthropic, codes or types at OpenAI.
+const NAMED_STATUSES: [(u16, &[&str]); 4] = [
+    (
+        400,
+        &[
+            "context_length_exceeded",
+            "invalid_prompt",
+            "image_parse_error",
+        ],
+    ),
+    (
+        401,
+        &[
+            "authentication_error",
+            "billing_error",
+            "invalid_api_key",
+            "model_not_found",
+            "not_found_error",
+            "permission_error",
+            "request_too_large",
+        ],
+    ),
+    (408, &["timeout_error"]),
+    (
+        429,
+        &[
+            "insufficient_quota",
+            "rate_limit_error",
+            "rate_limit_exceeded",
+        ],
+    ),
+];
+/// The longest wait that callers are asked for.
+const CALLERS_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// The failure of one attempt.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct Failure {
+    pub(super) error: UpstreamError,
+    /// Whether another attempt may succeed.
+    pub(super) is_temporary: bool,
+    /// The status of the answer, unless it was 2xx or there was none.
+    pub(super) status: Option<u16>,
+    /// The wait that the upstream asks for.
+    pub(super) requested_wait: Option<Duration>,
+}
+
+impl Failure {
+    pub(super) fn temporary(error: UpstreamError) -> Self {
+        Self {
+            error,
+            is_temporary: true,
+            status: None,
+            requested_wait: None,
+        }
+    }
+
+    pub(super) fn permanent(error: UpstreamError) -> Self {
+        Self {
+            is_temporary: false,
+            ..Self::temporary(error)
+        }
+    }
+
+    /// The failure of an answer that is unreadable or was cut off.
+    pub(crate) fn malformed() -> Self {
+        Self::temporary(UpstreamError::Malformed)
+    }
+
+    /// The failure of an answer that is too long. Another attempt would not make it shorter.
+    pub(crate) fn too_long() -> Self {
+        Self::permanent(UpstreamError::Malformed)
+    }
+
+    /// The failure that an error means which comes with status 200: in a stream, or instead of an answer. Its compact JSON has a
+    /// status as `code`, or a name as `code` or `type`.
+    pub(crate) fn of_error(error: &str) -> Self {
+        let code = find(error, "code").unwrap_or_default();
+        let status = code
+            .parse()
+            .ok()
+            .filter(|status| (400..600).contains(status));
+        let status = status.unwrap_or_else(|| status_of_names(error, text(code).as_deref()));
+        if status == 400 {
+            let message = message_of(error).unwrap_or_else(|| NO_REASON.into());
+            return Self::permanent(UpstreamError::Refused(message));
+        }
+        Self::of_status(status, None)
+    }
+
+    /// The failure that a status other than 2xx and 400 means.
+    fn of_status(status: u16, requested_wait: Option<Duration>) -> Self {
+        match status {
+            408 => Self::temporary(UpstreamError::Timeout),
+            429 => Self::temporary(UpstreamError::RateLimited {
+                retry_after: requested_wait.map(|wait| wait.min(CALLERS_WAIT_MAX)),
+            }),
+            500.. => Self::temporary(UpstreamError::Failed),
+            // redirects too: an operator that wants another URL sets it
+            _ => Self::permanent(UpstreamError::Rejected),
+        }
+    }
+
+    /// The failure of a request that got no answer. The error itself names the URL, so it goes no further.
+    pub(super) fn unanswered(error: &reqwest::Error) -> Self {
+        Self::temporary(if error.is_timeout() && !error.is_connect() {
+            UpstreamError::Timeout
+        } else {
+            UpstreamError::Failed
+        })
+    }
+
+    /// The failure that an answer other than 2xx means. Reads the body of a 400 only.
+    pub(super) async fn of_answer(response: Response) -> Self {
+        let requested_wait = requested_wait(response.headers(), OffsetDateTime::now_utc());
+        let status = response.status().as_u16();
+        let failure = match status {
+            400 => Self::permanent(UpstreamError::Refused(refusal(response).await)),
+            _ => Self::of_status(status, requested_wait),
+        };
+        Self {
+            status: Some(status),
+            requested_wait,
+            ..failure
+        }
+    }
+
+    /// Its name in logs, which contain no text of the upstream.
+    pub(super) fn label(&self) -> &'static str {
+        match self.error {
+            UpstreamError::Refused(_) => "refused",
+            UpstreamError::RateLimited { .. } => "rate limited",
+            UpstreamError::Rejected => "rejected",
+            UpstreamError::Failed => "failed",
+            UpstreamError::Malformed => "malformed",
+            UpstreamError::Timeout => "timeout",
+        }
+    }
+}
+
+/// The status that the names of an error stand for. OpenAI's type `invalid_request_error` has a code where the fault is not
+/// the request's.
+fn status_of_names(error: &str, code: Option<&str>) -> u16 {
+    let kind = find(error, "type").and_then(text);
+    let kind = kind.as_deref();
+    let named = [code, kind].into_iter().flatten().find_map(|name| {
+        let mut all = NAMED_STATUSES.iter();
+        let (status, _) = all.find(|(_, names)| names.contains(&name))?;
+        Some(*status)
+    });
+    match (named, code) {
+        (Some(status), _) => status,
+        (None, None) if kind == Some("invalid_request_error") => 400,
+        (None, Some(code)) if code.starts_with("invalid_image") => 400,
+        (None, Some(_)) if kind == Some("invalid_request_error") => 401,
+        _ => 500,
+    }
+}
+
+/// The reason of a 400.
+async fn refusal(response: Response) -> String {
+    let body = read_whole(response, REFUSAL_MAX_BYTES).await;
+    body.ok()
+        .and_then(|body| message(&body))
+        .unwrap_or_else(|| NO_REASON.into())
+}
+
+/// The message in the body of an error: `error.message` at OpenAI and Anthropic, `error` or `message` at others. It is
+/// cut after 1,000 characters, which loses nothing but words: it is for people, and no program reads it.
+fn message(body: &[u8]) -> Option<String> {
+    let json = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
+    let body = json.as_str();
+    message_of(find(body, "error").unwrap_or(body))
+}
+
+/// The message of an error.
+fn message_of(error: &str) -> Option<String> {
+    let message = text(error).or_else(|| text(find(error, "message")?))?;
+    let message: String = message.chars().take(MESSAGE_MAX_CHARS).collect();
+    (!message.trim().is_empty()).then_some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_found_in_each_form() {
+        for (body, expected) in [
+            (
+                r#"{"error":{"message":"no such tool","code":1}}"#,
+                Some("no such tool"),
+            ),
+            (
+                r#"{"type":"error","error":{"message":"long"}}"#,
+                Some("long"),
+            ),
+            (r#"{"error":"model missing"}"#, Some("model missing")),
+            (r#"{"object":"error","message":"bad"}"#, Some("bad")),
+            (r#"{"error":{"message":5}}"#, None),
+            (r#"{"error":{"message":" "}}"#, None),
+            (r#"{"error":null}"#, None),
+            (r#"[]"#, None),
+            ("<html>", None),
+        ] {
+            assert_eq!(message(body.as_bytes()).as_deref(), expected, "{body}");
+        }
+        assert_eq!(message(b"{\"message\":\"\xff\"}"), None);
+    }
+
+    #[test]
+    fn an_error_without_a_status_is_read_by_its_names() {
+        let refused = |message: &str| UpstreamError::Refused(message.into());
+        for (error, expected, is_temporary) in [
+            ("null", UpstreamError::Failed, true),
+            ("\"overloaded\"", UpstreamError::Failed, true),
+            (
+                r#"{"type":"overloaded_error"}"#,
+                UpstreamError::Failed,
+                true,
+            ),
+            (
+                r#"{"code":"server_error","message":"key sk"}"#,
+                UpstreamError::Failed,
+                true,
+            ),
+            (r#"{"code":529}"#, UpstreamError::Failed, true),
+            (r#"{"code":1301}"#, UpstreamError::Failed, true),
+            (r#"{"type":"timeout_error"}"#, UpstreamError::Timeout, true),
+            (
+                r#"{"type":"tokens","code":"rate_limit_exceeded"}"#,
+                UpstreamError::RateLimited { retry_after: None },
+                true,
+            ),
+            (
+                r#"{"type":"rate_limit_error","message":"org"}"#,
+                UpstreamError::RateLimited { retry_after: None },
+                true,
+            ),
+            (
+                r#"{"code":429}"#,
+                UpstreamError::RateLimited { retry_after: None },
+                true,
+            ),
+            (
+                r#"{"code":403,"message":"a"}"#,
+                UpstreamError::Rejected,
+                false,
+            ),
+            (
+                r#"{"type":"authentication_error"}"#,
+                UpstreamError::Rejected,
+                false,
+            ),
+            (
+                r#"{"type":"invalid_request_error","code":"invalid_api_key"}"#,
+                UpstreamError::Rejected,
+                false,
+            ),
+            (
+                r#"{"type":"invalid_request_error","code":"new"}"#,
+                UpstreamError::Rejected,
+                false,
+            ),
+            (r#"{"code":400,"message":"long"}"#, refused("long"), false),
+            (
+                r#"{"type":"invalid_request_error","code":null,"message":"long"}"#,
+                refused("long"),
+                false,
+            ),
+            (
+                r#"{"code":"context_length_exceeded"}"#,
+                refused(NO_REASON),
+                false,
+            ),
+            (r#"{"code":"invalid_image_url"}"#, refused(NO_REASON), false),
+        ] {
+            let failure = Failure::of_error(error);
+
+            assert_eq!(failure.error, expected, "{error}");
+            assert_eq!(failure.is_temporary, is_temporary, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_cut_between_characters() {
+        let body = format!(r#"{{"message":"{}"}}"#, "ä".repeat(2_000));
+
+        assert_eq!(message(body.as_bytes()).unwrap(), "ä".repeat(1_000));
+    }
+}

@@ -1,0 +1,260 @@
+//! Requests to upstreams, and their repetition.
+
+mod body;
+mod failure;
+mod outlet;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Response, Url};
+use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::answer::with_words;
+use super::codec::Codec;
+use super::retry::wait;
+use super::settings::UpstreamSettings;
+use body::{read_streamed, read_whole};
+use outlet::Outlet;
+use threadkeep_egress::{AGENT, http_client};
+use threadkeep_responses::{ModelAnswer, Piece, Question, UpstreamError};
+
+pub(super) use failure::Failure;
+
+/// How long name resolution, connection and handshake may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The wait before the first repetition, when the upstream asks for none.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The statuses of servers that do not have an operation.
+const NOT_SERVED: [u16; 3] = [404, 405, 501];
+
+/// The connections to all upstreams: follows no redirect, uses no proxy. Clones share them.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    client: Client,
+    first_wait: Duration,
+}
+
+/// A place at an upstream that answers questions.
+pub(super) struct Endpoint {
+    http: HttpClient,
+    name: Box<str>,
+    url: Url,
+    headers: HeaderMap,
+    timeout: Duration,
+    retries: u32,
+    max_answer_bytes: u64,
+}
+
+impl HttpClient {
+    /// Creates a client without connections.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(FIRST_WAIT)
+    }
+
+    fn with(first_wait: Duration) -> Self {
+        let client = http_client("upstreams cannot be reached by https", |builder| {
+            builder.user_agent(AGENT).connect_timeout(CONNECT_TIMEOUT)
+        });
+        Self { client, first_wait }
+    }
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Endpoint {
+    /// The endpoint at that path below the upstream's URL. `headers` are those of its kind: credentials, versions.
+    pub(super) fn new(
+        http: &HttpClient,
+        settings: &UpstreamSettings,
+        path: &[&str],
+        mut headers: HeaderMap,
+    ) -> Self {
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(CONTENT_TYPE, json.clone());
+        headers.insert(ACCEPT, json);
+        Self {
+            http: http.clone(),
+            name: settings.name.as_str().into(),
+            url: settings.url.join(path),
+            headers,
+            timeout: settings.timeout,
+            retries: settings.retries,
+            max_answer_bytes: settings.max_answer_bytes,
+        }
+    }
+
+    /// Sends a body of JSON until an answer is readable, a failure is final, or the attempts or the time are used up. With
+    /// `pieces`, the body asks for a stream, whose pieces go there.
+    ///
+    /// # Errors
+    /// The failure of the last attempt.
+    pub(super) async fn ask<C: Codec>(
+        &self,
+        body: Bytes,
+        question: &Question<'_>,
+        codec: &C,
+        pieces: Option<&Sender<Piece>>,
+    ) -> Result<ModelAnswer, UpstreamError> {
+        let (start, left) = (Instant::now(), question.left);
+        let mut outlet = Outlet::new(pieces);
+        let mut attempt = 0;
+        loop {
+            let limit = self.timeout.min(left.saturating_sub(start.elapsed()));
+            let answer = self.exchange(body.clone(), codec, pieces.is_some(), &mut outlet);
+            let answer = match timeout(limit, answer).await {
+                Ok(answer) => answer,
+                Err(_) => Err(Failure::temporary(UpstreamError::Timeout)),
+            };
+            let answer = answer.and_then(|answer| with_words(answer, question.follows_a_result()));
+            let failure = match answer {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            outlet.void().await;
+            let left = left.saturating_sub(start.elapsed());
+            let next = self.before_next(failure, attempt, left).await;
+            next.map_err(|failure| failure.error)?;
+            attempt += 1;
+        }
+    }
+
+    /// As [`ask`](Self::ask), for whole answers of other kinds than a model's. `read` returns `None` for an unreadable one.
+    ///
+    /// # Errors
+    /// The failure of the last attempt.
+    pub(super) async fn ask_whole<A>(
+        &self,
+        body: Bytes,
+        left: Duration,
+        read: impl Fn(&[u8]) -> Option<A>,
+    ) -> Result<A, UpstreamError> {
+        let answer = self.attempt_whole(body, left, read).await;
+        answer.map_err(|failure| failure.error)
+    }
+
+    /// As [`ask_whole`](Self::ask_whole), for an operation that an upstream need not have. None: it has not.
+    ///
+    /// # Errors
+    /// The failure of the last attempt.
+    pub(super) async fn ask_if_served<A>(
+        &self,
+        body: Bytes,
+        left: Duration,
+        read: impl Fn(&[u8]) -> Option<A>,
+    ) -> Result<Option<A>, UpstreamError> {
+        match self.attempt_whole(body, left, read).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(failure)
+                if failure
+                    .status
+                    .is_some_and(|status| NOT_SERVED.contains(&status)) =>
+            {
+                Ok(None)
+            }
+            Err(failure) => Err(failure.error),
+        }
+    }
+
+    async fn attempt_whole<A>(
+        &self,
+        body: Bytes,
+        left: Duration,
+        read: impl Fn(&[u8]) -> Option<A>,
+    ) -> Result<A, Failure> {
+        let start = Instant::now();
+        let mut attempt = 0;
+        loop {
+            let limit = self.timeout.min(left.saturating_sub(start.elapsed()));
+            let answer = async {
+                let response = self.send(body.clone()).await?;
+                read_whole(response, self.max_answer_bytes).await
+            };
+            let failure = match timeout(limit, answer).await {
+                Ok(Ok(answer)) => match read(&answer) {
+                    Some(answer) => return Ok(answer),
+                    None => Failure::temporary(UpstreamError::Malformed),
+                },
+                Ok(Err(failure)) => failure,
+                Err(_) => Failure::temporary(UpstreamError::Timeout),
+            };
+            let left = left.saturating_sub(start.elapsed());
+            self.before_next(failure, attempt, left).await?;
+            attempt += 1;
+        }
+    }
+
+    /// Waits before another attempt.
+    ///
+    /// # Errors
+    /// That of the failure, if it was the last attempt.
+    async fn before_next(
+        &self,
+        failure: Failure,
+        attempt: u32,
+        left: Duration,
+    ) -> Result<(), Failure> {
+        let wait = wait(self.http.first_wait, attempt, failure.requested_wait);
+        // the turn would be over
+        let is_last = !failure.is_temporary || attempt >= self.retries || wait >= left;
+        tracing::warn!(
+            upstream = &*self.name,
+            outcome = failure.label(),
+            status = failure.status,
+            attempt = attempt + 1,
+            "upstream request failed, {}",
+            if is_last { "giving up" } else { "retrying" }
+        );
+        if is_last {
+            return Err(failure);
+        }
+        sleep(wait).await;
+        Ok(())
+    }
+
+    async fn exchange<C: Codec>(
+        &self,
+        body: Bytes,
+        codec: &C,
+        is_streamed: bool,
+        outlet: &mut Outlet<'_>,
+    ) -> Result<ModelAnswer, Failure> {
+        let response = self.send(body).await?;
+        if is_streamed {
+            read_streamed(response, self.max_answer_bytes, codec, outlet).await
+        } else {
+            codec.whole(&read_whole(response, self.max_answer_bytes).await?)
+        }
+    }
+
+    /// Sends a body, and returns an answer of success.
+    async fn send(&self, body: Bytes) -> Result<Response, Failure> {
+        let request = self.http.client.post(self.url.clone());
+        let request = request.headers(self.headers.clone()).body(body);
+        let response = request.send().await;
+        let response = response.map_err(|error| Failure::unanswered(&error))?;
+        match response.status().is_success() {
+            true => Ok(response),
+            false => Err(Failure::of_answer(response).await),
+        }
+    }
+}
+
+/// Shows neither the address nor the headers.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

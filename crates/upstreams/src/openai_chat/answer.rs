@@ -1,0 +1,384 @@
+//! Whole answers.
+
+use std::borrow::Cow;
+
+use super::calls::tool_of;
+use super::logprobs::Logprobs;
+use super::reasoning::{self, Field};
+use crate::answer::{message, output_text, refusal};
+use crate::client::Failure;
+use crate::json::{elements, find, inside_member, text};
+use threadkeep_domain::{CallForm, Json, Usage};
+use threadkeep_responses::{AnswerPart, Finish, ModelAnswer};
+
+/// Reads a whole answer.
+///
+/// # Errors
+/// [`Failure`] if it is an error or unreadable.
+pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
+    let body = std::str::from_utf8(body).ok();
+    let body = body.and_then(|body| Json::parse(body).ok());
+    let body = body.ok_or_else(Failure::malformed)?;
+    let body = body.as_str();
+    if let Some(error) = error_of(body) {
+        return Err(Failure::of_error(error));
+    }
+    let mut choices = elements(find(body, "choices").unwrap_or_default());
+    let choice = choices.next().ok_or_else(Failure::malformed)?;
+    let finish = finish_of(choice)?;
+    // some servers give no reason
+    let finish = finish.unwrap_or(Finish::Done);
+    let mut parts = parts(choice).ok_or_else(Failure::malformed)?;
+    let mut logprobs = Logprobs::default();
+    logprobs.add(choice);
+    logprobs.put_into(&mut parts);
+    Ok(ModelAnswer {
+        parts,
+        finish,
+        usage: usage(body),
+    })
+}
+
+/// The parts of an answer. Fields are looked up where they are needed: further fields and fields of other types do no
+/// harm.
+fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
+    let answer = find(choice, "message").filter(|message| message.starts_with('{'))?;
+    let content = message_content(answer);
+    let reasoning = Field::find(answer);
+    let reasoning = reasoning.map(|(field, text)| AnswerPart::Item(reasoning::item(field, text)));
+    let message = (!content.is_empty()).then(|| message(&content));
+    let calls = calls(answer)?;
+    Some(reasoning.into_iter().chain(message).chain(calls).collect())
+}
+
+/// The error that stands in the place of an answer.
+pub(super) fn error_of(body: &str) -> Option<&str> {
+    find(body, "error").filter(|error| *error != "null")
+}
+
+/// The reason of the end, if there is one.
+pub(super) fn finish_of(choice: &str) -> Result<Option<Finish>, Failure> {
+    match find(choice, "finish_reason") {
+        None | Some("null" | "\"\"") => Ok(None),
+        Some("\"length\"") => Ok(Some(Finish::MaxOutputTokens)),
+        Some("\"content_filter\"") => Ok(Some(Finish::ContentFilter)),
+        // that of gateways whose upstream fails midway
+        Some("\"error\"") => Err(Failure::of_error("null")),
+        Some(_) => Ok(Some(Finish::Done)),
+    }
+}
+
+/// The parts of the message: its content and its refusal.
+fn message_content(message: &str) -> Vec<String> {
+    let text: String = texts(message).collect();
+    let text = (!text.is_empty()).then(|| output_text(&text));
+    let refusal = inside_member(message, "refusal").map(refusal);
+    text.into_iter().chain(refusal).collect()
+}
+
+/// The texts of a message or a delta as insides of JSON strings, none of them empty. Some servers give the content in
+/// parts.
+pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
+    let parts = elements(find(message, "content").unwrap_or_default());
+    let texts = parts.filter_map(|part| inside_member(part, "text"));
+    inside_member(message, "content").into_iter().chain(texts)
+}
+
+/// The calls, or the one of the older field `function_call`. None if one of them is neither that of a function nor that of a
+/// custom tool.
+fn calls(message: &str) -> Option<Vec<AnswerPart>> {
+    let calls: Option<Vec<_>> = elements(find(message, "tool_calls").unwrap_or_default())
+        .map(|call| match tool_of(call)? {
+            (CallForm::Function, function) => function_call(find(call, "id"), function),
+            (CallForm::Custom, tool) => custom_call(find(call, "id"), tool),
+        })
+        .collect();
+    let calls = calls?;
+    match find(message, "function_call") {
+        Some(function) if calls.is_empty() && function != "null" => {
+            Some(vec![function_call(None, function)?])
+        }
+        _ => Some(calls),
+    }
+}
+
+/// A call. Some servers send the arguments as an object instead of its text, or leave them out or empty.
+fn function_call(id: Option<&str>, function: &str) -> Option<AnswerPart> {
+    let arguments = match find(function, "arguments") {
+        None | Some("null" | "\"\"") => "{}".into(),
+        Some(arguments) => text(arguments).unwrap_or(arguments.into()),
+    };
+    call(id, function, arguments)
+}
+
+/// A call of a custom tool.
+fn custom_call(id: Option<&str>, tool: &str) -> Option<AnswerPart> {
+    call(id, tool, text(find(tool, "input")?)?)
+}
+
+fn call(id: Option<&str>, tool: &str, arguments: Cow<'_, str>) -> Option<AnswerPart> {
+    Some(AnswerPart::Call {
+        id: id
+            .and_then(text)
+            .filter(|id| !id.is_empty())
+            .map(Into::into),
+        name: text(find(tool, "name")?)?.into(),
+        arguments: arguments.into(),
+    })
+}
+
+/// The tokens; numbers that are missing or of another type are 0.
+pub(super) fn usage(body: &str) -> Usage {
+    let usage = find(body, "usage").unwrap_or_default();
+    let count = |path: &[&str]| {
+        let value = path.iter().try_fold(usage, |value, name| find(value, name));
+        value.and_then(|value| value.parse().ok()).unwrap_or(0)
+    };
+    Usage {
+        input_tokens: count(&["prompt_tokens"]),
+        cached_tokens: count(&["prompt_tokens_details", "cached_tokens"]),
+        output_tokens: count(&["completion_tokens"]),
+        reasoning_tokens: count(&["completion_tokens_details", "reasoning_tokens"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::answer::with_words;
+
+    const WHOLE: &str = r#"{
+        "id": "chatcmpl-1", "object": "chat.completion", "new": [{"a": 1}],
+        "choices": [{"index": 0, "message": {
+            "role": "assistant", "content": "Hé\n", "refusal": null, "reasoning_content": "\"hm\"",
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "kv_get", "arguments": "{\"key\":\"a\"}"}},
+                {"type": "function", "function": {"name": "kv.put", "arguments": {"key": "b"}}},
+                {"id": "", "function": {"name": "list"}}]},
+            "logprobs": null, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14,
+            "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 2}}}"#;
+
+    fn of_message(message: &str, finish: &str) -> Option<ModelAnswer> {
+        let body = format!(r#"{{"choices":[{{"message":{message},"finish_reason":{finish}}}]}}"#);
+        with_words(read(body.as_bytes()).ok()?, false).ok()
+    }
+
+    fn item(json: &str) -> AnswerPart {
+        AnswerPart::Item(Json::parse(json).unwrap())
+    }
+
+    fn message(json: &str) -> AnswerPart {
+        AnswerPart::Message(Json::parse(json).unwrap())
+    }
+
+    fn call(id: Option<&str>, name: &str, arguments: &str) -> AnswerPart {
+        AnswerPart::Call {
+            id: id.map(str::to_owned),
+            name: name.into(),
+            arguments: arguments.into(),
+        }
+    }
+
+    #[test]
+    fn an_answer_has_its_reasoning_message_calls_and_tokens() {
+        let answer = read(WHOLE.as_bytes()).unwrap();
+
+        assert_eq!(
+            answer.parts,
+            [
+                item(
+                    r#"{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"\"hm\""}]}"#
+                ),
+                message(r#"[{"type":"output_text","text":"Hé\n","annotations":[],"logprobs":[]}]"#),
+                call(Some("call_1"), "kv_get", r#"{"key":"a"}"#),
+                call(None, "kv.put", r#"{"key":"b"}"#),
+                call(None, "list", "{}"),
+            ]
+        );
+        assert_eq!(answer.finish, Finish::Done);
+        assert_eq!(
+            answer.usage,
+            Usage {
+                input_tokens: 9,
+                cached_tokens: 4,
+                output_tokens: 5,
+                reasoning_tokens: 2,
+            }
+        );
+    }
+
+    #[test]
+    fn content_in_parts_and_a_refusal_become_one_message() {
+        let answer = of_message(
+            r#"{"content":[{"type":"text","text":"a"},{"type":"thinking"},{"type":"text","text":"b"}],"refusal":"no"}"#,
+            "\"stop\"",
+        );
+
+        assert_eq!(
+            answer.unwrap().parts,
+            [message(
+                r#"[{"type":"output_text","text":"ab","annotations":[],"logprobs":[]},{"type":"refusal","refusal":"no"}]"#
+            )]
+        );
+    }
+
+    #[test]
+    fn the_older_form_of_a_call_is_read() {
+        let answer = of_message(
+            r#"{"content":null,"function_call":{"name":"f","arguments":"not json"}}"#,
+            "\"function_call\"",
+        );
+
+        assert_eq!(answer.unwrap().parts, [call(None, "f", "not json")]);
+    }
+
+    #[test]
+    fn calls_of_custom_tools_have_any_text() {
+        for input in ["not json", ""] {
+            let answer = of_message(
+                &format!(
+                    r#"{{"content":null,"tool_calls":[{{"id":"a","type":"custom","function":null,"custom":{{"name":"f","input":"{input}"}}}}]}}"#
+                ),
+                "\"tool_calls\"",
+            );
+
+            assert_eq!(answer.unwrap().parts, [call(Some("a"), "f", input)]);
+        }
+    }
+
+    #[test]
+    fn the_reason_of_the_end_is_read() {
+        for (reason, finish) in [
+            ("\"stop\"", Finish::Done),
+            ("\"eos\"", Finish::Done),
+            ("null", Finish::Done),
+            ("\"length\"", Finish::MaxOutputTokens),
+            ("\"content_filter\"", Finish::ContentFilter),
+        ] {
+            let answer = of_message(r#"{"content":"a"}"#, reason).unwrap();
+
+            assert_eq!(answer.finish, finish, "{reason}");
+        }
+        let answer = read(br#"{"choices":[{"message":{"content":"a"}}]}"#).unwrap();
+        assert_eq!(answer.finish, Finish::Done);
+    }
+
+    #[test]
+    fn an_answer_may_be_empty_only_when_it_was_ended_early() {
+        for content in ["null", "\"\"", "[]"] {
+            let empty = format!(r#"{{"content":{content},"reasoning":"a","tool_calls":[]}}"#);
+
+            assert_eq!(of_message(&empty, "\"stop\""), None);
+            for reason in ["\"length\"", "\"content_filter\""] {
+                let answer = of_message(&empty, reason).unwrap();
+                assert_eq!(
+                    answer.parts[1..],
+                    [message(
+                        r#"[{"type":"output_text","text":"","annotations":[],"logprobs":[]}]"#
+                    )]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn unreadable_answers_are_malformed() {
+        let deep = format!(
+            r#"{{"choices":[{{"message":{{"content":"a","x":{}1{}}}}}]}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        for body in [
+            "",
+            "<html>",
+            "[]",
+            r#"{"choices":[]}"#,
+            r#"{"choices":{}}"#,
+            r#"{"choices":[5]}"#,
+            r#"{"choices":[{"message":"a"}]}"#,
+            r#"{"choices":[{"message":{"content":"a"}}]"#,
+            r#"{"choices":[{"message":{"tool_calls":[{"custom":{"name":"f"}}]}}]}"#,
+            r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":5}}]}}]}"#,
+            &deep,
+        ] {
+            assert_eq!(
+                read(body.as_bytes()),
+                Err(Failure::malformed()),
+                "{}",
+                &body[..body.len().min(80)]
+            );
+        }
+        assert_eq!(
+            read(b"{\"choices\":[{\"message\":{\"content\":\"\xff\"}}]}"),
+            Err(Failure::malformed())
+        );
+    }
+
+    #[test]
+    fn an_error_instead_of_an_answer_is_a_failure() {
+        for (body, error) in [
+            (r#"{"error":{"code":429}}"#, r#"{"code":429}"#),
+            (r#"{"error":"down","choices":[]}"#, "null"),
+            (
+                r#"{"error":null,"choices":[{"message":{"content":"a"},"finish_reason":"error"}]}"#,
+                "null",
+            ),
+        ] {
+            assert_eq!(
+                read(body.as_bytes()),
+                Err(Failure::of_error(error)),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn odd_numbers_of_tokens_are_0() {
+        for usage in [
+            "null",
+            "[]",
+            "{}",
+            r#"{"prompt_tokens":"9","completion_tokens":-1,"prompt_tokens_details":5}"#,
+            r#"{"prompt_tokens":1.5,"completion_tokens":1e400}"#,
+        ] {
+            let body =
+                format!(r#"{{"choices":[{{"message":{{"content":"a"}}}}],"usage":{usage}}}"#);
+
+            assert_eq!(read(body.as_bytes()).unwrap().usage, Usage::default());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes);
+        }
+
+        #[test]
+        fn no_change_of_an_answer_makes_the_reader_panic(
+            changes in prop::collection::vec(
+                (0..WHOLE.len(), 0..9_usize, prop::sample::select(vec![
+                    "\"", "\\", "\\ud800", "{", "}", "[", "]", ",", ":", "null", "7", "\"a\"", "[{}]", "{\"a\":1}", "ä",
+                ])),
+                1..6,
+            )
+        ) {
+            let mut bytes = WHOLE.as_bytes().to_vec();
+            for (at, length, piece) in changes {
+                let start = at.min(bytes.len());
+                let end = (start + length).min(bytes.len());
+                bytes.splice(start..end, piece.bytes());
+            }
+            if let Ok(answer) = read(&bytes) {
+                for part in answer.parts {
+                    if let AnswerPart::Message(json) | AnswerPart::Item(json) = part {
+                        prop_assert_eq!(Json::parse(json.as_str()), Ok(json));
+                    }
+                }
+            }
+        }
+    }
+}

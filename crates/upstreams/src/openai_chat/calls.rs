@@ -1,0 +1,178 @@
+//! The calls that the deltas of a stream belong to.
+
+use std::collections::HashMap;
+
+use crate::json::{find, text};
+use threadkeep_domain::{CallForm, Json};
+
+/// The calls of a stream so far.
+///
+/// OpenAI numbers them by `index`, and gives the id and the name once. Other servers leave the index out, give the same one
+/// to all calls, repeat the id or the name in each delta, or give no id.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    begun: Vec<Begun>,
+    /// The latest call of each index, which is JSON.
+    by_index: HashMap<String, usize>,
+    by_id: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct Begun {
+    part: usize,
+    id: Option<String>,
+    /// Whether its first delta had all of its arguments.
+    is_whole: bool,
+}
+
+impl Calls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.begun.is_empty()
+    }
+
+    /// The part of the call that a delta goes on with; None if it begins another.
+    pub(super) fn part_of(&self, delta: &str) -> Option<usize> {
+        let id = id_of(delta);
+        let latest = match (index_of(delta), &id) {
+            (Some(index), _) => self.by_index.get(index).copied(),
+            (None, Some(id)) => self.by_id.get(id).copied(),
+            (None, None) => self.begun.len().checked_sub(1),
+        };
+        let call = &self.begun[latest?];
+        let has_name = name_of(delta).is_some();
+        let goes_on = match (&call.id, id) {
+            (Some(known), Some(id)) => *known == id,
+            (None, Some(_)) => !has_name,
+            (_, None) => !(has_name && call.is_whole),
+        };
+        goes_on.then_some(call.part)
+    }
+
+    /// Bytes that the call of a delta keeps.
+    pub(super) fn bytes_of(delta: &str) -> usize {
+        let index = index_of(delta).map_or(0, str::len);
+        // the id is a key, too
+        index + 2 * find(delta, "id").map_or(0, str::len)
+    }
+
+    /// Adds the call that a delta begins.
+    pub(super) fn begin(&mut self, part: usize, delta: &str) {
+        let number = self.begun.len();
+        if let Some(index) = index_of(delta) {
+            self.by_index.insert(index.into(), number);
+        }
+        let id = id_of(delta);
+        if let Some(id) = &id {
+            self.by_id.insert(id.clone(), number);
+        }
+        let arguments = find(delta, "function").and_then(|function| find(function, "arguments"));
+        let is_whole = arguments.is_some_and(|arguments| match text(arguments) {
+            Some(text) => Json::parse_object(&text, 1).is_ok(),
+            None => arguments.starts_with('{'),
+        });
+        self.begun.push(Begun { part, id, is_whole });
+    }
+}
+
+/// The id in a delta.
+pub(super) fn id_of(delta: &str) -> Option<String> {
+    let id = find(delta, "id").and_then(text)?;
+    (!id.is_empty()).then(|| id.into())
+}
+
+/// The name in a delta.
+pub(super) fn name_of(delta: &str) -> Option<String> {
+    let (_, tool) = tool_of(delta)?;
+    let name = find(tool, "name").and_then(text)?;
+    (!name.is_empty()).then(|| name.into())
+}
+
+/// The form of a call or of its delta, and the object with its name and arguments.
+pub(super) fn tool_of(call: &str) -> Option<(CallForm, &str)> {
+    let object = |name| find(call, name).filter(|tool| tool.starts_with('{'));
+    match object("custom") {
+        Some(tool) => Some((CallForm::Custom, tool)),
+        None => Some((CallForm::Function, object("function")?)),
+    }
+}
+
+fn index_of(delta: &str) -> Option<&str> {
+    find(delta, "index").filter(|index| *index != "null")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The calls that these deltas belong to.
+    fn parts(deltas: &[&str]) -> Vec<usize> {
+        let mut calls = Calls::default();
+        let part = |delta: &&str| {
+            calls.part_of(delta).unwrap_or_else(|| {
+                let part = calls.begun.len();
+                calls.begin(part, delta);
+                part
+            })
+        };
+        deltas.iter().map(part).collect()
+    }
+
+    #[test]
+    fn deltas_are_paired_by_index() {
+        let deltas = [
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":""}}"#,
+            r#"{"index":0,"function":{"arguments":"{"}}"#,
+            r#"{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"index":0,"id":"","function":{"name":"","arguments":"}"}}"#,
+            r#"{"index":1,"id":null,"function":{"name":null,"arguments":""}}"#,
+        ];
+
+        assert_eq!(parts(&deltas), [0, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn calls_of_the_same_index_differ_by_id() {
+        let deltas = [
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"f","arguments":"}"}}"#,
+        ];
+
+        assert_eq!(parts(&deltas), [0, 1, 1]);
+    }
+
+    #[test]
+    fn without_an_index_the_id_or_the_order_pairs_deltas() {
+        let deltas = [
+            r#"{"id":"a","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"function":{"arguments":"1"}}"#,
+            r#"{"id":"b","function":{"name":"f"}}"#,
+            r#"{"id":"a","function":{"name":"f","arguments":"}"}}"#,
+            r#"{"function":{"arguments":"2"}}"#,
+        ];
+
+        assert_eq!(parts(&deltas), [0, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn whole_calls_without_an_id_are_different_calls() {
+        for index in ["", r#""index":0,"#] {
+            let whole = format!(r#"{{{index}"function":{{"name":"f","arguments":"{{}}"}}}}"#);
+            let object = format!(r#"{{{index}"function":{{"name":"f","arguments":{{}}}}}}"#);
+            let begin = format!(r#"{{{index}"function":{{"name":"f","arguments":"{{"}}}}"#);
+            let end = format!(r#"{{{index}"function":{{"name":"f","arguments":"}}"}}}}"#);
+
+            assert_eq!(parts(&[&whole, &object, &begin, &end]), [0, 1, 2, 2]);
+        }
+    }
+
+    #[test]
+    fn an_id_that_comes_late_belongs_to_the_call() {
+        let deltas = [
+            r#"{"index":0,"function":{"name":"f"}}"#,
+            r#"{"index":0,"id":"a","function":{"arguments":"{}"}}"#,
+        ];
+
+        assert_eq!(parts(&deltas), [0, 0]);
+    }
+}

@@ -1,0 +1,105 @@
+//! Log probabilities of the tokens of a text.
+
+use crate::json::{Object, array, elements, find, inside_member};
+use threadkeep_domain::Json;
+use threadkeep_responses::AnswerPart;
+
+/// Those of the tokens so far, in the form of the Responses API.
+#[derive(Debug, Default)]
+pub(super) struct Logprobs(Vec<String>);
+
+impl Logprobs {
+    /// Adds those of a choice, whole or in a chunk. Returns their bytes. Tokens of other forms are left out.
+    pub(super) fn add(&mut self, choice: &str) -> usize {
+        let logprobs = find(choice, "logprobs").unwrap_or_default();
+        let tokens = elements(find(logprobs, "content").unwrap_or_default());
+        let before = self.0.len();
+        self.0.extend(tokens.filter_map(|token| {
+            let top = elements(find(token, "top_logprobs").unwrap_or_default());
+            let top: Vec<_> = top
+                .filter_map(|token| Some(of_token(token)?.close()))
+                .collect();
+            Some(of_token(token)?.json("top_logprobs", &array(&top)).close())
+        }));
+        self.0[before..].iter().map(String::len).sum()
+    }
+
+    /// Puts them into the text of the first message, which is that of the choice.
+    pub(super) fn put_into(&self, parts: &mut [AnswerPart]) {
+        let content = parts.iter_mut().find_map(|part| match part {
+            AnswerPart::Message(content) => Some(content),
+            _ => None,
+        });
+        let Some(content) = content.filter(|_| !self.0.is_empty()) else {
+            return;
+        };
+        let all = array(&self.0);
+        let with_all = elements(content.as_str()).map(|part| match inside_member(part, "type") {
+            Some("output_text") => Object::new()
+                .json("type", "\"output_text\"")
+                .json("text", find(part, "text").unwrap_or("\"\""))
+                .json("annotations", "[]")
+                .json("logprobs", &all)
+                .close(),
+            _ => part.to_owned(),
+        });
+        *content = Json::from_compact(array(&with_all.collect::<Vec<_>>()));
+    }
+}
+
+/// A token and its log probability. Some servers do not know its bytes.
+fn of_token(token: &str) -> Option<Object> {
+    let text = find(token, "token").filter(|text| text.starts_with('"'))?;
+    let is_number = |value: &&str| !value.starts_with(['"', '{', '[', 't', 'f', 'n']);
+    let logprob = find(token, "logprob").filter(is_number)?;
+    let bytes = find(token, "bytes").filter(|bytes| bytes.starts_with('['));
+    let token = Object::new().json("token", text).json("logprob", logprob);
+    Some(token.json("bytes", bytes.unwrap_or("[]")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHOICE: &str = r#"{"logprobs":{"content":[{"token":"H\u00e9","logprob":-0.50,"bytes":[72,195,169],"top_logprobs":[{"token":"Ha","logprob":-1e3,"bytes":null},7]},{"token":"!","logprob":null}],"refusal":null}}"#;
+    const FOUND: &str = r#"[{"token":"H\u00e9","logprob":-0.50,"bytes":[72,195,169],"top_logprobs":[{"token":"Ha","logprob":-1e3,"bytes":[]}]}]"#;
+
+    fn message(json: &str) -> AnswerPart {
+        AnswerPart::Message(Json::parse(json).unwrap())
+    }
+
+    #[test]
+    fn the_text_of_the_message_has_those_of_all_chunks() {
+        let mut logprobs = Logprobs::default();
+        let item = AnswerPart::Item(Json::empty_object());
+        let text = r#"{"type":"output_text","text":"a\n","annotations":[],"logprobs":[]}"#;
+        let refusal = r#"{"type":"refusal","refusal":"no"}"#;
+        let mut parts = [item.clone(), message(&format!("[{text},{refusal}]"))];
+
+        let bytes = logprobs.add(CHOICE);
+        logprobs.put_into(&mut parts);
+
+        assert_eq!(bytes, FOUND.len() - 2);
+        let text = text.replace(r#""logprobs":[]"#, &format!(r#""logprobs":{FOUND}"#));
+        assert_eq!(parts, [item, message(&format!("[{text},{refusal}]"))]);
+    }
+
+    #[test]
+    fn an_answer_without_them_stays_as_it_is() {
+        for choice in [
+            "7",
+            "{}",
+            r#"{"logprobs":null}"#,
+            r#"{"logprobs":{"content":[7,{},{"token":7,"logprob":1},{"token":"a"}]}}"#,
+        ] {
+            let mut logprobs = Logprobs::default();
+            let mut parts = [message(r#"[{"type":"output_text","text":"a","new":1}]"#)];
+            let before = parts.clone();
+
+            assert_eq!(logprobs.add(choice), 0, "{choice}");
+            logprobs.put_into(&mut parts);
+
+            assert_eq!(parts, before);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The content of messages.
+
+use crate::content::{Part, part, parts, plain_text};
+use crate::json::{Object, array, find, inside_member};
+
+/// The content of a message: one string if it is text alone, which every compatible server reads, or else an array.
+/// None if nothing in it can be expressed. A refusal becomes text, for the same reason.
+pub(super) fn content(content: &str, takes_media: bool) -> Option<String> {
+    let is_text = |part: &Part<'_>| matches!(part, Part::Text(_));
+    let has_media =
+        takes_media && parts(content).any(|part| !is_text(&part) && write(part).is_some());
+    if has_media {
+        let written: Vec<_> = parts(content).filter_map(write).collect();
+        Some(array(&written))
+    } else {
+        parts(content)
+            .any(|part| is_text(&part))
+            .then(|| plain_text(content))
+    }
+}
+
+/// Whether a part can be expressed in this API.
+pub(in crate::openai_chat) fn takes(content_part: &str) -> bool {
+    part(content_part).and_then(write).is_some()
+}
+
+/// A part in this API; None if it cannot be expressed.
+fn write(part: Part<'_>) -> Option<String> {
+    match part {
+        Part::Text(text) => {
+            let part = Object::new().json("type", "\"text\"");
+            Some(part.json("text", &format!("\"{text}\"")).close())
+        }
+        Part::Image(part) => Some(image(part)),
+        Part::File(part) => file(part),
+    }
+}
+
+/// An image by its URL. This API knows no ids of images.
+fn image(part: &str) -> String {
+    let url = Object::new()
+        .optional("url", find(part, "image_url"))
+        .optional("detail", find(part, "detail"));
+    let image = Object::new().json("type", "\"image_url\"");
+    image.json("image_url", &url.close()).close()
+}
+
+/// A file by its id or its data. This API knows no URLs of files.
+fn file(part: &str) -> Option<String> {
+    inside_member(part, "file_id").or_else(|| inside_member(part, "file_data"))?;
+    let file = ["file_id", "filename", "file_data"]
+        .into_iter()
+        .fold(Object::new(), |file, name| {
+            file.optional(name, find(part, name))
+        });
+    let part = Object::new().json("type", "\"file\"");
+    Some(part.json("file", &file.close()).close())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_one_string_escaped_as_they_were() {
+        let parts = concat!(
+            r#"[{"type":"input_text","text":"a\u00e4\n"},{"type":"output_text","text":"","annotations":[]},"#,
+            r#"{"type":"refusal","refusal":"\"no\""},{"type":"unknown","text":"x"},{"text":"y"},7]"#,
+        );
+
+        assert_eq!(content(parts, true).unwrap(), r#""a\u00e4\n\"no\"""#);
+        assert_eq!(plain_text(parts), r#""a\u00e4\n\"no\"""#);
+        assert_eq!(content("\"alone\"", false).unwrap(), "\"alone\"");
+        assert_eq!(
+            content(r#"[{"type":"input_text","text":""}]"#, true).unwrap(),
+            "\"\""
+        );
+    }
+
+    #[test]
+    fn media_stand_between_texts_in_their_order() {
+        let parts = concat!(
+            r#"[{"type":"input_image","image_url":"https:\/\/a","detail":"low"},"#,
+            r#"{"type":"input_text","text":"a"},"#,
+            r#"{"type":"input_image","image_url":"data:,","detail":null},"#,
+            r#"{"type":"input_file","filename":"a.pdf","file_data":"data:x"},"#,
+            r#"{"type":"input_file","file_id":"f"}]"#,
+        );
+
+        assert_eq!(
+            content(parts, true).unwrap(),
+            concat!(
+                r#"[{"type":"image_url","image_url":{"url":"https:\/\/a","detail":"low"}},"#,
+                r#"{"type":"text","text":"a"},"#,
+                r#"{"type":"image_url","image_url":{"url":"data:,"}},"#,
+                r#"{"type":"file","file":{"filename":"a.pdf","file_data":"data:x"}},"#,
+                r#"{"type":"file","file":{"file_id":"f"}}]"#,
+            )
+        );
+        assert_eq!(content(parts, false).unwrap(), "\"a\"");
+    }
+
+    #[test]
+    fn a_content_that_cannot_be_expressed_is_none() {
+        for parts in [
+            "[]",
+            "null",
+            r#"[{"type":"input_image","file_id":"f"}]"#,
+            r#"[{"type":"input_file","file_url":"https://a"}]"#,
+            r#"[{"type":"input_text","text":5}]"#,
+            r#"[{"type":"input_audio"}]"#,
+        ] {
+            assert_eq!(content(parts, true), None, "{parts}");
+        }
+    }
+}

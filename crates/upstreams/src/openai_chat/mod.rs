@@ -1,0 +1,82 @@
+//! OpenAI's Chat Completions API, as OpenAI, Azure and the many compatible servers speak it.
+
+mod answer;
+mod calls;
+mod dialect;
+mod logprobs;
+mod messages;
+mod reasoning;
+mod request;
+mod stream;
+
+use async_trait::async_trait;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use tokio::sync::mpsc::Sender;
+
+use super::client::{Endpoint, Failure, HttpClient};
+use super::codec::Codec;
+use super::settings::UpstreamSettings;
+use dialect::Dialect;
+use stream::ChatStream;
+use threadkeep_responses::{MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError};
+
+/// The models of an upstream that speaks OpenAI's Chat Completions API: `POST {url}/chat/completions`.
+#[derive(Debug)]
+pub struct OpenAiChat {
+    endpoint: Endpoint,
+    dialect: Dialect,
+}
+
+impl OpenAiChat {
+    /// The upstream of those settings.
+    #[must_use]
+    pub fn new(http: &HttpClient, settings: &UpstreamSettings) -> Self {
+        let key = settings.key.as_ref();
+        let headers: HeaderMap = key
+            .map(|key| (AUTHORIZATION, key.bearer()))
+            .into_iter()
+            .collect();
+        Self {
+            endpoint: Endpoint::new(http, settings, &["chat", "completions"], headers),
+            dialect: Dialect::of_host(settings.url.host()),
+        }
+    }
+}
+
+#[async_trait]
+impl Model for OpenAiChat {
+    async fn answer(
+        &self,
+        question: &Question<'_>,
+        pieces: Option<&Sender<Piece>>,
+    ) -> Result<ModelAnswer, UpstreamError> {
+        let body = request::write(question, self.dialect, pieces.is_some());
+        self.endpoint
+            .ask(body.into(), question, &ChatCodec, pieces)
+            .await
+    }
+
+    fn takes_custom_tools(&self) -> bool {
+        true
+    }
+
+    /// Messages of the user alone have images and files in this API.
+    fn takes(&self, place: MediaPlace, part: &str) -> bool {
+        place == MediaPlace::User && messages::takes(part)
+    }
+}
+
+#[derive(Debug)]
+struct ChatCodec;
+
+impl Codec for ChatCodec {
+    type Stream<'a> = ChatStream;
+
+    fn whole(&self, body: &[u8]) -> Result<ModelAnswer, Failure> {
+        answer::read(body)
+    }
+
+    fn stream(&self, max_bytes: u64) -> ChatStream {
+        ChatStream::new(max_bytes)
+    }
+}

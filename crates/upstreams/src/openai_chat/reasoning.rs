@@ -1,0 +1,110 @@
+//! Reasoning as an item, and as a field of a message.
+
+use crate::json::{Object, array, elements, find, inside_member};
+use threadkeep_domain::Json;
+
+/// The fields that compatible servers have for reasoning. `DeepSeek` and llama.cpp have the first one, `OpenRouter`,
+/// Groq and newer versions of vLLM the second one. Groq answers 400 to a message with the first one, so reasoning goes back
+/// in the field that it came in.
+const FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
+/// The member of an item that names its field, unless that is the first one.
+const FIELD: &str = "upstream_field";
+
+/// One of these fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Field(usize);
+
+impl Field {
+    /// The first field of a message or a delta that has text, with that as the inside of a JSON string.
+    pub(super) fn find(message: &str) -> Option<(Self, &str)> {
+        let mut fields = (0..FIELDS.len()).map(Self);
+        fields.find_map(|field| Some((field, field.read(message)?)))
+    }
+
+    /// The text in this field of a message or a delta.
+    pub(super) fn read(self, message: &str) -> Option<&str> {
+        inside_member(message, FIELDS[self.0])
+    }
+}
+
+/// The item of a reasoning, whose text is the inside of a JSON string.
+pub(super) fn item(field: Field, text: &str) -> Json {
+    let part = Object::new()
+        .json("type", "\"reasoning_text\"")
+        .json("text", &format!("\"{text}\""));
+    let item = Object::new()
+        .json("type", "\"reasoning\"")
+        .json("summary", "[]")
+        .json("content", &array(&[part.close()]));
+    let item = match field {
+        Field(0) => item,
+        Field(number) => item.text(FIELD, FIELDS[number]),
+    };
+    Json::from_compact(item.close())
+}
+
+/// Reasoning that goes back: its field, and its text as the inside of a JSON string.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Reasoning {
+    field: Field,
+    text: String,
+}
+
+impl Reasoning {
+    /// Adds the text of an item. Reasoning that only another kind of upstream can read has none.
+    pub(super) fn add(&mut self, item: &str) {
+        let parts = elements(find(item, "content").unwrap_or_default());
+        let texts = parts.filter_map(|part| inside_member(part, "text"));
+        self.text.extend(texts);
+        let field = inside_member(item, FIELD).unwrap_or(FIELDS[0]);
+        self.field = Field(usize::from(field == FIELDS[1]));
+    }
+
+    /// Adds the field of this reasoning to a message, if it has text.
+    pub(super) fn write(&self, message: Object) -> Object {
+        if self.text.is_empty() {
+            return message;
+        }
+        message.json(FIELDS[self.field.0], &format!("\"{}\"", self.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasoning_goes_back_in_the_field_that_it_came_in() {
+        for message in [
+            r#"{"reasoning_content":"a\u0062"}"#,
+            r#"{"reasoning":"a\u0062"}"#,
+        ] {
+            let (field, text) = Field::find(message).unwrap();
+
+            let mut reasoning = Reasoning::default();
+            reasoning.add(item(field, text).as_str());
+            assert_eq!(reasoning.write(Object::new()).close(), message);
+        }
+    }
+
+    #[test]
+    fn the_first_field_that_has_text_is_found() {
+        for (message, found) in [
+            (
+                r#"{"reasoning":"a","reasoning_content":""}"#,
+                Some((Field(1), "a")),
+            ),
+            (
+                r#"{"reasoning":"a","reasoning_content":"b"}"#,
+                Some((Field(0), "b")),
+            ),
+            ("{}", None),
+            (r#"{"reasoning":null}"#, None),
+            (r#"{"reasoning":""}"#, None),
+            ("5", None),
+        ] {
+            assert_eq!(Field::find(message), found);
+        }
+        assert_eq!(Reasoning::default().write(Object::new()).close(), "{}");
+    }
+}

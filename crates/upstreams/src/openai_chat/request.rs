@@ -1,0 +1,297 @@
+//! The body of a request.
+
+use super::dialect::Dialect;
+use super::messages::messages;
+use crate::json::{Object, array, find, quoted, text};
+use threadkeep_domain::{CallForm, Json};
+use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoice};
+
+/// Writes the body, which may ask for a stream. Fields that this API cannot express are left out: `reasoning.summary`.
+pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool) -> String {
+    let body = Object::new()
+        .text("model", question.model)
+        .json("messages", &messages(question, dialect));
+    let body = match is_streamed {
+        true => body
+            .json("stream", "true")
+            .json("stream_options", r#"{"include_usage":true}"#),
+        false => body,
+    };
+    let body = with_tools(body, question);
+    with_parameters(body, question.parameters, dialect).close()
+}
+
+/// Without tools, servers reject the fields that concern them.
+fn with_tools(body: Object, question: &Question<'_>) -> Object {
+    if question.functions.is_empty() {
+        return body;
+    }
+    let tools: Vec<_> = question.functions.iter().map(tool).collect();
+    let is_parallel = question.parameters.parallel_tool_calls;
+    body.json("tools", &array(&tools))
+        .optional("tool_choice", choice(question).as_deref())
+        .optional("parallel_tool_calls", is_parallel.map(boolean))
+}
+
+fn tool(function: &Function) -> String {
+    let description = function.description.as_deref().map(quoted);
+    if let Some(CustomTool { format }) = &function.custom {
+        let format = format.as_ref().map(|format| custom_format(format.as_str()));
+        let declared = Object::new()
+            .text("name", &function.name)
+            .optional("description", description.as_deref())
+            .optional("format", format.as_deref());
+        return Object::new()
+            .json("type", "\"custom\"")
+            .json("custom", &declared.close())
+            .close();
+    }
+    let declared = Object::new()
+        .text("name", &function.name)
+        .optional("description", description.as_deref())
+        .optional("parameters", function.parameters.as_ref().map(Json::as_str))
+        .optional("strict", function.strict.map(boolean));
+    Object::new()
+        .json("type", "\"function\"")
+        .json("function", &declared.close())
+        .close()
+}
+
+/// The format of a custom tool. This API has the members of a grammar in an object of their own.
+fn custom_format(format: &str) -> String {
+    let grammar = ["syntax", "definition"]
+        .into_iter()
+        .fold(Object::new(), |grammar, name| {
+            grammar.optional(name, find(format, name))
+        })
+        .close();
+    Object::new()
+        .optional("type", find(format, "type"))
+        .optional(
+            "grammar",
+            Some(&*grammar).filter(|grammar| *grammar != "{}"),
+        )
+        .close()
+}
+
+fn choice(question: &Question<'_>) -> Option<String> {
+    match question.choice {
+        // the default
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(quoted("none")),
+        ToolChoice::Required => Some(quoted("required")),
+        ToolChoice::Function(name) => {
+            let kind = match question.form_of(name) {
+                CallForm::Function => "function",
+                CallForm::Custom => "custom",
+            };
+            let tool = Object::new().text("name", name).close();
+            Some(Object::new().text("type", kind).json(kind, &tool).close())
+        }
+    }
+}
+
+fn with_parameters(body: Object, parameters: &Parameters, dialect: Dialect) -> Object {
+    let json = |value: &'_ Option<Json>| value.as_ref().map(|json| json.as_str().to_owned());
+    let inside =
+        |value: &Option<Json>, name: &str| find(value.as_ref()?.as_str(), name).map(str::to_owned);
+    let number = |value: Option<u64>| value.map(|number| number.to_string());
+    let format = inside(&parameters.text, "format").and_then(|format| response_format(&format));
+    [
+        (dialect.max_tokens(), number(parameters.max_output_tokens)),
+        ("temperature", json(&parameters.temperature)),
+        ("top_p", json(&parameters.top_p)),
+        ("presence_penalty", json(&parameters.presence_penalty)),
+        ("frequency_penalty", json(&parameters.frequency_penalty)),
+        ("logprobs", parameters.logprobs.then(|| "true".into())),
+        ("top_logprobs", number(parameters.top_logprobs)),
+        ("stop", json(&parameters.stop)),
+        ("response_format", format),
+        ("verbosity", inside(&parameters.text, "verbosity")),
+        ("reasoning_effort", inside(&parameters.reasoning, "effort")),
+        ("user", json(&parameters.user)),
+        ("safety_identifier", json(&parameters.safety_identifier)),
+        ("prompt_cache_key", json(&parameters.prompt_cache_key)),
+        ("service_tier", json(&parameters.service_tier)),
+    ]
+    .into_iter()
+    .fold(body, |body, (name, value)| {
+        body.optional(name, value.as_deref())
+    })
+}
+
+/// The format of the answer. Text is the default.
+fn response_format(format: &str) -> Option<String> {
+    let kind = text(find(format, "type")?)?;
+    match &*kind {
+        "json_object" => Some(Object::new().json("type", "\"json_object\"").close()),
+        "json_schema" => {
+            let schema = ["name", "description", "schema", "strict"]
+                .into_iter()
+                .fold(Object::new(), |schema, name| {
+                    schema.optional(name, find(format, name))
+                });
+            let format = Object::new().json("type", "\"json_schema\"");
+            Some(format.json("json_schema", &schema.close()).close())
+        }
+        _ => None,
+    }
+}
+
+fn boolean(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn body(functions: &[Function], choice: &ToolChoice, parameters: &Parameters) -> String {
+        let question = Question {
+            model: "m\"1",
+            instructions: None,
+            prompt: &[],
+            functions,
+            choice,
+            parameters,
+            left: Duration::from_secs(1),
+        };
+        let body = write(&question, Dialect::Compatible, false);
+        let rest = body.strip_prefix(r#"{"model":"m\"1","messages":[]"#);
+        rest.unwrap().to_owned()
+    }
+
+    fn json(text: &str) -> Option<Json> {
+        Some(Json::parse(text).unwrap())
+    }
+
+    fn function() -> Function {
+        Function {
+            name: "kv_get".into(),
+            description: None,
+            parameters: None,
+            strict: None,
+            custom: None,
+        }
+    }
+
+    #[test]
+    fn a_question_without_tools_and_parameters_is_its_messages() {
+        let required = ToolChoice::Required;
+        let parameters = Parameters {
+            parallel_tool_calls: Some(true),
+            ..Parameters::default()
+        };
+
+        assert_eq!(body(&[], &required, &parameters), "}");
+    }
+
+    #[test]
+    fn tools_have_the_fields_that_are_known() {
+        let full = Function {
+            description: Some("Reads \"it\"".into()),
+            parameters: json(r#"{"type":"object","x":1.0}"#),
+            strict: Some(false),
+            ..function()
+        };
+        let parameters = Parameters {
+            parallel_tool_calls: Some(false),
+            ..Parameters::default()
+        };
+
+        let body = body(&[function(), full], &ToolChoice::Auto, &parameters);
+
+        assert_eq!(
+            body,
+            concat!(
+                r#","tools":[{"type":"function","function":{"name":"kv_get"}},"#,
+                r#"{"type":"function","function":{"name":"kv_get","description":"Reads \"it\"","#,
+                r#""parameters":{"type":"object","x":1.0},"strict":false}}],"parallel_tool_calls":false}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn choices_other_than_the_default_are_named() {
+        for (choice, text) in [
+            (ToolChoice::Auto, ""),
+            (ToolChoice::None, r#","tool_choice":"none""#),
+            (ToolChoice::Required, r#","tool_choice":"required""#),
+            (
+                ToolChoice::Function("a\"".into()),
+                r#","tool_choice":{"type":"function","function":{"name":"a\""}}"#,
+            ),
+        ] {
+            let body = body(&[function()], &choice, &Parameters::default());
+
+            assert!(body.ends_with(&format!("}}}}]{text}}}")), "{body}");
+        }
+    }
+
+    #[test]
+    fn parameters_go_upstream_as_they_are_written() {
+        let parameters = Parameters {
+            max_output_tokens: Some(7),
+            temperature: json("1.50"),
+            top_p: json("1e-1"),
+            text: json(r#"{"format":{"type":"text"},"verbosity":"low"}"#),
+            reasoning: json(r#"{"summary":"auto","effort":"high"}"#),
+            stop: json(r#"["a","\u0062"]"#),
+            user: json("null"),
+            service_tier: json("\"flex\""),
+            ..Parameters::default()
+        };
+
+        assert_eq!(
+            body(&[], &ToolChoice::Auto, &parameters),
+            concat!(
+                r#","max_tokens":7,"temperature":1.50,"top_p":1e-1,"stop":["a","\u0062"],"#,
+                r#""verbosity":"low","reasoning_effort":"high","service_tier":"flex"}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn details_that_a_request_names_are_asked_for() {
+        let parameters = Parameters {
+            logprobs: true,
+            top_logprobs: Some(3),
+            presence_penalty: json("0.50"),
+            frequency_penalty: json("-2"),
+            encrypted_reasoning: true,
+            truncation: json("\"auto\""),
+            ..Parameters::default()
+        };
+
+        assert_eq!(
+            body(&[], &ToolChoice::Auto, &parameters),
+            r#","presence_penalty":0.50,"frequency_penalty":-2,"logprobs":true,"top_logprobs":3}"#
+        );
+    }
+
+    #[test]
+    fn formats_are_those_of_this_api() {
+        for (format, expected) in [
+            (r#"{"type":"text"}"#, "}"),
+            (r#"{"type":"grammar"}"#, "}"),
+            ("null", "}"),
+            (
+                r#"{"type":"json_object"}"#,
+                r#","response_format":{"type":"json_object"}}"#,
+            ),
+            (
+                r#"{"type":"json_schema","schema":{"a":[1.0]},"name":"n","strict":true,"description":null}"#,
+                r#","response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"a":[1.0]},"strict":true}}}"#,
+            ),
+        ] {
+            let parameters = Parameters {
+                text: json(&format!(r#"{{"format":{format}}}"#)),
+                ..Parameters::default()
+            };
+
+            assert_eq!(body(&[], &ToolChoice::Auto, &parameters), expected);
+        }
+    }
+}

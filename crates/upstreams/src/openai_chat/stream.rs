@@ -1,0 +1,217 @@
+//! Streamed answers.
+
+use std::ops::ControlFlow;
+
+use super::answer::{error_of, finish_of, texts, usage};
+use super::calls::{Calls, id_of, name_of, tool_of};
+use super::logprobs::Logprobs;
+use super::reasoning::{self, Field};
+use crate::client::Failure;
+use crate::codec::EventReader;
+use crate::draft::Draft;
+use crate::json::{elements, find, inside, inside_member, quoted, text};
+use threadkeep_domain::{CallForm, Json, Usage};
+use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
+
+/// Reads the chunks of a stream.
+#[derive(Debug)]
+pub(super) struct ChatStream {
+    draft: Draft,
+    /// The number of the message, once it has begun.
+    message: Option<usize>,
+    /// That of reasoning to which more may come.
+    reasoning: Option<usize>,
+    /// The field of reasoning, once there is some.
+    field: Option<Field>,
+    logprobs: Logprobs,
+    calls: Calls,
+    /// The call in the older field `function_call`.
+    older_call: Option<usize>,
+    /// Missing until the end: a stream without it was cut off.
+    finish: Option<Finish>,
+    usage: Usage,
+}
+
+impl ChatStream {
+    pub(super) fn new(max_bytes: u64) -> Self {
+        Self {
+            draft: Draft::new(max_bytes),
+            message: None,
+            reasoning: None,
+            field: None,
+            logprobs: Logprobs::default(),
+            calls: Calls::default(),
+            older_call: None,
+            finish: None,
+            usage: Usage::default(),
+        }
+    }
+}
+
+impl EventReader for ChatStream {
+    fn event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(ControlFlow::Break(()));
+        }
+        let chunk = Json::parse(data).map_err(|_| Failure::malformed())?;
+        let chunk = chunk.as_str();
+        if let Some(error) = error_of(chunk) {
+            return Err(Failure::of_error(error));
+        }
+        if name == Some("error") {
+            return Err(Failure::of_error(chunk));
+        }
+        if find(chunk, "usage").is_some_and(|usage| usage.starts_with('{')) {
+            self.usage = usage(chunk);
+        }
+        // further choices are answers that nobody wants
+        let mut choices = elements(find(chunk, "choices").unwrap_or_default());
+        let first = choices.find(|choice| matches!(find(choice, "index"), None | Some("0")));
+        if let Some(choice) = first {
+            self.delta(find(choice, "delta").unwrap_or_default(), pieces)?;
+            self.draft.count(self.logprobs.add(choice))?;
+            if let Some(finish) = finish_of(choice)? {
+                self.finish = Some(finish);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn end(mut self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+        let finish = self.finish.ok_or_else(Failure::malformed)?;
+        self.end_reasoning(pieces)?;
+        let answer = self.draft.end(finish, self.usage, pieces);
+        let mut answer = answer.ok_or_else(Failure::malformed)?;
+        self.logprobs.put_into(&mut answer.parts);
+        Ok(answer)
+    }
+}
+
+impl ChatStream {
+    fn delta(&mut self, delta: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        self.reason(delta, pieces)?;
+        for text in texts(delta) {
+            let part = self.message(pieces)?;
+            let place = (TextKind::Text, None);
+            self.draft.text(part, place, text, pieces)?;
+        }
+        if let Some(refusal) = inside_member(delta, "refusal") {
+            let part = self.message(pieces)?;
+            let place = (TextKind::Refusal, None);
+            self.draft.text(part, place, refusal, pieces)?;
+        }
+        for call in elements(find(delta, "tool_calls").unwrap_or_default()) {
+            let (form, tool) = tool_of(call).unwrap_or_default();
+            let part = match self.calls.part_of(call) {
+                Some(part) => part,
+                None => {
+                    self.end_reasoning(pieces)?;
+                    self.draft.count(Calls::bytes_of(call))?;
+                    let part = self.draft.add_call(form)?;
+                    self.calls.begin(part, call);
+                    part
+                }
+            };
+            if let Some(name) = name_of(call) {
+                self.draft.name(part, id_of(call), name, pieces)?;
+            }
+            match form {
+                CallForm::Function => self.arguments(part, tool, pieces)?,
+                CallForm::Custom => {
+                    let input = inside_member(tool, "input").unwrap_or_default();
+                    self.draft.arguments(part, input, pieces)?;
+                }
+            }
+        }
+        match find(delta, "function_call") {
+            Some(function) if function.starts_with('{') && self.calls.is_empty() => {
+                self.older_call(function, pieces)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the reasoning of a delta, of the field that the first one had: servers that fill several repeat the text there.
+    fn reason(&mut self, delta: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        let known = self.field.map_or_else(
+            || Field::find(delta),
+            |field| Some((field, field.read(delta)?)),
+        );
+        let Some((field, text)) = known else {
+            return Ok(());
+        };
+        self.field = Some(field);
+        let part = match self.reasoning {
+            Some(part) => part,
+            None => {
+                let begun = reasoning::item(field, "");
+                *self.reasoning.insert(self.draft.begin_item(begun, pieces)?)
+            }
+        };
+        let place = (TextKind::Reasoning, Some(0));
+        self.draft.text(part, place, text, pieces)
+    }
+
+    /// Ends the reasoning, because another part follows.
+    fn end_reasoning(&mut self, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        match (self.reasoning.take(), self.field) {
+            (Some(part), Some(field)) => {
+                let item = reasoning::item(field, self.draft.text_of(part));
+                self.draft.end_item(part, item, pieces)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The message, from its first text on.
+    fn message(&mut self, pieces: &mut Vec<Piece>) -> Result<usize, Failure> {
+        if let Some(part) = self.message {
+            return Ok(part);
+        }
+        self.end_reasoning(pieces)?;
+        let part = self.draft.begin_message(Json::from_compact("[]"), pieces)?;
+        Ok(*self.message.insert(part))
+    }
+
+    /// Adds arguments, which some servers send as an object instead of its text.
+    fn arguments(
+        &mut self,
+        part: usize,
+        function: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        match find(function, "arguments") {
+            None | Some("null") => Ok(()),
+            Some(arguments) => match inside(arguments) {
+                Some(text) => self.draft.arguments(part, text, pieces),
+                None => {
+                    let text = quoted(arguments);
+                    self.draft
+                        .arguments(part, inside(&text).unwrap_or_default(), pieces)
+                }
+            },
+        }
+    }
+
+    fn older_call(&mut self, function: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+        let part = match self.older_call {
+            Some(part) => part,
+            None => *self
+                .older_call
+                .insert(self.draft.add_call(CallForm::Function)?),
+        };
+        let name = find(function, "name").and_then(text);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            self.draft.name(part, None, name.into(), pieces)?;
+        }
+        self.arguments(part, function, pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests;

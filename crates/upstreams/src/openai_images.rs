@@ -1,0 +1,100 @@
+//! OpenAI's API for images, as the many compatible servers speak it.
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+
+use super::client::{Endpoint, HttpClient};
+use super::json::{Object, elements, find, text};
+use super::settings::UpstreamSettings;
+use threadkeep_domain::Json;
+use threadkeep_responses::UpstreamError;
+
+/// A model that generates images, at an upstream that speaks OpenAI's API: `POST {url}/images/generations`.
+#[derive(Debug)]
+pub struct OpenAiImages {
+    endpoint: Endpoint,
+    model: Box<str>,
+}
+
+/// An image as the upstream returns it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpstreamImage {
+    /// The image in base64.
+    Base64(String),
+    /// Where it is.
+    Url(String),
+}
+
+impl OpenAiImages {
+    /// The model of that name at the upstream of those settings.
+    #[must_use]
+    pub fn new(http: &HttpClient, settings: &UpstreamSettings, model: &str) -> Self {
+        let key = settings.key.as_ref();
+        let headers: HeaderMap = key
+            .map(|key| (AUTHORIZATION, key.bearer()))
+            .into_iter()
+            .collect();
+        Self {
+            endpoint: Endpoint::new(http, settings, &["images", "generations"], headers),
+            model: model.into(),
+        }
+    }
+
+    /// The name of the model there.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Has the model generate one image, within that time.
+    ///
+    /// # Errors
+    /// [`UpstreamError`].
+    pub async fn generate(
+        &self,
+        prompt: &str,
+        left: Duration,
+    ) -> Result<UpstreamImage, UpstreamError> {
+        let body = Object::new()
+            .text("model", &self.model)
+            .text("prompt", prompt)
+            .json("n", "1")
+            .close();
+        self.endpoint.ask_whole(body.into(), left, read).await
+    }
+}
+
+/// The image of an answer: the first one, of which one was wanted.
+fn read(body: &[u8]) -> Option<UpstreamImage> {
+    let json = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
+    let image = elements(find(json.as_str(), "data")?).next()?;
+    let member = |name| text(find(image, name)?).filter(|text| !text.is_empty());
+    let base64 = member("b64_json").map(|text| UpstreamImage::Base64(text.into_owned()));
+    base64.or_else(|| Some(UpstreamImage::Url(member("url")?.into_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_image_or_where_it_is() {
+        for (body, image) in [
+            (
+                r#"{"created":1,"data":[{"b64_json":"AAAA","url":null}]}"#,
+                Some(UpstreamImage::Base64("AAAA".into())),
+            ),
+            (
+                r#"{"data":[{"url":"https://a.example/1.png"}]}"#,
+                Some(UpstreamImage::Url("https://a.example/1.png".into())),
+            ),
+            (r#"{"data":[{"b64_json":""}]}"#, None),
+            (r#"{"data":[]}"#, None),
+            (r#"{"data":{}}"#, None),
+            ("[]", None),
+            ("<html>", None),
+        ] {
+            assert!(read(body.as_bytes()) == image, "{body}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The items of a request.
+
+use super::request::NAME_MAX_BYTES;
+use crate::json::{Object, find, inside, inside_member, quoted};
+use crate::names::Names;
+use threadkeep_domain::{CallForm, PromptItem, is_carried, members};
+use threadkeep_responses::{Question, upstream_id_of};
+
+/// The names of members, as JSON.
+const TYPE: &str = r#""type""#;
+const ID: &str = r#""id""#;
+const ROLE: &str = r#""role""#;
+const STATUS: &str = r#""status""#;
+const CONTENT: &str = r#""content""#;
+const STEP: &str = r#""step""#;
+const UPSTREAM_ID: &str = r#""upstream_id""#;
+/// Bytes of the id of a call.
+const ID_MAX_BYTES: usize = 64;
+
+/// The conversation as items, whose content is in the form of this API already.
+///
+/// Reasoning goes back if it is encrypted, because this upstream stores none. Items of other types go back unchanged, except
+/// those of other kinds of upstreams, and so do the further members of messages. Members that this server has added stay here.
+pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
+    let mut ids = Names::default();
+    let items = question.prompt.iter();
+    items
+        .filter_map(|item| match item {
+            PromptItem::Message {
+                role,
+                content,
+                item,
+            } => message(role, content, item),
+            PromptItem::Reasoning(item) => is_encrypted(item).then(|| returned(item, &[STATUS])),
+            PromptItem::Call {
+                form,
+                id,
+                name,
+                arguments,
+            } => {
+                let (kind, member) = match form {
+                    CallForm::Function => ("function_call", "arguments"),
+                    CallForm::Custom => ("custom_tool_call", "input"),
+                };
+                let call = Object::new()
+                    .text("type", kind)
+                    .text("call_id", &ids.send(id, ID_MAX_BYTES))
+                    .text("name", &names.send(name, NAME_MAX_BYTES))
+                    .text(member, arguments);
+                Some(call.close())
+            }
+            PromptItem::Result {
+                form, id, output, ..
+            } => {
+                let is_content = inside(output).is_some() || output.starts_with('[');
+                let output = if is_content {
+                    (**output).into()
+                } else {
+                    quoted(output)
+                };
+                let kind = match form {
+                    CallForm::Function => "function_call_output",
+                    CallForm::Custom => "custom_tool_call_output",
+                };
+                let result = Object::new()
+                    .text("type", kind)
+                    .text("call_id", &ids.send(id, ID_MAX_BYTES))
+                    .json("output", &output);
+                Some(result.close())
+            }
+            PromptItem::Other(item) => {
+                let is_foreign = find(item, "anthropic_block").is_some();
+                (!is_foreign).then(|| returned(item, &[]))
+            }
+        })
+        .collect()
+}
+
+/// A message with its further members. Its id and its status are no part of a prompt.
+fn message(role: &str, content: &str, item: &str) -> Option<String> {
+    let (role, kind) = (quoted(role), quoted("message"));
+    let own = [(TYPE, &*kind), (ROLE, &*role), (CONTENT, content)];
+    let further = members(item).filter(|(name, value)| {
+        ![TYPE, ID, ROLE, STATUS, CONTENT, STEP].contains(name) && *value != "null"
+    });
+    (content != "[]").then(|| object(own.into_iter().chain(further)))
+}
+
+/// An item of this upstream under its id there, without the members of this server and some others.
+fn returned(item: &str, without: &[&str]) -> String {
+    let id = upstream_id_of(item).map(|id| quoted(&id));
+    let id = id.as_deref().map(|id| (ID, id));
+    let its = members(item)
+        .filter(|(name, _)| ![ID, UPSTREAM_ID, STEP].contains(name) && !without.contains(name));
+    object(id.into_iter().chain(its))
+}
+
+fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let members: Vec<_> = members
+        .map(|(name, value)| format!("{name}:{value}"))
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// Whether the upstream, or one of its kind, has encrypted an item.
+fn is_encrypted(item: &str) -> bool {
+    inside_member(item, "encrypted_content").is_some() && !is_carried(item)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use threadkeep_responses::{Parameters, ToolChoice};
+
+    #[test]
+    fn items_have_the_form_of_this_api() {
+        let content =
+            r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"u"}]"#;
+        let reasoning =
+            r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"x","new":1}"#;
+        let other = r#"{"id":"x","type":"of_tomorrow","new":1.0}"#;
+        let call = |id: &'static str, name: &'static str| PromptItem::Call {
+            form: CallForm::Function,
+            id: id.into(),
+            name: name.into(),
+            arguments: "{\"k".into(),
+        };
+        let result = |id: &'static str, output: &'static str| PromptItem::Result {
+            form: CallForm::Function,
+            id: id.into(),
+            output: output.into(),
+            is_mistake: true,
+        };
+        let question = Question {
+            model: "m",
+            instructions: None,
+            prompt: &[
+                PromptItem::Message {
+                    role: "developer",
+                    content,
+                    item: r#"{"type":"message","id":"a","phase":"commentary","new":[1],"no":null,"step":1,"status":"completed"}"#,
+                },
+                PromptItem::Message {
+                    role: "user",
+                    content: "[]",
+                    item: "{}",
+                },
+                PromptItem::Reasoning(
+                    &reasoning.replace("\"new\"", "\"step\":1,\"status\":\"completed\",\"new\""),
+                ),
+                PromptItem::Reasoning(
+                    r#"{"type":"reasoning","summary":[],"upstream_field":"reasoning"}"#,
+                ),
+                PromptItem::Reasoning(
+                    r#"{"type":"reasoning","anthropic_block":{"type":"thinking"}}"#,
+                ),
+                call("a:1", "kv.get"),
+                call("a_1", "f"),
+                result("a:1", "\"1\""),
+                result("a_1", "{\"a\":1}"),
+                call("b", "f"),
+                result("b", content),
+                PromptItem::Other(other),
+                PromptItem::Other(r#"{"type":"anthropic_block","anthropic_block":{"type":"new"}}"#),
+            ],
+            functions: &[],
+            choice: &ToolChoice::Auto,
+            parameters: &Parameters::default(),
+            left: Duration::from_secs(1),
+        };
+
+        let items = input(&question, &mut Names::default());
+
+        assert_eq!(
+            items,
+            [
+                format!(
+                    r#"{{"type":"message","role":"developer","content":{content},"phase":"commentary","new":[1]}}"#
+                ),
+                reasoning.into(),
+                r#"{"type":"function_call","call_id":"a_1","name":"kv_get","arguments":"{\"k"}"#
+                    .into(),
+                r#"{"type":"function_call","call_id":"a_1-1","name":"f","arguments":"{\"k"}"#
+                    .into(),
+                r#"{"type":"function_call_output","call_id":"a_1","output":"1"}"#.into(),
+                r#"{"type":"function_call_output","call_id":"a_1-1","output":"{\"a\":1}"}"#.into(),
+                r#"{"type":"function_call","call_id":"b","name":"f","arguments":"{\"k"}"#.into(),
+                format!(r#"{{"type":"function_call_output","call_id":"b","output":{content}}}"#),
+                other.into(),
+            ]
+        );
+    }
+}

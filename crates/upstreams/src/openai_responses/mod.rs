@@ -1,0 +1,112 @@
+//! OpenAI's Responses API, without its storage.
+
+mod answer;
+mod compact;
+mod input;
+mod output;
+mod request;
+mod stream;
+
+use async_trait::async_trait;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use tokio::sync::mpsc::Sender;
+
+use super::client::{Endpoint, Failure, HttpClient};
+use super::codec::Codec;
+use super::count::read_count;
+use super::names::Names;
+use super::settings::UpstreamSettings;
+use stream::ResponseStream;
+use threadkeep_responses::{
+    CompactedPrompt, MediaPlace, Model, ModelAnswer, Piece, Question, UpstreamError,
+};
+
+/// The models of an upstream that speaks OpenAI's Responses API: `POST {url}/responses`, each time with all items.
+#[derive(Debug)]
+pub struct OpenAiResponses {
+    endpoint: Endpoint,
+    compactions: Endpoint,
+    counts: Endpoint,
+}
+
+impl OpenAiResponses {
+    /// The upstream of those settings.
+    #[must_use]
+    pub fn new(http: &HttpClient, settings: &UpstreamSettings) -> Self {
+        let key = settings.key.as_ref();
+        let headers: HeaderMap = key
+            .map(|key| (AUTHORIZATION, key.bearer()))
+            .into_iter()
+            .collect();
+        let endpoint = |path: &[&str]| Endpoint::new(http, settings, path, headers.clone());
+        Self {
+            endpoint: endpoint(&["responses"]),
+            compactions: endpoint(&["responses", "compact"]),
+            counts: endpoint(&["responses", "input_tokens"]),
+        }
+    }
+}
+
+#[async_trait]
+impl Model for OpenAiResponses {
+    async fn answer(
+        &self,
+        question: &Question<'_>,
+        pieces: Option<&Sender<Piece>>,
+    ) -> Result<ModelAnswer, UpstreamError> {
+        let mut names = Names::default();
+        let body = request::write(question, pieces.is_some(), &mut names);
+        let codec = ResponsesCodec { names };
+        self.endpoint
+            .ask(body.into(), question, &codec, pieces)
+            .await
+    }
+
+    /// In each form, as parts go there unchanged.
+    fn takes(&self, _: MediaPlace, _: &str) -> bool {
+        true
+    }
+
+    fn takes_custom_tools(&self) -> bool {
+        true
+    }
+
+    fn reads_compactions(&self) -> bool {
+        true
+    }
+
+    async fn compact(
+        &self,
+        question: &Question<'_>,
+    ) -> Result<Option<CompactedPrompt>, UpstreamError> {
+        let body = compact::write(question).into();
+        let asked = self
+            .compactions
+            .ask_if_served(body, question.left, compact::read);
+        asked.await
+    }
+
+    async fn count_tokens(&self, question: &Question<'_>) -> Result<Option<u64>, UpstreamError> {
+        let body = request::write_counted(question).into();
+        let asked = self.counts.ask_if_served(body, question.left, read_count);
+        asked.await
+    }
+}
+
+/// Reads the answers to one request, whose functions may have other names there.
+#[derive(Debug)]
+struct ResponsesCodec {
+    names: Names,
+}
+
+impl Codec for ResponsesCodec {
+    type Stream<'a> = ResponseStream<'a>;
+
+    fn whole(&self, body: &[u8]) -> Result<ModelAnswer, Failure> {
+        answer::read(body, &self.names)
+    }
+
+    fn stream(&self, max_bytes: u64) -> ResponseStream<'_> {
+        ResponseStream::new(&self.names, max_bytes)
+    }
+}

@@ -1,0 +1,242 @@
+//! The items of an answer.
+
+use std::collections::HashMap;
+
+use crate::client::Failure;
+use crate::draft::Draft;
+use crate::json::{elements, find, inside, inside_member, text};
+use crate::names::Names;
+use threadkeep_domain::{CallForm, Json, Usage, members};
+use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
+
+/// Members that each message has.
+const OWN_MEMBERS: [&str; 5] = [
+    r#""type""#,
+    r#""id""#,
+    r#""role""#,
+    r#""status""#,
+    r#""content""#,
+];
+
+/// Reads items, whole or in deltas.
+#[derive(Debug)]
+pub(super) struct Output<'a> {
+    names: &'a Names,
+    draft: Draft,
+    /// The items so far, by their index as JSON.
+    items: HashMap<String, Item>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    part: usize,
+    has_ended: bool,
+}
+
+/// The place of a text in an item.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextPlace<'a> {
+    /// The index of the item, as JSON.
+    pub(super) index: &'a str,
+    /// The kind of the text.
+    pub(super) kind: TextKind,
+    /// Its index in the content or the summary, as JSON.
+    pub(super) place: &'a str,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn new(names: &'a Names, max_bytes: u64) -> Self {
+        Self {
+            names,
+            draft: Draft::new(max_bytes),
+            items: HashMap::new(),
+        }
+    }
+
+    /// Begins an item, unless it has begun.
+    pub(super) fn begin(
+        &mut self,
+        index: &str,
+        item: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<usize, Failure> {
+        if let Some(begun) = self.items.get(index) {
+            return Ok(begun.part);
+        }
+        let part = match inside_member(item, "type") {
+            Some("message") => self.draft.begin_message(message(item, "[]"), pieces)?,
+            Some("function_call") => self.call(CallForm::Function, item, pieces)?,
+            Some("custom_tool_call") => self.call(CallForm::Custom, item, pieces)?,
+            Some(_) => self.draft.begin_item(Json::from_compact(item), pieces)?,
+            None => return Err(Failure::malformed()),
+        };
+        self.draft.count(index.len())?;
+        let has_ended = false;
+        self.items.insert(index.into(), Item { part, has_ended });
+        Ok(part)
+    }
+
+    fn call(
+        &mut self,
+        form: CallForm,
+        item: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<usize, Failure> {
+        let member = |name| {
+            find(item, name)
+                .and_then(text)
+                .filter(|text| !text.is_empty())
+        };
+        let name = member("name").ok_or_else(Failure::malformed)?;
+        let name = self.names.original(&name).to_owned();
+        let part = self.draft.add_call(form)?;
+        self.draft
+            .name(part, member("call_id").map(Into::into), name, pieces)?;
+        Ok(part)
+    }
+
+    /// Adds to a text of an item.
+    pub(super) fn text(
+        &mut self,
+        place: TextPlace<'_>,
+        delta: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        if delta.is_empty() {
+            return Ok(());
+        }
+        let part = self.part(place.index)?;
+        // servers that have one text may leave its index out
+        let number = place.place.parse().ok();
+        self.draft.text(part, (place.kind, number), delta, pieces)
+    }
+
+    /// Adds an annotation of a text.
+    pub(super) fn annotate(
+        &mut self,
+        place: TextPlace<'_>,
+        annotation: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        let part = self.part(place.index)?;
+        let number = place.place.parse().unwrap_or(0);
+        self.draft.annotate(part, number, annotation, pieces)
+    }
+
+    /// Adds to the arguments of a call.
+    pub(super) fn arguments(
+        &mut self,
+        index: &str,
+        delta: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        let part = self.part(index)?;
+        self.draft.arguments(part, delta, pieces)
+    }
+
+    fn part(&self, index: &str) -> Result<usize, Failure> {
+        let item = self.items.get(index).ok_or_else(Failure::malformed)?;
+        Ok(item.part)
+    }
+
+    /// Ends an item with its complete form. Text that its deltas left out follows in pieces.
+    pub(super) fn end_item(
+        &mut self,
+        index: &str,
+        item: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        let kind = inside_member(item, "type").ok_or_else(Failure::malformed)?;
+        let part = self.begin(index, item, pieces)?;
+        if let Some(begun) = self.items.get_mut(index) {
+            begun.has_ended = true;
+        }
+        match kind {
+            "message" => {
+                let content = find(item, "content").filter(|content| content.starts_with('['));
+                let whole = message(item, content.unwrap_or("[]"));
+                self.draft.end_message(part, whole, pieces)
+            }
+            "function_call" => self.end_call(part, find(item, "arguments"), pieces),
+            "custom_tool_call" => self.end_call(part, find(item, "input"), pieces),
+            _ => self.draft.end_item(part, Json::from_compact(item), pieces),
+        }
+    }
+
+    fn end_call(
+        &mut self,
+        part: usize,
+        arguments: Option<&str>,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Failure> {
+        let arguments = arguments.and_then(inside).unwrap_or_default();
+        self.draft.end_arguments(part, arguments, pieces)
+    }
+
+    /// Ends the answer that a response describes: all of its items, its reason and its tokens.
+    pub(super) fn end(
+        mut self,
+        response: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<ModelAnswer, Failure> {
+        let finish = finish(response)?;
+        // servers that stream no items, or not all, have them here
+        let output = elements(find(response, "output").unwrap_or_default());
+        for (index, item) in output.enumerate() {
+            let index = index.to_string();
+            let has_ended = self.items.get(&index).is_some_and(|item| item.has_ended);
+            if !has_ended {
+                self.end_item(&index, item, pieces)?;
+            }
+        }
+        let answer = self.draft.end(finish, usage(response), pieces);
+        answer.ok_or_else(Failure::malformed)
+    }
+}
+
+/// The content of a message, and its further members.
+fn message(item: &str, content: &str) -> Json {
+    let further =
+        members(item).filter(|(name, value)| !OWN_MEMBERS.contains(name) && *value != "null");
+    let further: String = further
+        .map(|(name, value)| format!("{name}:{value},"))
+        .collect();
+    Json::from_compact(match further.is_empty() {
+        true => content.to_owned(),
+        false => format!(r#"{{{further}"content":{content}}}"#),
+    })
+}
+
+/// Why an answer ended, or that it failed.
+fn finish(response: &str) -> Result<Finish, Failure> {
+    let error = find(response, "error").filter(|error| *error != "null");
+    match inside_member(response, "status") {
+        Some("failed" | "cancelled") => Err(Failure::of_error(error.unwrap_or("null"))),
+        _ if error.is_some() => Err(Failure::of_error(error.unwrap_or("null"))),
+        Some("incomplete") => {
+            let details = find(response, "incomplete_details").unwrap_or_default();
+            Ok(match inside_member(details, "reason") {
+                Some("content_filter") => Finish::ContentFilter,
+                _ => Finish::MaxOutputTokens,
+            })
+        }
+        Some("completed") | None => Ok(Finish::Done),
+        // it still runs
+        Some(_) => Err(Failure::malformed()),
+    }
+}
+
+/// The tokens; numbers that are missing or of another type are 0.
+pub(super) fn usage(response: &str) -> Usage {
+    let usage = find(response, "usage").unwrap_or_default();
+    let count = |path: &[&str]| {
+        let value = path.iter().try_fold(usage, |value, name| find(value, name));
+        value.and_then(|value| value.parse().ok()).unwrap_or(0)
+    };
+    Usage {
+        input_tokens: count(&["input_tokens"]),
+        cached_tokens: count(&["input_tokens_details", "cached_tokens"]),
+        output_tokens: count(&["output_tokens"]),
+        reasoning_tokens: count(&["output_tokens_details", "reasoning_tokens"]),
+    }
+}

@@ -1,0 +1,108 @@
+//! Streamed answers.
+
+use std::ops::ControlFlow;
+
+use super::output::{Output, TextPlace};
+use crate::client::Failure;
+use crate::codec::EventReader;
+use crate::json::{find, inside, inside_member};
+use crate::names::Names;
+use threadkeep_domain::Json;
+use threadkeep_responses::{ModelAnswer, Piece, TextKind};
+
+/// Reads the events of a stream.
+#[derive(Debug)]
+pub(super) struct ResponseStream<'a> {
+    output: Output<'a>,
+    /// The response of the last event: a stream without it was cut off.
+    response: Option<Json>,
+}
+
+impl<'a> ResponseStream<'a> {
+    pub(super) fn new(names: &'a Names, max_bytes: u64) -> Self {
+        Self {
+            output: Output::new(names, max_bytes),
+            response: None,
+        }
+    }
+}
+
+impl EventReader for ResponseStream<'_> {
+    fn event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(ControlFlow::Break(()));
+        }
+        let event = Json::parse(data).map_err(|_| Failure::malformed())?;
+        let event = event.as_str();
+        let index = find(event, "output_index").unwrap_or_default();
+        let item = find(event, "item").unwrap_or_default();
+        let delta = find(event, "delta").and_then(inside).unwrap_or_default();
+        let kind = match name {
+            Some("error") => name,
+            _ => inside_member(event, "type").or(name),
+        };
+        let text_kind = match kind {
+            Some("response.refusal.delta") => TextKind::Refusal,
+            Some("response.reasoning_text.delta") => TextKind::Reasoning,
+            Some("response.reasoning_summary_text.delta") => TextKind::Summary,
+            _ => TextKind::Text,
+        };
+        let list = match text_kind {
+            TextKind::Summary => "summary_index",
+            _ => "content_index",
+        };
+        let place = TextPlace {
+            index,
+            kind: text_kind,
+            place: find(event, list).unwrap_or_default(),
+        };
+        match kind {
+            Some("response.output_item.added") => {
+                self.output.begin(index, item, pieces)?;
+            }
+            Some("response.output_item.done") => self.output.end_item(index, item, pieces)?,
+            Some(
+                "response.output_text.delta"
+                | "response.refusal.delta"
+                | "response.reasoning_text.delta"
+                | "response.reasoning_summary_text.delta",
+            ) => self.output.text(place, delta, pieces)?,
+            Some("response.output_text.annotation.added") => {
+                let annotation = find(event, "annotation").ok_or_else(Failure::malformed)?;
+                self.output.annotate(place, annotation, pieces)?;
+            }
+            Some(
+                "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta",
+            ) => self.output.arguments(index, delta, pieces)?,
+            Some("response.completed" | "response.incomplete" | "response.failed") => {
+                let response = find(event, "response").ok_or_else(Failure::malformed)?;
+                self.response = Some(Json::from_compact(response));
+                return Ok(ControlFlow::Break(()));
+            }
+            Some("error") => {
+                let error = find(event, "error").filter(|error| *error != "null");
+                return Err(Failure::of_error(error.unwrap_or(event)));
+            }
+            // the contents of other events come again with an item or the response
+            _ => {
+                if let Some(error) = find(event, "error").filter(|error| *error != "null") {
+                    return Err(Failure::of_error(error));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn end(self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+        let response = self.response.ok_or_else(Failure::malformed)?;
+        self.output.end(response.as_str(), pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests;

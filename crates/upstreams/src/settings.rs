@@ -1,0 +1,215 @@
+//! Where an upstream is, and how it is asked.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::HeaderValue;
+
+const URL_MAX_BYTES: usize = 2_048;
+
+/// The settings of one upstream.
+#[derive(Debug, Clone)]
+pub struct UpstreamSettings {
+    /// Its name in the settings and in logs.
+    pub name: String,
+    /// The URL that the paths of its API follow, for OpenAI's APIs with `/v1`.
+    pub url: UpstreamUrl,
+    /// Its credential. Without one, requests have none.
+    pub key: Option<UpstreamKey>,
+    /// How long one attempt may take, up to the last byte of the answer.
+    pub timeout: Duration,
+    /// Attempts after the first one.
+    pub retries: u32,
+    /// The size of an answer. A longer one is rejected, not truncated.
+    pub max_answer_bytes: u64,
+}
+
+/// The URL of an upstream: http or https, without credentials, query and fragment. Private addresses are allowed,
+/// because the operator sets it.
+///
+/// Its debug form does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UpstreamUrl(Url);
+
+/// Errors of the URL of an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamUrlError {
+    /// It is too long, or not a URL with a host.
+    #[error("it must be an absolute URL of at most 2,048 bytes")]
+    Malformed,
+    /// It has another scheme.
+    #[error("its scheme must be http or https")]
+    Scheme,
+    /// It has a user or a password.
+    #[error("it has a user or password; set the key of the upstream instead")]
+    Credentials,
+    /// It has a query or a fragment.
+    #[error("it has a query or fragment")]
+    Query,
+}
+
+/// The credential for an upstream: visible ASCII.
+///
+/// Its debug form does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UpstreamKey(Box<str>);
+
+/// The text cannot be sent as a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the key of an upstream is visible ASCII without spaces")]
+pub struct UpstreamKeyError;
+
+impl UpstreamUrl {
+    /// The URL with further segments at the end of its path.
+    pub fn join(&self, path: &[&str]) -> Url {
+        let mut url = self.0.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// Its host and port, as in a URL.
+    pub fn authority(&self) -> (&str, u16) {
+        let port = self.0.port_or_known_default().unwrap_or_default();
+        (self.host(), port)
+    }
+
+    /// Its host, in lower case.
+    pub(super) fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+}
+
+impl FromStr for UpstreamUrl {
+    type Err = UpstreamUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() > URL_MAX_BYTES {
+            return Err(UpstreamUrlError::Malformed);
+        }
+        let url: Url = text.parse().map_err(|_| UpstreamUrlError::Malformed)?;
+        if !["http", "https"].contains(&url.scheme()) {
+            Err(UpstreamUrlError::Scheme)
+        } else if url.host_str().is_none() {
+            Err(UpstreamUrlError::Malformed)
+        } else if !url.username().is_empty() || url.password().is_some() {
+            Err(UpstreamUrlError::Credentials)
+        } else if url.query().is_some() || url.fragment().is_some() {
+            Err(UpstreamUrlError::Query)
+        } else {
+            Ok(Self(url))
+        }
+    }
+}
+
+impl fmt::Debug for UpstreamUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UpstreamUrl(***)")
+    }
+}
+
+impl UpstreamKey {
+    /// The value of a header `Authorization` with this key as a bearer token (RFC 6750).
+    pub fn bearer(&self) -> HeaderValue {
+        let text = format!("Bearer {}", self.0);
+        let mut value = HeaderValue::try_from(text).expect("visible ASCII is a header's value");
+        value.set_sensitive(true);
+        value
+    }
+
+    /// The value of another header with this key alone.
+    pub fn plain(&self) -> HeaderValue {
+        let mut value = HeaderValue::from_str(&self.0).expect("visible ASCII is a header's value");
+        value.set_sensitive(true);
+        value
+    }
+}
+
+impl FromStr for UpstreamKey {
+    type Err = UpstreamKeyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(UpstreamKeyError);
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Debug for UpstreamKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UpstreamKey(***)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_absolute_and_has_neither_credentials_nor_a_query() {
+        use UpstreamUrlError::{Credentials, Malformed, Query, Scheme};
+        for (text, error) in [
+            ("/v1", Malformed),
+            ("http://", Malformed),
+            ("ftp://a.example/v1", Scheme),
+            ("file:///v1", Scheme),
+            ("https://u@a.example/v1", Credentials),
+            ("https://:p@a.example/v1", Credentials),
+            ("https://a.example/v1?key=1", Query),
+            ("https://a.example/v1#a", Query),
+        ] {
+            assert_eq!(text.parse::<UpstreamUrl>(), Err(error), "{text}");
+        }
+        assert!("http://10.0.0.1:8000/v1".parse::<UpstreamUrl>().is_ok());
+    }
+
+    #[test]
+    fn a_path_is_added_whether_or_not_the_url_ends_in_a_slash() {
+        for (base, joined) in [
+            ("http://a.example", "http://a.example/chat/completions"),
+            (
+                "http://a.example/v1",
+                "http://a.example/v1/chat/completions",
+            ),
+            (
+                "http://a.example/v1/",
+                "http://a.example/v1/chat/completions",
+            ),
+        ] {
+            let url: UpstreamUrl = base.parse().unwrap();
+            assert_eq!(url.join(&["chat", "completions"]).as_str(), joined);
+        }
+    }
+
+    #[test]
+    fn a_key_fits_into_a_header() {
+        for text in ["", "a b", "a\r\nb", "ä", "\u{7f}"] {
+            assert_eq!(text.parse::<UpstreamKey>(), Err(UpstreamKeyError));
+        }
+        let key: UpstreamKey = "sk-1".parse().unwrap();
+        assert_eq!(key.bearer(), "Bearer sk-1");
+    }
+
+    #[test]
+    fn debug_forms_show_neither_the_address_nor_the_key() {
+        let settings = UpstreamSettings {
+            name: "main".into(),
+            url: "http://host.internal/v1".parse().unwrap(),
+            key: Some("sk-secret".parse().unwrap()),
+            timeout: Duration::from_secs(1),
+            retries: 2,
+            max_answer_bytes: 1,
+        };
+
+        let debug = format!("{settings:?} {:?}", settings.key.as_ref().unwrap().bearer());
+
+        assert!(
+            !debug.contains("secret") && !debug.contains("internal"),
+            "{debug}"
+        );
+    }
+}

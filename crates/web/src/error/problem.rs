@@ -1,0 +1,149 @@
+//! Errors as clients get them: `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, ETAG, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde_json::{Map, Value, json};
+
+use super::super::etag::{THREAD_VERSION, etag};
+use super::super::session::SessionId;
+use threadkeep_domain::Stamp;
+
+/// The challenge of a 401 (RFC 9110, section 15.5.2).
+pub const BEARER: &str = "Bearer";
+/// The challenge to a wrong credential (RFC 6750, section 3.1).
+pub const WRONG_BEARER: &str = r#"Bearer error="invalid_token""#;
+
+/// A row of the table of errors.
+#[derive(Debug)]
+pub struct Problem {
+    /// The status of the response.
+    pub status: StatusCode,
+    /// The stable code, for programs.
+    pub code: &'static str,
+    /// For people. It reveals no internal cause.
+    pub detail: String,
+    /// Members of its own.
+    members: Map<String, Value>,
+    /// When to retry, if a retry may succeed.
+    pub retry_after_seconds: Option<u64>,
+    /// The stamp of the thread or entry that this is about, if it is known.
+    pub stamp: Option<Stamp>,
+    /// The methods that the path takes.
+    allow: Option<&'static str>,
+    /// The challenge of a 401.
+    challenge: &'static str,
+    /// The limit that rejected this, and the number of rejected bytes.
+    pub refused_bytes: Option<(&'static str, u64)>,
+}
+
+impl Problem {
+    /// For example, the server checks an unavailable store again within a second.
+    pub(super) fn new(status: StatusCode, code: &'static str, detail: impl ToString) -> Self {
+        Self {
+            status,
+            code,
+            detail: detail.to_string(),
+            members: Map::new(),
+            retry_after_seconds: (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1),
+            stamp: None,
+            allow: None,
+            challenge: BEARER,
+            refused_bytes: None,
+        }
+    }
+
+    pub(super) fn with(mut self, member: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(member.into(), value.into());
+        self
+    }
+
+    pub(super) fn with_some(self, member: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(member, value),
+            None => self,
+        }
+    }
+
+    pub(super) fn retry_after_seconds(self, seconds: u64) -> Self {
+        Self {
+            retry_after_seconds: Some(seconds),
+            ..self
+        }
+    }
+
+    pub(super) fn stamp(self, stamp: Stamp) -> Self {
+        Self {
+            stamp: Some(stamp),
+            ..self
+        }
+    }
+
+    pub(super) fn allow(self, methods: &'static str) -> Self {
+        Self {
+            allow: Some(methods),
+            ..self
+        }
+    }
+
+    /// That the bearer credential of the request is wrong.
+    pub(super) fn wrong_bearer(self) -> Self {
+        Self {
+            challenge: WRONG_BEARER,
+            ..self
+        }
+    }
+
+    pub(super) fn refused_bytes(self, limit: &'static str, bytes: u64) -> Self {
+        Self {
+            refused_bytes: Some((limit, bytes)),
+            ..self
+        }
+    }
+
+    /// Adds to a 412 why a condition with a weak tag never matches.
+    pub(super) fn explained(mut self, is_weak: impl FnOnce() -> bool) -> Self {
+        if self.status == StatusCode::PRECONDITION_FAILED && is_weak() {
+            self.detail.push_str(
+                " A weak tag (`W/`) never matches: a proxy has weakened it. Send `x-thread-version` in quotes instead.",
+            );
+        }
+        self
+    }
+
+    /// Status and headers.
+    pub(super) fn head(&self) -> HttpResponse {
+        let mut response = HttpResponse::new(self.status);
+        let headers = response.headers_mut();
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(self.challenge));
+        }
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        if let Some(stamp) = self.stamp {
+            headers.insert(ETAG, etag(stamp));
+            headers.insert(THREAD_VERSION, stamp.version.into());
+        }
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+
+    /// The problem object.
+    pub(super) fn body(self, session: &SessionId) -> String {
+        let mut problem = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason(),
+            "status": self.status.as_u16(),
+            "code": self.code,
+            "detail": self.detail,
+            "request_id": session.as_str(),
+        });
+        for (member, value) in self.members {
+            problem[member] = value;
+        }
+        problem.to_string()
+    }
+}

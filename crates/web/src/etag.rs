@@ -1,0 +1,51 @@
+//! Entity tags, and the versions that they are of.
+
+use actix_web::HttpResponseBuilder;
+use actix_web::http::header::{ETAG, HeaderName, HeaderValue};
+
+use threadkeep_domain::Stamp;
+
+const LIFE_DIGITS: usize = 16;
+/// Two quotes, a number of 20 digits at most, a hyphen and the digits of a life.
+const LONGEST: usize = 2 + 20 + 1 + LIFE_DIGITS;
+
+/// The header with the version alone, for clients behind proxies that change tags.
+pub const THREAD_VERSION: HeaderName = HeaderName::from_static("x-thread-version");
+
+/// Adds the tag and the version of a thread or entry to a response.
+pub fn tag(response: &mut HttpResponseBuilder, stamp: Stamp) {
+    response
+        .insert_header((ETAG, etag(stamp)))
+        .insert_header((THREAD_VERSION, stamp.version));
+}
+
+/// The entity tag of a version: its text in quotes, put together here since every answer has one.
+pub(crate) fn etag(stamp: Stamp) -> HeaderValue {
+    let mut version = itoa::Buffer::new();
+    let version = version.format(stamp.version).as_bytes();
+    let mut life = [0; LIFE_DIGITS];
+    hex::encode_to_slice(stamp.life.0.to_be_bytes(), &mut life).expect("two digits for each byte");
+    let mut text = [0; LONGEST];
+    let mut length = 0;
+    for part in [b"\"", version, b"-", &life, b"\""] {
+        text[length..length + part.len()].copy_from_slice(part);
+        length += part.len();
+    }
+    HeaderValue::from_bytes(&text[..length]).expect("digits and hex are visible ASCII")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadkeep_domain::Life;
+
+    #[test]
+    fn a_tag_is_the_text_of_its_version_in_quotes() {
+        for (version, life) in [(0, 0), (1, 0xab), (u64::MAX, u64::MAX)] {
+            let life = Life(life);
+            let stamp = Stamp { version, life };
+
+            assert_eq!(etag(stamp), format!("\"{stamp}\"").as_str());
+        }
+    }
+}

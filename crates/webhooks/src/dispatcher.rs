@@ -1,0 +1,98 @@
+//! Starts and ends the deliveries of this replica. Each replica delivers to all endpoints: the
+//! replicas share the work of each one.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, Weak};
+
+use tokio::time::timeout;
+
+use super::delivery::Delivery;
+use super::endpoint::Endpoint;
+use super::id::WebhookId;
+use super::shared::{Inner, KIND};
+use threadkeep_events::{Outage, Purpose};
+use threadkeep_store::StoreError;
+
+/// Reads the list of endpoints at intervals, until it is dropped or nothing else refers to the
+/// list.
+pub(super) async fn run(webhooks: Weak<Inner>) {
+    let mut outage = Outage::new("looking up webhook endpoints");
+    let mut unreadable = HashSet::new();
+    loop {
+        let Some(inner) = webhooks.upgrade() else {
+            return;
+        };
+        let pause = match look(&inner, &mut unreadable).await {
+            Ok(()) => {
+                outage.is_over();
+                inner.settings.poll_every
+            }
+            Err(error) => outage.goes_on(&error),
+        };
+        // no notification came: this is the regular check
+        let _ = timeout(pause, inner.changed.notified()).await;
+    }
+}
+
+async fn look(inner: &Inner, unreadable: &mut HashSet<String>) -> Result<(), StoreError> {
+    let mut wanted = HashMap::new();
+    for (name, record) in inner.events.backend().records(KIND).await? {
+        match Endpoint::read(&name, &record) {
+            Some(endpoint) => {
+                wanted.insert(endpoint.id.clone(), endpoint);
+            }
+            None if unreadable.insert(name.clone()) => {
+                inner.events.counters().unreadable.inc();
+                tracing::error!(webhook.id = name, "unreadable webhook endpoint skipped");
+            }
+            None => {}
+        }
+    }
+    for endpoint in &inner.settings.endpoints {
+        if inner.delivery(&endpoint.id).is_none() {
+            // deliveries to an endpoint that the API creates begin before the answer
+            let consumer = endpoint.id.consumer();
+            inner.events.open_consumer(&consumer).await?;
+        }
+        wanted.insert(endpoint.id.clone(), endpoint.clone());
+    }
+    reconcile(inner, wanted);
+    Ok(())
+}
+
+/// Begins and ends deliveries as endpoints appear and disappear, and passes changes on to the
+/// others.
+fn reconcile(inner: &Inner, mut wanted: HashMap<WebhookId, Endpoint>) {
+    let running = inner.running.lock();
+    let mut running = running.unwrap_or_else(PoisonError::into_inner);
+    running.retain(|id, delivery| match wanted.remove(id) {
+        Some(endpoint) => {
+            delivery.set(endpoint);
+            true
+        }
+        None => {
+            inner.events.end_consumer(&id.consumer());
+            false
+        }
+    });
+    for (id, endpoint) in wanted {
+        let delivery = Arc::new(Delivery::new(
+            endpoint,
+            inner.sender.clone(),
+            Arc::clone(inner.events.backend()),
+            inner.events.public_url().into(),
+            inner.settings.tracer.clone(),
+        ));
+        let handler = Arc::clone(&delivery) as _;
+        let consumer = id.consumer();
+        match inner
+            .events
+            .start_consumer(&consumer, Purpose::Webhook, handler)
+        {
+            Ok(()) => {
+                running.insert(id, delivery);
+            }
+            Err(_) => tracing::error!(consumer, "another subscriber of the group delivers already"),
+        }
+    }
+}

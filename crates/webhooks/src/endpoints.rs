@@ -1,0 +1,249 @@
+//! The endpoints of a deployment: those of the settings, and those of the API, which the store
+//! keeps.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::delivery::now_ms;
+use super::dispatcher;
+use super::endpoint::Endpoint;
+use super::error::WebhookError;
+use super::id::WebhookId;
+use super::secret::Secret;
+use super::sender::Sender;
+use super::shared::{Inner, KIND, WebhookSettings};
+use super::url::{EndpointUrl, EndpointUrlError};
+use threadkeep_domain::{EventId, EventTypes};
+use threadkeep_events::{Events, ParkedPage, PendingList};
+
+/// Most endpoints that the API creates.
+const MOST: usize = 100;
+/// Most attempts at a change while others change the same endpoint.
+const ATTEMPTS: usize = 10;
+/// The time for which the changes of threads are logged for a new endpoint that wants them; deliveries renew it.
+const WATCH_LASTS: Duration = Duration::from_secs(90);
+
+/// The endpoints, and the deliveries of this replica. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Webhooks(pub(super) Arc<Inner>);
+
+/// A change of an endpoint.
+#[derive(Debug, Clone, Default)]
+pub struct EndpointChange {
+    /// Where events go.
+    pub url: Option<EndpointUrl>,
+    /// Which go there.
+    pub types: Option<EventTypes>,
+    /// The new secret; the old one signs for another 24 hours.
+    pub secret: Option<Secret>,
+}
+
+impl Webhooks {
+    /// Starts to deliver, until `events` stop.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    #[must_use]
+    pub fn start(events: Events, settings: WebhookSettings) -> Self {
+        let inner = Arc::new(Inner {
+            sender: Sender::new(settings.allow_private),
+            settings,
+            running: Mutex::default(),
+            changed: Notify::new(),
+            events,
+        });
+        let work = dispatcher::run(Arc::downgrade(&inner));
+        inner.events.spawn_until_stopped(work);
+        Self(inner)
+    }
+
+    /// Creates an endpoint, which receives all events from now on.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn create(
+        &self,
+        url: EndpointUrl,
+        types: EventTypes,
+        secret: Option<Secret>,
+    ) -> Result<Endpoint, WebhookError> {
+        self.check(&url)?;
+        let secret = secret.unwrap_or_else(Secret::random);
+        let endpoint = Endpoint::new(url, types, secret, now_ms());
+        self.watch(types).await?;
+        let consumer = endpoint.id.consumer();
+        let events = &self.0.events;
+        events.open_consumer(&consumer).await?;
+        let (name, record) = (endpoint.id.as_str(), endpoint.to_bytes());
+        let backend = events.backend();
+        if !backend.put_record(KIND, name, None, &record, MOST).await? {
+            events.drop_consumer(&consumer).await?;
+            return Err(WebhookError::TooMany(MOST));
+        }
+        self.0.changed.notify_one();
+        Ok(endpoint)
+    }
+
+    /// All endpoints: those of the settings, then the others, the oldest first.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn list(&self) -> Result<Vec<Endpoint>, WebhookError> {
+        let records = self.0.events.backend().records(KIND).await?;
+        let read = records.iter();
+        let mut kept: Vec<_> = read
+            .filter_map(|(name, record)| Endpoint::read(name, record))
+            .collect();
+        kept.sort_by(|one, other| (one.created_ms, &one.id).cmp(&(other.created_ms, &other.id)));
+        let configured = self.0.settings.endpoints.iter().cloned();
+        Ok(configured.chain(kept).collect())
+    }
+
+    /// One endpoint.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn get(&self, id: &WebhookId) -> Result<Endpoint, WebhookError> {
+        match self.configured(id) {
+            Some(endpoint) => Ok(endpoint.clone()),
+            None => Ok(self.kept(id).await?.0),
+        }
+    }
+
+    /// Changes an endpoint. This replica delivers by it at once; others notice it within seconds.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn change(
+        &self,
+        id: &WebhookId,
+        change: &EndpointChange,
+    ) -> Result<Endpoint, WebhookError> {
+        if self.configured(id).is_some() {
+            return Err(WebhookError::Configured);
+        }
+        if let Some(url) = &change.url {
+            self.check(url)?;
+        }
+        if let Some(types) = change.types {
+            self.watch(types).await?;
+        }
+        let backend = self.0.events.backend();
+        for _ in 0..ATTEMPTS {
+            let (mut endpoint, before) = self.kept(id).await?;
+            change.apply(&mut endpoint);
+            let (name, after) = (id.as_str(), endpoint.to_bytes());
+            let put = backend.put_record(KIND, name, Some(&before), &after, MOST);
+            if put.await? {
+                if let Some(delivery) = self.0.delivery(id) {
+                    delivery.set(endpoint.clone());
+                }
+                self.0.changed.notify_one();
+                return Ok(endpoint);
+            }
+        }
+        Err(WebhookError::Contended)
+    }
+
+    /// Deletes an endpoint, with all that is still to be delivered to it.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn delete(&self, id: &WebhookId) -> Result<(), WebhookError> {
+        if self.configured(id).is_some() {
+            return Err(WebhookError::Configured);
+        }
+        let events = &self.0.events;
+        let was_there = events.backend().delete_record(KIND, id.as_str()).await?;
+        // also if the endpoint is missing: an earlier attempt may have stopped here
+        events.drop_consumer(&id.consumer()).await?;
+        self.0.changed.notify_one();
+        match was_there {
+            true => Ok(()),
+            false => Err(WebhookError::NotFound),
+        }
+    }
+
+    /// Up to `limit` deliveries that are to be tried again.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn pending(&self, id: &WebhookId, limit: usize) -> Result<PendingList, WebhookError> {
+        self.get(id).await?;
+        Ok(self.0.events.pending(&id.consumer(), limit).await?)
+    }
+
+    /// Up to `limit` failed deliveries after that event.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn failed(
+        &self,
+        id: &WebhookId,
+        after: Option<EventId>,
+        limit: usize,
+    ) -> Result<ParkedPage, WebhookError> {
+        self.get(id).await?;
+        let consumer = id.consumer();
+        Ok(self.0.events.parked(&consumer, after, limit).await?)
+    }
+
+    /// Delivers failed events again, these or all. Returns their number.
+    ///
+    /// # Errors
+    /// [`WebhookError`].
+    pub async fn replay(
+        &self,
+        id: &WebhookId,
+        only: Option<&[EventId]>,
+    ) -> Result<u64, WebhookError> {
+        self.get(id).await?;
+        Ok(self.0.events.replay(&id.consumer(), only).await?)
+    }
+
+    fn configured(&self, id: &WebhookId) -> Option<&Endpoint> {
+        let mut configured = self.0.settings.endpoints.iter();
+        configured.find(|endpoint| endpoint.id == *id)
+    }
+
+    /// An endpoint of the store, and its record.
+    async fn kept(&self, id: &WebhookId) -> Result<(Endpoint, Vec<u8>), WebhookError> {
+        let records = self.0.events.backend().records(KIND).await?;
+        let found = records.into_iter().find(|(name, _)| name == id.as_str());
+        let (name, record) = found.ok_or(WebhookError::NotFound)?;
+        let endpoint = Endpoint::read(&name, &record).ok_or(WebhookError::NotFound)?;
+        Ok((endpoint, record.into()))
+    }
+
+    /// An address in the URL is checked here, so that the caller gets an error; names are checked at each delivery.
+    fn check(&self, url: &EndpointUrl) -> Result<(), EndpointUrlError> {
+        if url.is_private() && !self.0.settings.allow_private {
+            return Err(EndpointUrlError::Private);
+        }
+        Ok(())
+    }
+
+    /// Starts to log changes of threads at once, if the endpoint wants them.
+    async fn watch(&self, types: EventTypes) -> Result<(), WebhookError> {
+        if types.has_changes() {
+            self.0.events.backend().watch_all(WATCH_LASTS).await?;
+        }
+        Ok(())
+    }
+}
+
+impl EndpointChange {
+    fn apply(&self, endpoint: &mut Endpoint) {
+        if let Some(url) = &self.url {
+            endpoint.url = url.clone();
+        }
+        if let Some(types) = self.types {
+            endpoint.types = types;
+        }
+        if let Some(secret) = &self.secret {
+            endpoint.secrets.rotate(secret.clone(), now_ms());
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Where deliveries go.
+
+use std::fmt;
+use std::str::FromStr;
+
+use reqwest::Url;
+
+use threadkeep_egress::{address_of, is_public};
+
+const MAX_BYTES: usize = 2_048;
+
+/// The address of an endpoint: http or https, with a host and without credentials.
+///
+/// Its debug form shows no path, which some receivers take for a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EndpointUrl {
+    /// As it was given.
+    text: Box<str>,
+    url: Url,
+}
+
+/// Errors of the address of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointUrlError {
+    /// It is too long, or not a URL with a host.
+    #[error("it must be an absolute URL of at most 2,048 bytes")]
+    Malformed,
+    /// It has another scheme.
+    #[error("its scheme must be http or https")]
+    Scheme,
+    /// It has a user or a password.
+    #[error("it has a user or password; verify the signature of deliveries instead")]
+    Credentials,
+    /// Its host is an address that deliveries may not go to.
+    #[error("its host is a private or reserved address")]
+    Private,
+}
+
+impl EndpointUrl {
+    /// The text as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether its host is a private or reserved address. A name counts only when it is resolved.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        address_of(&self.url).is_some_and(|address| !is_public(address))
+    }
+
+    /// The host, and the port that is used.
+    pub(super) fn host(&self) -> (&str, Option<u16>) {
+        let host = self.url.host_str().unwrap_or_default();
+        (host, self.url.port_or_known_default())
+    }
+
+    /// The URL.
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl FromStr for EndpointUrl {
+    type Err = EndpointUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // the parser would pass over white space and controls
+        let is_odd = |char: char| char.is_whitespace() || char.is_control();
+        if text.len() > MAX_BYTES || text.contains(is_odd) {
+            return Err(EndpointUrlError::Malformed);
+        }
+        // the parser would take the path of `http:///path` for the host
+        let (_, rest) = text.split_once(':').ok_or(EndpointUrlError::Malformed)?;
+        let has_host = |rest: &str| !rest.starts_with(['/', '\\']);
+        let names_a_host = rest.strip_prefix("//").is_some_and(has_host);
+        let url = Url::parse(text).map_err(|_| EndpointUrlError::Malformed)?;
+        if !["http", "https"].contains(&url.scheme()) {
+            return Err(EndpointUrlError::Scheme);
+        }
+        if !url.has_host() || !names_a_host {
+            return Err(EndpointUrlError::Malformed);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(EndpointUrlError::Credentials);
+        }
+        Ok(Self {
+            text: text.into(),
+            url,
+        })
+    }
+}
+
+impl fmt::Display for EndpointUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for EndpointUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/***", self.url.origin().ascii_serialization())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_debug_form_shows_no_path() {
+        let url: EndpointUrl = "https://a.example:8443/services/T0/x?y#z".parse().unwrap();
+
+        assert_eq!(format!("{url:?}"), "https://a.example:8443/***");
+    }
+
+    #[test]
+    fn a_url_is_kept_as_it_was_given() {
+        for text in ["http://a.example", "HTTPS://A.example:8443/b?c=d"] {
+            assert_eq!(text.parse::<EndpointUrl>().unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn what_deliveries_cannot_go_to_is_refused() {
+        let long = format!("http://a/{}", "b".repeat(2_048));
+        for (text, error) in [
+            ("", EndpointUrlError::Malformed),
+            ("a.example", EndpointUrlError::Malformed),
+            ("http://", EndpointUrlError::Malformed),
+            ("http:///a.example", EndpointUrlError::Malformed),
+            ("http:/a.example", EndpointUrlError::Malformed),
+            ("http:a.example", EndpointUrlError::Malformed),
+            ("http:\\\\a.example", EndpointUrlError::Malformed),
+            ("https://\\a.example", EndpointUrlError::Malformed),
+            (" http://a.example", EndpointUrlError::Malformed),
+            ("http://a.example/\nb", EndpointUrlError::Malformed),
+            (long.as_str(), EndpointUrlError::Malformed),
+            ("ftp://a.example", EndpointUrlError::Scheme),
+            ("file:///etc/passwd", EndpointUrlError::Scheme),
+            ("javascript:alert(1)", EndpointUrlError::Scheme),
+            ("http://user@a.example", EndpointUrlError::Credentials),
+            ("http://:pass@a.example", EndpointUrlError::Credentials),
+        ] {
+            assert_eq!(text.parse::<EndpointUrl>().unwrap_err(), error, "{text}");
+        }
+    }
+}
