@@ -4,7 +4,7 @@
 #   ./test.sh           the checks that CI runs
 #   ./test.sh quick     the checks that fail most often; run them after each change
 #   ./test.sh long      also checks that rarely fail alone, and other versions of packages; run them every night
-#   ./test.sh NAME...   the tests of tests/it or src whose path contains a NAME
+#   ./test.sh NAME...   the tests whose path contains a NAME
 #
 # On a Debian machine with Rust, the script first installs the programs that the checks need, as root or with sudo. It
 # starts no service and changes nothing else. Packages and compiled dependencies are cached in ~/.cache/threadkeep.

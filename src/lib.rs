@@ -18,10 +18,9 @@
 //! | feature | adds |
 //! |---|---|
 //! | `server` (default) | the program, its HTTP API and further protocols, and the dependencies that only they need |
-//! | `redis` (default) | threads in Redis; without it, they are in the memory of the process |
-//! | `tls` (default) | encrypted connections to Redis: `rediss://` |
+//! | `redis` (part of `server`) | threads in Redis; without it, they are in the memory of the process |
+//! | `tls` (part of `server`) | encrypted connections to Redis: `rediss://` |
 //! | `jwt` (part of `server`) | [`identity`] by JSON web tokens |
-//! | `otel` (default) | traces of the program to an OpenTelemetry collector |
 //!
 //! # Where to begin
 //!

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Repeats the given tests on one core, shared with a busy loop, to show that they do not depend on timing.
 #
-#   tests/again.sh N NAME...              tests of tests/it or src whose path contains a NAME
+#   tests/again.sh N NAME...              tests whose path contains a NAME
 #   tests/again.sh N tests/SUITE.sh ...   a suite, with its arguments
 #
 # Stops at the first run that fails.

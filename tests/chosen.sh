@@ -2,10 +2,10 @@
 #
 # shellcheck shell=sh
 
-# target_of NAME: prints the options of Cargo for the tests with this in their path: those of tests/it, of src, or of both.
+# target_of NAME: prints the options of Cargo for the tests with this in their path: those of tests/it, of tests/contract, or of units.
 target_of() {
     first=${1%%::*}
-    for place in tests/it:--test=it src:--lib crates:--lib; do
+    for place in tests/it:--test=it tests/contract:--test=contract src:--lib crates:--lib; do
         folder=${place%%:*}
         if [ -n "$(find "$folder" -name "$first" -o -name "$first.rs")" ]; then
             echo "${place#*:}"
@@ -22,6 +22,8 @@ test_chosen() {
         echo "no test has this in its path: $*" >&2
         return 1
     }
+    # the program that tests/contract starts, with the features of the tests
+    cargo build --quiet --locked --workspace --bin threadkeep
     # shellcheck disable=SC2086 # words
     cargo test --quiet --locked --workspace $targets -- "$@"
 }

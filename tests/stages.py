@@ -11,8 +11,8 @@ CONTRACT = (
 AT_ONCE = "RUST_TEST_THREADS=$((2 * $(nproc)))"
 
 
-def it(*arguments: str, skip: tuple[str, ...] = (), at_once: str = AT_ONCE) -> str:
-    return " ".join((at_once, "target/tests/it", *arguments, *(f"--skip {name}" for name in skip))).strip()
+def run(program: str, *arguments: str, skip: tuple[str, ...] = (), at_once: str = AT_ONCE) -> str:
+    return " ".join((at_once, f"target/tests/{program}", *arguments, *(f"--skip {name}" for name in skip))).strip()
 
 
 UNITS = "for program in target/tests/units/*; do $program; done"
@@ -44,14 +44,14 @@ WITHOUT_STATES = (
 )  # fmt: skip
 
 TESTS = [
-    Stage("Tests of stores", it(skip=MEASURING + HTTP), cores=1, after=("Build",)),
+    Stage("Tests of stores", f"{run('it', skip=MEASURING)} && {run('contract', skip=MEASURING + HTTP)}", cores=1, after=("Build",)),
     # All stores behave alike, so one store is enough for the protocols.
-    Stage("Tests of HTTP and protocols", it(*HTTP, skip=("::memory::", "::memory_alone::")), cores=0.75, after=("Build",)),
+    Stage("Tests of HTTP and protocols", run("contract", *HTTP, skip=("::memory::", "::memory_alone::")), cores=0.75, after=("Build",)),
     Stage("Tests of units", UNITS, after=("Build",)),
-    Stage("Tests of faults, budgets and hostile requests", it(*MEASURING, at_once=""), cores=1.5,
+    Stage("Tests of faults, budgets and hostile requests", f"{run('it', 'faults::', at_once='')} && {run('contract', 'budgets::', 'hostile::', at_once='')}", cores=1.5,
           after=("Build",)),
-    Stage("Tests without copies", "THREADKEEP_READ_CACHE_BYTES=0 " + it(
-        "conformance::", "differential::after_any_list_memory",
+    Stage("Tests without copies", "THREADKEEP_READ_CACHE_BYTES=0 " + run(
+        "it", "conformance::", "differential::after_any_list_memory",
         skip=("::memory::", "::cluster::", "::confirmed", *(f"conformance::{name}" for name in WITHOUT_STATES)),
     ), cores=1, after=("Build",)),
     Stage("Tests of the load test and the double of a provider",
@@ -111,8 +111,8 @@ QUICK = [
     # Skips tests that run over a cluster, wait for faults, or take long.
     Stage("Quick tests", " && ".join((
         UNITS,
-        it(skip=(*MEASURING, *HTTP, "cluster", "confirmed", "differential::", "lists::", "rotation::", "linearizable::")),
-        it(*HTTP, skip=("::redis::", "::redis_alone::")),
+        run("it", skip=("faults::", "cluster", "confirmed", "differential::", "lists::", "linearizable::")),
+        run("contract", skip=(*MEASURING, "rotation::", "cluster", "::redis::", "::redis_alone::")),
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
 COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *CLIENTS, *LIBRARY, *FILES]
@@ -124,11 +124,11 @@ REPLACED = (
 LONG = [
     *(stage for stage in COMMON if stage.name not in REPLACED),
     suite("More odd requests", "schemathesis.sh redis"),
-    Stage("HTTP and protocols over the embedded store", it(*HTTP, skip=("::redis::", "::redis_alone::")), cores=1,
+    Stage("HTTP and protocols over the embedded store", run("contract", *HTTP, skip=("::redis::", "::redis_alone::")), cores=1,
           after=("Build",)),
-    Stage("Everything on Redis without copies", "THREADKEEP_READ_CACHE_BYTES=0 " + it("::redis::", skip=("library::",)),
+    Stage("Everything on Redis without copies", f"export THREADKEEP_READ_CACHE_BYTES=0; {run('it', '::redis::', skip=('library::',))} && {run('contract', '::redis::')}",
           cores=1, after=("Build",)),
-    Stage("More random lists", "THREADKEEP_TEST_ALL_LISTS=1 " + it("differential::"), cores=1, after=("Build",)),
+    Stage("More random lists", "THREADKEEP_TEST_ALL_LISTS=1 " + run("it", "differential::"), cores=1, after=("Build",)),
     Stage("All versions of the store", "tests/store-versions.sh all", cores=1, after=("Build",)),
     suite("The console over the embedded store, in all sizes and themes", "console.sh long"),
     suite("The Python package with every Python", "python.sh long"),
@@ -141,11 +141,9 @@ LONG = [
     Stage("Licences and sources of dependencies", "tests/licences.sh"),
     *(Stage(f"Lints, {parts or 'no features'}", f"cargo clippy --locked --no-default-features {parts} -- -D warnings",
             after=("Lints",))
-      for parts in ("--features server --all-targets", "--features redis", "")),
+      for parts in ("--features redis", "")),
     # with the features that the program is shipped with, and no others
     Stage("The program alone", "cargo check --locked", after=("Lints",)),
-    Stage("Tests without Redis", "env -u THREADKEEP_BIN cargo test --locked --target-dir target/without-redis --no-default-features --features server --lib --bins --test it -- "
-          "--skip budgets:: --skip hostile::", cores=1, after=("Build",)),
 ]  # fmt: skip
 
 FORMS = {"quick": QUICK, "common": COMMON, "long": LONG}

@@ -15,13 +15,14 @@ cd "$(dirname "$0")/.."
 part='conformance:: versions::'
 not_part='::confirmed'
 whole='clocks:: confirmed:: conformance:: connections:: corrupt:: costs:: crashes:: differential:: erasure:: events:: full::
-    library:: linearizable:: lists:: lost_data:: rotation:: scope_lists:: slots:: versions::'
+    library:: linearizable:: lists:: lost_data:: scope_lists:: slots:: versions::'
 
-# run THREADS ARGUMENT...: runs tests of tests/it on THREADS threads.
+# run PROGRAM THREADS ARGUMENT...: runs tests of tests/PROGRAM on THREADS threads.
 run() {
-    threads=$1
-    shift
-    RUST_TEST_THREADS=$threads target/tests/it --skip ::memory:: --skip http:: --skip protocols:: "$@"
+    program=$1
+    threads=$2
+    shift 2
+    RUST_TEST_THREADS=$threads "target/tests/$program" --skip ::memory:: "$@"
 }
 
 # Prints the version of a server as a name of tests/stores.sh.
@@ -47,14 +48,15 @@ left_out() {
 
 # shellcheck disable=SC2046,SC2086 # they are words
 run_part() {
-    run "$((2 * $(nproc)))" $part --skip $not_part
+    run it "$((2 * $(nproc)))" $part --skip $not_part
 }
 
 # Tests of faults measure how long clients wait, so they run on one thread per core.
 # shellcheck disable=SC2046,SC2086 # they are words
 run_whole() {
-    run "$((2 * $(nproc)))" $whole --skip faults:: $(left_out)
-    run "$(nproc)" faults::
+    run it "$((2 * $(nproc)))" $whole --skip faults:: $(left_out)
+    run contract "$((2 * $(nproc)))" rotation::
+    run it "$(nproc)" faults::
 }
 
 # Prints all versions except the machine's own.

@@ -9,6 +9,7 @@ use crate::config::{RedisUrl, StoreSettings};
 use threadkeep_http::Readiness;
 use threadkeep_store::{Backend, Clock, StoreError};
 use threadkeep_store_memory::{MemorySettings, MemoryStore};
+use threadkeep_store_redis::{Bounds, ClientCertificate, RedisSettings, RedisStore};
 
 /// How often a server checks its store, in case nobody probes `/readyz`.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
@@ -40,13 +41,10 @@ pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Backend>, S
     }
 }
 
-#[cfg(feature = "redis")]
 async fn open_redis(
     url: &RedisUrl,
     settings: &StoreSettings,
 ) -> Result<Arc<dyn Backend>, StoreError> {
-    use threadkeep_store_redis::{Bounds, ClientCertificate, RedisSettings, RedisStore};
-
     let certificate = settings.redis_certificate.as_ref();
     let settings = RedisSettings {
         url: url.expose().into(),
@@ -66,14 +64,4 @@ async fn open_redis(
     };
     let store = RedisStore::connect(settings, Clock::system()).await?;
     Ok(Arc::new(store))
-}
-
-/// The settings already reject such an address, with a better message.
-#[cfg(not(feature = "redis"))]
-fn open_redis(
-    _url: &RedisUrl,
-    _settings: &StoreSettings,
-) -> std::future::Ready<Result<Arc<dyn Backend>, StoreError>> {
-    let reason = "this program was built without Redis";
-    std::future::ready(Err(StoreError::Unavailable(reason.into())))
 }

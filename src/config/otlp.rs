@@ -27,8 +27,6 @@ impl fmt::Debug for TraceSettings {
     }
 }
 
-const IS_BUILT: bool = cfg!(feature = "otel");
-
 /// The collector, if there is one.
 pub(super) fn read(values: &mut Values) -> Result<Option<TraceSettings>, SettingsError> {
     let endpoint = values.take("otlp_endpoint");
@@ -53,10 +51,6 @@ pub(super) fn read(values: &mut Values) -> Result<Option<TraceSettings>, Setting
     let Some(text) = endpoint.filled() else {
         return Ok(None);
     };
-    if !IS_BUILT {
-        let rule = "empty, as this program was built without its feature otel";
-        return Err(endpoint.refuse(Fault::Expected(rule)));
-    }
     let url: EndpointUrl = text
         .parse()
         .map_err(|_| endpoint.refuse(Fault::Expected(RULE)))?;

@@ -7,6 +7,7 @@ use super::given::Given;
 use super::mask::PEM;
 use super::redis_url::RedisUrl;
 use super::values::Values;
+use threadkeep_store_redis::{ClientCertificate, ClientCertificateError, check_client_certificate};
 
 /// The files of the certificate and of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,12 +58,7 @@ fn path(given: &Given) -> Result<Option<PathBuf>, SettingsError> {
     }
 }
 
-#[cfg(all(feature = "redis", feature = "tls"))]
 fn check(files: &RedisCertificate, certificate: &Given, key: &Given) -> Result<(), SettingsError> {
-    use threadkeep_store_redis::{
-        ClientCertificate, ClientCertificateError, check_client_certificate,
-    };
-
     let files = ClientCertificate {
         certificate_file: files.certificate_file.clone(),
         key_file: files.key_file.clone(),
@@ -74,16 +70,4 @@ fn check(files: &RedisCertificate, certificate: &Given, key: &Given) -> Result<(
         ClientCertificateError::Key(fault) => key.refuse(Fault::Other(Box::new(fault))),
         error => key.refuse(Fault::Other(Box::new(error))),
     })
-}
-
-/// No URL has TLS, so none gets here.
-#[cfg(not(all(feature = "redis", feature = "tls")))]
-fn check(
-    _files: &RedisCertificate,
-    certificate: &Given,
-    _key: &Given,
-) -> Result<(), SettingsError> {
-    Err(certificate.refuse(Fault::Expected(
-        "empty, as threadkeep was built without its feature tls",
-    )))
 }

@@ -30,19 +30,11 @@ impl RedisUrl {
 impl FromStr for RedisUrl {
     type Err = RedisUrlError;
 
-    #[cfg(feature = "redis")]
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match threadkeep_store_redis::check_redis_url(text) {
             Ok(()) => Ok(Self(text.into())),
             Err(error) => Err(RedisUrlError(error.rule())),
         }
-    }
-
-    #[cfg(not(feature = "redis"))]
-    fn from_str(_text: &str) -> Result<Self, Self::Err> {
-        Err(RedisUrlError(
-            "empty, as this program was built without Redis",
-        ))
     }
 }
 

@@ -13,7 +13,6 @@ mod log_writer;
 mod logs;
 mod memory;
 mod observer;
-#[cfg(feature = "otel")]
 mod otlp;
 mod process;
 mod rates;
@@ -35,7 +34,6 @@ pub use log_writer::{flush_log, register_log};
 pub use logs::{LogError, log_json, log_text};
 pub use memory::register_memory;
 pub use observer::{Observer, RequestLogs};
-#[cfg(feature = "otel")]
 pub use otlp::{Collector, Exporter, SpanCounts, register_spans};
 pub use process::register_process;
 pub use rates::register_rates;

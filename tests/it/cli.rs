@@ -12,11 +12,11 @@ const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// The program with nothing of this process' environment, where no settings file is.
 fn threadkeep(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_threadkeep"));
+    let mut command = Command::new(crate::support::places::program());
     command
         .args(args)
         .env_clear()
-        .current_dir(env!("CARGO_TARGET_TMPDIR"));
+        .current_dir(crate::support::places::scratch());
     command
 }
 
@@ -162,11 +162,11 @@ fn the_help_of_settings_lists_each_with_its_flag_and_variable() {
 
 #[test]
 fn a_terminal_gets_text_and_lines_that_say_what_runs() {
-    let program = env!("CARGO_BIN_EXE_threadkeep");
-    let command = format!("{program} --listen localhost:0");
+    let program = crate::support::places::program();
+    let command = format!("{} --listen localhost:0", program.display());
     let mut script = Command::new("script");
     script.args(["-qec", &command, "/dev/null"]).env_clear();
-    let script = script.current_dir(env!("CARGO_TARGET_TMPDIR"));
+    let script = script.current_dir(crate::support::places::scratch());
     let mut child = script.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
 

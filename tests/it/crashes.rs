@@ -10,9 +10,9 @@ use threadkeep_http::Api;
 use threadkeep_webhooks::WebhookSettings;
 
 use crate::conformance::room::Room;
+use crate::in_process;
+use crate::killing::{self, Place, cuts};
 use crate::support::client::new_id;
-use crate::support::in_process;
-use crate::support::killing::{self, Place, cuts};
 
 const OWNER: &str = "ann";
 

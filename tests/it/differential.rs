@@ -27,7 +27,6 @@ fn after_any_list_the_size_is_the_length_of_the_state() {
     });
 }
 
-#[cfg(feature = "redis")]
 #[test]
 fn after_any_list_memory_and_redis_have_answered_and_hold_the_same() {
     let runtime = runtime();
@@ -55,7 +54,6 @@ fn after_any_list_a_scope_is_as_the_domain_says() {
     });
 }
 
-#[cfg(feature = "redis")]
 #[test]
 fn after_any_list_a_scope_in_redis_is_as_the_domain_says() {
     let runtime = runtime();

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-#[cfg(feature = "redis")]
 use crate::support::server::{Backend, Server};
 
 fn committed(name: &str) -> String {
@@ -148,7 +147,7 @@ fn the_readme_is_short() {
 #[test]
 fn each_proof_in_the_readme_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let sources = files_below(root, &["tests/it"]);
+    let sources = files_below(root, &["tests/it", "tests/contract"]);
     let sources: Vec<_> = sources
         .iter()
         .filter_map(|path| fs::read_to_string(path).ok())
@@ -215,7 +214,6 @@ fn files_below(root: &Path, folders: &[&str]) -> Vec<String> {
     files
 }
 
-#[cfg(feature = "redis")]
 #[tokio::test]
 async fn every_metric_of_the_alerts_exists() {
     let mut page = String::new();

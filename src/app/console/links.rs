@@ -97,7 +97,6 @@ mod tests {
             "api_keys",
             "ops:0123456789abcdef0123456789abcdef"
         ));
-        #[cfg(feature = "redis")]
         assert!(!has_links("redis_url", "redis://127.0.0.1"));
     }
 

@@ -49,7 +49,6 @@ macro_rules! over_every_store {
             )*
         }
 
-        #[cfg(feature = "redis")]
         mod redis {
             $(
                 #[tokio::test]
@@ -63,7 +62,6 @@ macro_rules! over_every_store {
             )*
         }
 
-        #[cfg(feature = "redis")]
         mod cluster {
             $(
                 #[tokio::test]
@@ -86,7 +84,6 @@ macro_rules! over_every_store_and_confirmed {
     ($($case:ident),* $(,)? $(; hurried: $($hurried:ident),* $(,)?)?) => {
         crate::conformance::over_every_store! { $($case,)* $($($hurried),*)? }
 
-        #[cfg(feature = "redis")]
         mod confirmed {
             $(
                 #[tokio::test]
@@ -100,7 +97,6 @@ macro_rules! over_every_store_and_confirmed {
             )*
         }
 
-        #[cfg(feature = "redis")]
         mod confirmed_cluster {
             $(
                 #[tokio::test]

@@ -1,6 +1,5 @@
 //! A store to test, with its clock, and short words for operations on it.
 
-#[cfg(feature = "redis")]
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,19 +23,14 @@ use threadkeep_service::{
 use threadkeep_stats::Stats;
 use threadkeep_store::{Backend, Clock, Destroy, Destroyed, Part, Reader, Store, WriteError};
 use threadkeep_store_memory::MemoryStore;
-#[cfg(feature = "redis")]
 use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
 use threadkeep_webhooks::{WebhookSettings, Webhooks};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-#[cfg(feature = "redis")]
 use crate::support::READ_CACHE_BYTES;
-#[cfg(feature = "redis")]
 use crate::support::cluster::{self, RedisCluster};
-#[cfg(feature = "redis")]
 use crate::support::redis::{self, RedisServer};
-#[cfg(feature = "redis")]
 use crate::support::replicated::{self, Replicated};
 
 /// A store of its own for each test.
@@ -46,16 +40,13 @@ pub(crate) struct Room {
     /// The same store with all that is around threads.
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) clock: Clock,
-    #[cfg(feature = "redis")]
     redis: Option<Deployment>,
 }
 
 /// How long a call may take: longer than any test has to wait.
-#[cfg(feature = "redis")]
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a store is, held for as long as it is there.
-#[cfg(feature = "redis")]
 #[derive(Debug, Clone)]
 struct Deployment {
     url: String,
@@ -77,19 +68,16 @@ pub(crate) fn memory_by(clock: Clock) -> Room {
 }
 
 /// The Redis store, on the shared Redis under a prefix of its own.
-#[cfg(feature = "redis")]
 pub(crate) async fn redis() -> Room {
     redis_on(redis::shared(), Clock::system()).await
 }
 
 /// The Redis store by a clock that others go by too.
-#[cfg(feature = "redis")]
 pub(crate) async fn redis_by(clock: Clock) -> Room {
     redis_on(redis::shared(), clock).await
 }
 
 /// The Redis store on that server, under a prefix of its own.
-#[cfg(feature = "redis")]
 pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
     let deployment = Deployment {
         url: server.url(),
@@ -101,7 +89,6 @@ pub(crate) async fn redis_on(server: Arc<RedisServer>, clock: Clock) -> Room {
 }
 
 /// The Redis store at that URL, under that prefix, which others use too.
-#[cfg(feature = "redis")]
 pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
     let settings = RedisSettings {
         key_prefix: key_prefix.into(),
@@ -119,19 +106,16 @@ pub(crate) async fn redis_at(url: &str, key_prefix: &str) -> Room {
 }
 
 /// The Redis store on the shared cluster, under a prefix of its own.
-#[cfg(feature = "redis")]
 pub(crate) async fn cluster() -> Room {
     cluster_on(cluster::shared()).await
 }
 
 /// The Redis store on that cluster, under a prefix of its own.
-#[cfg(feature = "redis")]
 pub(crate) async fn cluster_on(cluster: Arc<RedisCluster>) -> Room {
     cluster_within(PATIENCE, cluster).await
 }
 
 /// The store of [`cluster_on`] with another time limit for calls.
-#[cfg(feature = "redis")]
 pub(crate) async fn cluster_within(timeout: Duration, cluster: Arc<RedisCluster>) -> Room {
     let deployment = Deployment {
         url: cluster.url(),
@@ -144,19 +128,16 @@ pub(crate) async fn cluster_within(timeout: Duration, cluster: Arc<RedisCluster>
 
 /// The Redis store whose writes wait for a replica, on a shared server that has one, under a prefix of
 /// its own.
-#[cfg(feature = "redis")]
 pub(crate) async fn confirmed() -> Room {
     confirmed_on(replicated::shared()).await
 }
 
 /// The store of [`confirmed`], on `servers`.
-#[cfg(feature = "redis")]
 pub(crate) async fn confirmed_on(servers: Arc<Replicated>) -> Room {
     confirmed_within(PATIENCE, servers).await
 }
 
 /// The store of [`confirmed_on`] with another time limit for calls.
-#[cfg(feature = "redis")]
 pub(crate) async fn confirmed_within(timeout: Duration, servers: Arc<Replicated>) -> Room {
     let deployment = Deployment {
         url: servers.master.url(),
@@ -168,7 +149,6 @@ pub(crate) async fn confirmed_within(timeout: Duration, servers: Arc<Replicated>
 }
 
 /// The Redis store whose writes wait for a replica, on the shared cluster, under a prefix of its own.
-#[cfg(feature = "redis")]
 pub(crate) async fn confirmed_cluster() -> Room {
     let cluster = cluster::shared();
     let deployment = Deployment {
@@ -181,7 +161,6 @@ pub(crate) async fn confirmed_cluster() -> Room {
 }
 
 /// Memory for copies: the default, or as much as this run of the tests is for.
-#[cfg(feature = "redis")]
 fn read_cache_bytes() -> u64 {
     match std::env::var(READ_CACHE_BYTES) {
         Ok(bytes) => bytes.parse().unwrap(),
@@ -189,7 +168,6 @@ fn read_cache_bytes() -> u64 {
     }
 }
 
-#[cfg(feature = "redis")]
 async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retention) -> Room {
     let settings = RedisSettings {
         key_prefix: redis::unique_prefix(),
@@ -268,7 +246,6 @@ impl Room {
             store: Arc::new(store.clone()),
             backend: Arc::new(store.clone()),
             clock,
-            #[cfg(feature = "redis")]
             redis: None,
         }
     }
@@ -276,7 +253,6 @@ impl Room {
     /// Another store of the same kind, by the same clock, with that retention.
     pub(crate) async fn keeping(&self, retention: Retention) -> Self {
         let clock = self.clock.clone();
-        #[cfg(feature = "redis")]
         if let Some(deployment) = &self.redis {
             return redis_keeping(deployment.clone(), clock, retention).await;
         }

@@ -9,7 +9,7 @@ use threadkeep_domain::Owner;
 
 use super::replica::Replica;
 use crate::conformance::room::Room;
-use crate::support::killing::{self, Place, cuts};
+use crate::killing::{self, Place, cuts};
 
 const DAY: Duration = Duration::from_secs(86_400);
 

@@ -41,7 +41,6 @@ async fn nothing_of_an_erased_owner_comes_back(backend: Backend) {
     };
     let servers = match backend {
         Backend::Memory => vec![start()],
-        #[cfg(feature = "redis")]
         Backend::Redis => {
             let first = start();
             let second = first.settings().start();
@@ -123,7 +122,6 @@ mod memory {
     }
 }
 
-#[cfg(feature = "redis")]
 mod redis {
     use super::Backend;
 

@@ -8,7 +8,7 @@ use threadkeep_events::Events;
 use threadkeep_http::Api;
 
 use crate::conformance::room::Room;
-use crate::support::in_process;
+use crate::in_process;
 
 /// A replica over a store, as a back end uses it.
 pub(super) struct Replica {

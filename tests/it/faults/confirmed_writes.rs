@@ -9,8 +9,8 @@ use super::{
     OwnThread, PATIENCE, SLACK, TIMEOUT, address, builder_within, servers_waiting, servers_within,
     url, write,
 };
-use crate::http::around::sample;
 use crate::support::client::{Client, Request};
+use crate::support::metrics::sample;
 use crate::support::proxy::{Mode, Proxy};
 use crate::support::redis::RedisServer;
 use crate::support::replicated::Replicated;

@@ -78,7 +78,6 @@ async fn threads_in_memory_take_no_more_of_it_than_the_settings_say() {
     );
 }
 
-#[cfg(feature = "redis")]
 #[actix_web::test]
 async fn apps_with_the_same_redis_and_keys_share_threads() {
     use threadkeep::settings::RedisSettings;
@@ -126,7 +125,6 @@ async fn settings_that_cannot_be_are_named_without_their_secrets() {
     assert!(matches!(error, BuildError::Cookie(_)), "{error:?}");
 }
 
-#[cfg(feature = "redis")]
 #[actix_web::test]
 async fn a_redis_that_is_not_there_fails_the_build() {
     let url = format!("redis://127.0.0.1:{}", crate::support::redis::free_port());

@@ -5,7 +5,6 @@ mod answers;
 mod branches;
 mod builder;
 mod callbacks;
-#[cfg(feature = "redis")]
 mod commands;
 mod cost;
 mod counting;

@@ -97,7 +97,6 @@ impl Player {
     }
 
     /// Lets no write take a shortcut.
-    #[cfg(feature = "redis")]
     pub(crate) fn without_shortcuts(self) -> Self {
         Self {
             extra: vec![Guard {

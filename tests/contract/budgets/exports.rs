@@ -1,0 +1,106 @@
+//! The memory that a whole service streams through.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+
+use crate::budgets::{MB, builder};
+use crate::support::server::{API_SECRET, Backend, Server};
+
+const THREADS: usize = 3_000;
+const STATE_BYTES: usize = 20_000;
+/// Further memory of a process: the threads of a connection or two, and memory that its allocator keeps.
+const GROWTH_BYTES: u64 = 24 * MB;
+
+/// Makes a server whose threads are in Redis.
+fn server() -> Server {
+    builder(Backend::Redis).start()
+}
+
+async fn fill(server: &Server) {
+    let client = server.client();
+    let state = format!("\"{}\"", "x".repeat(STATE_BYTES));
+    stream::iter(0..THREADS)
+        .for_each_concurrent(16, |_| async {
+            client.thread().put("state/k", &state).ok().await;
+        })
+        .await;
+}
+
+/// A file of this test.
+fn path(name: &str) -> PathBuf {
+    let name = format!("budget-{}-{name}", std::process::id());
+    crate::support::places::scratch().join(name)
+}
+
+/// Runs a command to its end, and gives the most resident memory that it was seen to have.
+async fn peak_bytes(server: &Server, command: &str, input: Option<&Path>, output: &Path) -> u64 {
+    let mut child = Command::new(crate::support::places::program());
+    child
+        .arg(command)
+        .args(["--server", &format!("http://{}", server.address())])
+        .env_clear()
+        .env("THREADKEEP_API_KEY", API_SECRET)
+        .stdin(input.map_or_else(Stdio::null, |path| File::open(path).unwrap().into()))
+        .stdout(File::create(output).unwrap());
+    let mut child = child.spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        peak = peak.max(kilobytes.unwrap_or(0) * 1_024);
+        if let Some(ended) = child.try_wait().unwrap() {
+            assert!(ended.success());
+            return peak;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn grew_little(what: &str, before: u64, after: u64) {
+    let grown = after.saturating_sub(before);
+    assert!(grown < GROWTH_BYTES, "{what} grew by {grown} bytes");
+}
+
+#[tokio::test]
+async fn a_service_streams_through_little_memory_on_both_sides() {
+    let (from, to) = (server(), server());
+    let (small, large, told) = (path("small"), path("large"), path("told"));
+    from.client().thread().put("state/k", "1").ok().await;
+    let one = peak_bytes(&from, "export", None, &small).await;
+    let one_in = peak_bytes(&to, "import", Some(&small), &told).await;
+    fill(&from).await;
+    let before = (from.peak_bytes(), to.peak_bytes());
+
+    let all = peak_bytes(&from, "export", None, &large).await;
+    let moved = fs::metadata(&large).unwrap().len();
+    assert!(moved > (THREADS * STATE_BYTES) as u64, "{moved}");
+    grew_little("the command that exports", one, all);
+    grew_little("the server that exports", before.0, from.peak_bytes());
+
+    let text = fs::read(&large).unwrap();
+    // the thread that is there already
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    let rest: Vec<u8> = lines
+        .filter(|line| line.len() > STATE_BYTES)
+        .flatten()
+        .copied()
+        .collect();
+    fs::write(&large, rest).unwrap();
+    let all_in = peak_bytes(&to, "import", Some(&large), &told).await;
+    grew_little("the command that imports", one_in, all_in);
+    grew_little("the server that imports", before.1, to.peak_bytes());
+    assert!(
+        fs::read_to_string(&told)
+            .unwrap()
+            .starts_with(&format!("imported       {THREADS}\n"))
+    );
+    for file in [small, large, told] {
+        fs::remove_file(file).unwrap();
+    }
+}

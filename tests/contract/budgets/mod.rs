@@ -1,0 +1,47 @@
+//! Bounds on the cost of a stranger, in memory and in the time that others wait.
+//!
+//! Each server has an address space of 4 GB, so that a fault ends it and not the machine.
+
+mod answers;
+mod bodies;
+mod exports;
+mod idle;
+mod mcp;
+mod merge_patches;
+mod pipelines;
+mod redis_time;
+mod store;
+mod tools;
+
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use crate::support::server::{Backend, Builder, Server};
+
+/// The address space of a server under attack.
+const ADDRESS_SPACE_BYTES: u64 = 4_000_000_000;
+/// Maximum CPU time that an unoptimized server may spend while another client waits for `/healthz`.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const MB: u64 = 1_000_000;
+
+/// A server under attack.
+fn builder(backend: Backend) -> Builder {
+    Server::builder(backend).address_space(ADDRESS_SPACE_BYTES)
+}
+
+/// Waits until a server has given memory back, which its allocator does while it is at work.
+async fn await_resident(server: &Server, most_bytes: u64) {
+    let given_back = async {
+        while server.resident_bytes() > most_bytes {
+            server.client().get("/healthz").ok().await;
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let is_given_back = timeout(Duration::from_secs(120), given_back).await.is_ok();
+    assert!(
+        is_given_back,
+        "{} bytes are in use",
+        server.resident_bytes()
+    );
+}

@@ -1,0 +1,206 @@
+//! All that can be asked for: the operations of `openapi.json`, and of the foreign protocols, as valid requests.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::dice::Dice;
+use super::foreign;
+use super::request::Request;
+use super::schema::Schemas;
+use super::world::{World, bearer, cookie, percent, signed};
+
+/// An optional parameter or header is present in one of this many requests.
+const RARE: usize = 6;
+
+/// The operations that can be asked for.
+#[derive(Debug)]
+pub(super) struct Catalog {
+    document: Value,
+    operations: Vec<Operation>,
+}
+
+/// One thing that can be asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Operation {
+    /// Method and path, as `GET /healthz`.
+    pub(super) name: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// One of the document, by method and path.
+    Documented { method: String, path: String },
+    /// One of another protocol, by its place there.
+    Foreign(usize),
+}
+
+impl Catalog {
+    /// That of the working tree.
+    pub(super) fn read() -> Self {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi.json");
+        let document: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        let mut operations = Vec::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for method in methods.as_object().unwrap().keys() {
+                // HEAD answers wherever GET does
+                let head = (method == "get").then_some("HEAD");
+                for sent_as in [method.to_uppercase().as_str()].into_iter().chain(head) {
+                    operations.push(Operation {
+                        name: format!("{sent_as} {path}"),
+                        kind: Kind::Documented {
+                            method: method.clone(),
+                            path: path.clone(),
+                        },
+                    });
+                }
+            }
+        }
+        for (place, name) in foreign::NAMES.iter().enumerate() {
+            let kind = Kind::Foreign(place);
+            operations.push(Operation {
+                name: (*name).into(),
+                kind,
+            });
+        }
+        Self {
+            document,
+            operations,
+        }
+    }
+
+    pub(super) fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// A valid request of any operation.
+    pub(super) fn any(&self, world: World<'_>, dice: &mut Dice) -> Request {
+        let operation = dice.pick(&self.operations);
+        self.request(operation, world, dice)
+    }
+
+    /// A valid request of an operation, which also gets what it asks for if that is there.
+    pub(super) fn request(
+        &self,
+        operation: &Operation,
+        world: World<'_>,
+        dice: &mut Dice,
+    ) -> Request {
+        match &operation.kind {
+            Kind::Foreign(place) => foreign::request(*place, world, dice),
+            Kind::Documented { method, path } => {
+                let (sent_as, _) = operation.name.split_once(' ').unwrap();
+                let mut request = self.documented(method, path, world, dice);
+                request.method = sent_as.into();
+                request
+            }
+        }
+    }
+
+    fn documented(&self, method: &str, path: &str, world: World<'_>, dice: &mut Dice) -> Request {
+        let operation = &self.document["paths"][path][method];
+        let schemas = Schemas::new(&self.document);
+        let own = world.thread(dice);
+        let mut request = Request::new(&method.to_uppercase(), "");
+        let mut target = path.to_owned();
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let parameter = schemas.resolved(parameter);
+            // of any key
+            let name = &parameter["name"].as_str().unwrap().replace("<key>", "user");
+            let place = parameter["in"].as_str().unwrap();
+            let known_as = name.to_ascii_lowercase();
+            if parameter["required"] != true && !dice.one_in(RARE) {
+                continue;
+            }
+            let value = match place {
+                "header" if known_as == "x-turn-token" => world.token(&own, dice).into(),
+                "path"
+                    if parameter["schema"]["pattern"]
+                        .as_str()
+                        .is_some_and(|p| p.starts_with("^thrd_")) =>
+                {
+                    own.clone().into()
+                }
+                _ => schemas.value(&parameter["schema"], &known_as, world, dice),
+            };
+            match place {
+                "path" => target = target.replace(&format!("{{{name}}}"), &percent(&plain(&value))),
+                "header" => request = request.header(&known_as, plain(&value)),
+                _ if value.is_array() => {
+                    for one in value.as_array().unwrap() {
+                        request = request.parameter(name, percent(&plain(one)));
+                    }
+                }
+                _ => request = request.parameter(name, percent(&plain(&value))),
+            }
+        }
+        request.path = target.into_bytes();
+        let contents = operation["requestBody"]["content"].as_object();
+        if let Some(contents) = contents {
+            let types: Vec<_> = contents.iter().collect();
+            let (media_type, content) = dice.pick(&types);
+            request = match media_type.as_str() {
+                "application/octet-stream" => {
+                    request.body = Some(dice.seed().to_vec());
+                    request.header("content-type", "text/plain; charset=utf-8")
+                }
+                media_type => {
+                    let body = schemas.value(&content["schema"], "body", world, dice);
+                    request.body = Some(body.to_string().into_bytes());
+                    request.header("content-type", media_type)
+                }
+            };
+        }
+        let security = &operation["security"];
+        let request = match *security == json!([{"api_key": []}]) && path.contains("/current/") {
+            // a back end names the caller's thread by its signature
+            true => request.header("x-thread-id", signed(&own)),
+            false => request,
+        };
+        with_credentials(request, security, &own, dice)
+    }
+}
+
+/// Shows, of what an operation takes, one that may do it.
+fn with_credentials(request: Request, security: &Value, own: &str, dice: &mut Dice) -> Request {
+    let ways: Vec<&str> = security
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|way| {
+            way.as_object()
+                .unwrap()
+                .keys()
+                .next()
+                .map_or("", String::as_str)
+        })
+        .collect();
+    if ways.is_empty() {
+        // which needs no credential, and does more with a key
+        return match dice.one_in(2) {
+            true => request.header("authorization", bearer()),
+            false => request,
+        };
+    }
+    let way = match ways.contains(&"api_key") && dice.one_in(2) {
+        // which may do most
+        true => "api_key",
+        false => dice.word(&ways),
+    };
+    match way {
+        "api_key" => request.header("authorization", bearer()),
+        "thread_id" => request.header("x-thread-id", signed(own)),
+        "cookie" => request.header("cookie", cookie(own)),
+        _ => request,
+    }
+}
+
+/// A value as it stands in a path, query or header.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,172 @@
+//! Hostile requests, made by chance from valid ones.
+//!
+//! The operations of `openapi.json` are read from it, with the schemas of their bodies, so a new one is covered from
+//! the day it is documented; those of the foreign protocols are written down by hand (`foreign.rs`). Each case is one
+//! of them, or several, with a fault: in the head, the framing, path, query, credentials, the JSON, the order, or the
+//! frames of a WebSocket (`mutations/`, `order.rs`, `socket.rs`). In each case, the server
+//!
+//! - answers with no 5xx but a 503 that the table of errors has (`verdict.rs`);
+//! - answers at all: a connection on which anything but line ends was sent gets at least one whole answer
+//!   before it ends, and one for each request when they are HTTP. So an invalid head or body gets 400, 408, 413,
+//!   414 or 431 and not just an end;
+//! - does so within a minute; clients that stop in the middle of a request have other limits
+//!   (`unfinished.rs`);
+//! - does not crash, and in the end has less than one and a half times the memory that it had before, once
+//!   its new threads have ended.
+//!
+//! A run prints its seed. The same seed gives the same requests, apart from ids that the server chooses and from the
+//! order in which those of different connections arrive. Environment variables change it:
+//!
+//! - `HOSTILE_SEED`: the seed; by default it is fixed, the same for all runs;
+//! - `HOSTILE_REQUESTS`: how many requests there are, over both stores together;
+//! - `HOSTILE_CASE`: runs just the case of that index, as a failure names it, or the cases from there on that
+//!   have `HOSTILE_REQUESTS` requests;
+//! - `THREADKEEP_BIN`: the program, such as an optimized one.
+//!
+//! ```sh
+//! HOSTILE_REQUESTS=1000000 HOSTILE_SEED=7 cargo test --test it -- --nocapture hostile::
+//! ```
+
+mod case;
+mod catalog;
+mod coverage;
+mod dice;
+mod foreign;
+mod mutations;
+mod order;
+mod request;
+mod run;
+mod schema;
+mod socket;
+mod unfinished;
+mod verdict;
+mod wire;
+mod world;
+
+use std::env;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use crate::support::server::{Backend, Server};
+use case::Case;
+use catalog::Catalog;
+use run::{Plan, run};
+use world::Made;
+
+/// Requests of a run over both stores by default.
+const REQUESTS: u64 = 20_000;
+const SEED: u64 = 1;
+/// Valid requests before the memory is measured.
+const WARM_UP: u64 = 2_000;
+/// How long what was made may take to end, and its memory to go back.
+const WAIT_LIMIT: Duration = Duration::from_secs(300);
+
+fn number(name: &str) -> Option<u64> {
+    let text = env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number, and is {text}")),
+    )
+}
+
+/// A server where what is made soon ends.
+fn server(backend: Backend) -> Server {
+    Server::builder(backend)
+        .set(
+            "THREADKEEP_LOG",
+            "error,threadkeep::app=info,threadkeep_events=off",
+        )
+        .set("THREADKEEP_KEEP_ALIVE_SECONDS", 20)
+        .set("THREADKEEP_THREAD_TTL_SECONDS", 5)
+        .set("THREADKEEP_THREAD_MAX_AGE_SECONDS", 10)
+        .set("THREADKEEP_TOMBSTONE_SECONDS", 1)
+        .set("THREADKEEP_ARCHIVE_SECONDS", 2)
+        .set("THREADKEEP_EVENT_LOG_SECONDS", 1)
+        .set("THREADKEEP_SESSION_TTL_SECONDS", 10)
+        .set("THREADKEEP_RUN_TTL_SECONDS", 10)
+        .set("THREADKEEP_KV_DEFAULT_TTL_SECONDS", 10)
+        .set("THREADKEEP_WEBHOOK_ALLOW_PRIVATE", true)
+        .set("THREADKEEP_CORS_ORIGINS", "https://app.example.com")
+        .start()
+}
+
+async fn nothing_that_is_sent_brings_the_server_down(backend: Backend) {
+    let seed = number("HOSTILE_SEED").unwrap_or(SEED);
+    let requests = number("HOSTILE_REQUESTS").unwrap_or(REQUESTS) / 2;
+    let (server, catalog) = (server(backend), Arc::new(Catalog::read()));
+    let address = server.address();
+    let all = match number("HOSTILE_CASE") {
+        Some(first) => Plan {
+            seed,
+            first,
+            requests: number("HOSTILE_REQUESTS").unwrap_or(1),
+            make: Case::new,
+        },
+        None => Plan {
+            seed,
+            first: 0,
+            requests,
+            make: Case::new,
+        },
+    };
+    println!(
+        "{backend:?}: HOSTILE_SEED={seed} HOSTILE_REQUESTS={}",
+        2 * requests
+    );
+    let warm_up = Plan {
+        seed,
+        first: 0,
+        requests: WARM_UP,
+        make: Case::valid,
+    };
+    assert_eq!(run(warm_up, address, &catalog).await.faults, [""; 0]);
+    let before = server.resident_bytes();
+
+    let start = Instant::now();
+    let unfinished = tokio::spawn(unfinished::are_given_up(address));
+    let outcome = run(all, address, &catalog).await;
+    let took = start.elapsed();
+    unfinished.await.unwrap();
+
+    println!(
+        "{backend:?}: {} requests in {took:?}, longest {:?}, {:?}",
+        outcome.requests, outcome.longest, outcome.statuses
+    );
+    let faults = outcome.faults.join("\n\n");
+    assert!(
+        faults.is_empty(),
+        "HOSTILE_SEED={seed} over {backend:?}:\n{faults}\n{}",
+        server.log()
+    );
+    let log = server.log();
+    assert!(!log.contains("panicked"), "{log}");
+    Made::end_all(address).await;
+    let peak = server.peak_bytes();
+    while server.resident_bytes() * 2 >= before * 3 {
+        let now = server.resident_bytes();
+        let numbers = format!("{before} bytes before, {peak} at most, {now} now");
+        assert!(
+            start.elapsed() < took + WAIT_LIMIT,
+            "memory stays: {numbers}"
+        );
+        // freed memory goes back to the system while something is done
+        server.client().get("/healthz").ok().await;
+        sleep(Duration::from_millis(200)).await;
+    }
+    println!(
+        "{backend:?}: {before} bytes before, {peak} at most, {} after",
+        server.resident_bytes()
+    );
+}
+
+#[tokio::test]
+async fn nothing_that_is_sent_brings_a_server_on_memory_down() {
+    nothing_that_is_sent_brings_the_server_down(Backend::Memory).await;
+}
+
+#[tokio::test]
+async fn nothing_that_is_sent_brings_a_server_on_redis_down() {
+    nothing_that_is_sent_brings_the_server_down(Backend::Redis).await;
+}

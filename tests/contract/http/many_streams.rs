@@ -1,0 +1,96 @@
+//! As many streams at once as the machine lets a server and its test hold.
+
+use std::fs;
+
+use futures_util::future::join_all;
+
+use crate::support::client::Client;
+use crate::support::redis::RedisServer;
+use crate::support::server::{Backend, Server};
+use crate::support::until;
+
+const MANY: usize = 2_000;
+
+/// Files that a process may have open.
+fn open_files() -> usize {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().nth(3)?.parse().ok());
+    soft.unwrap_or(1_024)
+}
+
+/// How many streams of threads the server counts.
+async fn open_streams(client: &Client) -> usize {
+    let page = client.get("/metrics").ok().await.text();
+    let series = r#"threadkeep_event_streams{of="thread"} "#;
+    let count = page.lines().find_map(|line| line.strip_prefix(series));
+    count.unwrap().parse().unwrap()
+}
+
+/// Opens them and hears on some; gives what `count` counts before, and while they are open.
+async fn open_many(server: &Server, count: impl Fn() -> usize) -> (usize, usize) {
+    let many = MANY.min(open_files() * 2 / 5);
+    let client = server.client();
+    let threads: Vec<_> = (0..many).map(|_| client.thread()).collect();
+    // each worker has a connection of its own from its first request on
+    join_all(threads[..50].iter().map(|thread| thread.get("").ok())).await;
+    drop(threads[0].get("events").listen().await);
+    let before = count();
+
+    let mut streams = Vec::new();
+    for some in threads.chunks(50) {
+        let begun = some.iter().map(|thread| thread.get("events").listen());
+        streams.extend(join_all(begun).await);
+    }
+
+    until(async || open_streams(&client).await >= many).await;
+    let meanwhile = count();
+    for place in [0, many / 2, many - 1] {
+        threads[place].put("state/k", "1").ok().await;
+        assert_eq!(streams[place].next().await.words(), "thread.created 1");
+    }
+    (before, meanwhile)
+}
+
+#[tokio::test]
+async fn the_embedded_store_holds_many() {
+    open_many(&Server::start(Backend::Memory), || 0).await;
+}
+
+#[tokio::test]
+async fn they_open_no_more_connections_to_redis() {
+    let redis = RedisServer::start();
+    let server = Server::builder(Backend::Memory).redis(&redis.url()).start();
+    let mut connection = redis.connection();
+    let connections = std::cell::RefCell::new(&mut connection);
+
+    let (before, meanwhile) = open_many(&server, || {
+        let list: String = ::redis::cmd("CLIENT")
+            .arg("LIST")
+            .query(&mut connections.borrow_mut())
+            .unwrap();
+        list.lines().count()
+    })
+    .await;
+
+    // background work may open connections of its own at any time
+    assert!(meanwhile < before + 10, "{before}, then {meanwhile}");
+}
+
+#[tokio::test]
+async fn those_that_have_gone_are_noticed() {
+    let server = Server::start(Backend::Memory);
+    let client = server.client();
+    let thread = client.thread();
+    let events = thread.get("events").listen().await;
+
+    drop(events);
+    // the first of these breaks the connection, and the second meets that
+    let is_gone = || async {
+        thread.put("state/k", "1").ok().await;
+        open_streams(&client).await == 0
+    };
+    until(is_gone).await;
+}

@@ -1,0 +1,534 @@
+//! Turns: one caller at a time answers a conversation.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::support::client::{Answer, OwnThread, Request};
+use crate::support::raw;
+use crate::support::server::{API_SECRET, Backend, Server};
+
+async fn take(thread: &OwnThread, body: &Value) -> Answer {
+    thread.post("turn", &body.to_string()).send().await
+}
+
+async fn token(thread: &OwnThread, body: &Value) -> String {
+    let answer = take(thread, body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["token"].as_str().unwrap().to_owned()
+}
+
+fn by(request: Request, token: &str) -> Request {
+    request.header("x-turn-token", token)
+}
+
+async fn a_turn_is_taken_renewed_and_given_back(server: &Server) {
+    let thread = server.client().thread();
+
+    let taken = take(&thread, &json!({})).await;
+    assert_eq!(taken.status, 201);
+    let taken = taken.json();
+    let token = taken["token"].as_str().unwrap();
+    assert_eq!(taken.as_object().unwrap().len(), 2);
+    assert_eq!(thread.object().await["version"], 1, "it makes the thread");
+    let held = thread.get("turn").ok().await.json();
+    assert_eq!(
+        held,
+        json!({"held": true, "expires_at": taken["expires_at"], "exclusive": false})
+    );
+    let renewed = by(thread.patch("turn", r#"{"ttl_seconds":600}"#), token);
+    let renewed = renewed.ok().await.json();
+    assert_eq!(renewed["token"], token);
+    assert!(renewed["expires_at"].as_str() > taken["expires_at"].as_str());
+    assert_eq!(by(thread.delete("turn"), token).send().await.status, 204);
+    assert_eq!(by(thread.delete("turn"), token).send().await.status, 204);
+    let free = thread.get("turn").ok().await.json();
+    assert_eq!(free, json!({"held": false}));
+    assert_eq!(thread.object().await["version"], 1);
+}
+
+async fn a_second_caller_learns_when_the_turn_ends(server: &Server) {
+    let thread = server.client().thread();
+    let first = take(&thread, &json!({"ttl_seconds": 20})).await.json();
+
+    let second = take(&thread, &json!({})).await;
+
+    let problem = second.problem(409, "turn_taken");
+    assert_eq!(problem["expires_at"], first["expires_at"]);
+    let seconds: u64 = second.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=20).contains(&seconds), "{seconds}");
+    assert!(!second.text().contains("turn_0"), "{}", second.text());
+    assert!(!second.text().contains(first["token"].as_str().unwrap()));
+}
+
+async fn a_write_of_a_lost_turn_is_refused(server: &Server) {
+    let thread = server.client().thread();
+    let lost = token(&thread, &json!({})).await;
+    by(thread.put("state/k", "1"), &lost).ok().await;
+    by(thread.delete("turn"), &lost).send().await;
+    let current = token(&thread, &json!({"ttl_seconds": 600})).await;
+
+    for late in [&*lost, "turn_ffffffffffffffffffffffffffffffff", "no token"] {
+        for request in [
+            thread.put("state/k", "2"),
+            thread.post("state/list/push", "2"),
+            thread.post("state/n/increment", "{}"),
+            thread.put("state", "{}"),
+            thread.merge(r#"[{"op":"clear"}]"#),
+            thread.merge_patch(r#"{"k":2}"#),
+            thread.patch("", r#"{"metadata":{"a":1}}"#),
+            thread.delete("state/k"),
+            thread.delete("state"),
+            thread.delete(""),
+            thread.post("history", r#"{"items":[{"id":"1","value":1}]}"#),
+            thread.post("history/take", "{}"),
+            thread.delete("history/1"),
+            thread.delete("history"),
+            thread.merge(r#"[{"op":"append","value":1}]"#),
+            thread.patch("turn", "{}"),
+            thread.delete("turn"),
+        ] {
+            by(request, late).refused(409, "turn_lost").await;
+        }
+    }
+    assert_eq!(thread.state().await, r#"{"k":1}"#);
+    by(thread.put("state/k", "3"), &current).ok().await;
+}
+
+async fn while_a_turn_is_exclusive_others_only_read(server: &Server) {
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    let body = json!({"exclusive": true, "ttl_seconds": 600});
+    let token = token(&thread, &body).await;
+    let client = server.client();
+    let scope = format!("thread:{}", thread.id);
+    let kv = |path: &str, more: Value| {
+        let mut body = json!({"scope": scope});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        client.post(path).bearer(API_SECRET).json(&body.to_string())
+    };
+    let writes = || {
+        [
+            thread.put("state/k", "2"),
+            thread.post("state/list/push", "2"),
+            thread.merge_patch(r#"{"k":{"a":1}}"#),
+            thread.by_api_key(Method::PUT, "state/k").json("2"),
+            thread.post("history", r#"{"items":[{"id":"1","value":1}]}"#),
+            thread.post("history/take", "{}"),
+            thread.delete("history/1"),
+            thread.delete("history"),
+            thread.merge(r#"[{"op":"append","value":1}]"#),
+            kv("/v1/scopes/kv/set", json!({"key": "a", "value": "1"})),
+            kv("/v1/scopes/kv/delete", json!({"key": "a"})),
+            kv("/v1/scopes/clear", json!({})),
+            kv("/v1/scopes/tasks/set", json!({"tasks": []})),
+            kv(
+                "/v1/tools/kv_write",
+                json!({"arguments": {"key": "a", "value": "1"}}),
+            ),
+            client
+                .request(Method::DELETE, "/v1/scopes")
+                .bearer(API_SECRET)
+                .json(&json!({"scope": scope}).to_string()),
+        ]
+    };
+
+    for request in writes() {
+        request.refused(409, "turn_taken").await;
+    }
+    assert_eq!(thread.state().await, r#"{"k":1}"#);
+    assert_eq!(thread.get("turn").ok().await.json()["exclusive"], true);
+    for request in writes() {
+        by(request, &token).ok().await;
+    }
+    by(thread.delete("turn"), &token).send().await;
+    for request in writes() {
+        request.ok().await;
+    }
+}
+
+async fn a_repeat_gets_the_same_turn(server: &Server) {
+    let thread = server.client().thread();
+    let ask = |body: &str| {
+        let request = thread.post("turn", body);
+        request.header("idempotency-key", "once")
+    };
+
+    let first = ask("{}").send().await;
+    let again = ask("{}").send().await;
+
+    assert_eq!((first.status, again.status), (201, 201));
+    assert_eq!(first.json(), again.json());
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    ask(r#"{"ttl_seconds":1}"#)
+        .refused(422, "idempotency_key_reused")
+        .await;
+}
+
+async fn a_turn_needs_no_body(server: &Server) {
+    let thread = server.client().thread();
+
+    let taken = thread.post("turn", "").send().await;
+    let token = taken.json()["token"].as_str().unwrap().to_owned();
+    let renewed = by(thread.patch("turn", ""), &token).send().await;
+
+    assert_eq!((taken.status, renewed.status), (201, 200));
+}
+
+/// A request for the turn, which is sent again with the same key if its answer is lost.
+fn ask_once(thread: &OwnThread, key: &str) -> Request {
+    let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
+    thread.post("turn", body).header("idempotency-key", key)
+}
+
+/// The connection of a caller that waits for a thread's turn.
+struct Waiting(TcpStream);
+
+impl Waiting {
+    /// Asks a server with one worker for the turn, and returns once the worker handles the request.
+    async fn start(server: &Server, thread: &OwnThread, key: &str) -> Self {
+        let body = r#"{"wait_seconds":30,"ttl_seconds":600}"#;
+        let head = format!(
+            "POST /v1/threads/current/turn HTTP/1.1\r\nhost: x\r\nx-thread-id: {}\r\n\
+             idempotency-key: {key}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            thread.signed,
+            body.len()
+        );
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        stream.write_all((head + body).as_bytes()).await.unwrap();
+        // the worker accepts connections in order
+        for _ in 0..3 {
+            let later = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+            raw::exchange(server.address(), later).await;
+        }
+        Self(stream)
+    }
+
+    fn assert_waits(&self) {
+        let answer = self.0.try_read(&mut [0]);
+        assert!(answer.is_err(), "it got an answer");
+    }
+
+    /// Returns the answer as JSON.
+    async fn turn(mut self) -> Value {
+        let answer = raw::read_response(&mut self.0).await;
+        assert_eq!(raw::status(&answer), 201, "{answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap()
+    }
+}
+
+fn of_one_worker(backend: Backend) -> Server {
+    Server::builder(backend)
+        .set("THREADKEEP_WORKERS", 1)
+        .start()
+}
+
+async fn a_repeat_is_answered_before_those_who_wait(backend: Backend) {
+    let server = of_one_worker(backend);
+    let thread = &server.client().thread();
+    let first = ask_once(thread, "a").send().await.json();
+    let waiting = Waiting::start(&server, thread, "b").await;
+
+    let again = ask_once(thread, "a").send().await;
+
+    waiting.assert_waits();
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(again.json(), first);
+    let token = again.json()["token"].as_str().unwrap().to_owned();
+    by(thread.put("state/k", "1"), &token).ok().await;
+}
+
+async fn a_repeat_gets_the_turn_of_a_request_that_still_waits(backend: Backend) {
+    let server = of_one_worker(backend);
+    let thread = &server.client().thread();
+    let held = token(thread, &json!({"ttl_seconds": 600})).await;
+    let first = Waiting::start(&server, thread, "a").await;
+    let other = Waiting::start(&server, thread, "b").await;
+    let again = Waiting::start(&server, thread, "a").await;
+
+    by(thread.delete("turn"), &held).send().await;
+
+    assert_eq!(first.turn().await["token"], again.turn().await["token"]);
+    other.assert_waits();
+}
+
+async fn what_is_malformed_is_refused(server: &Server) {
+    let thread = server.client().thread();
+    for body in [
+        r#"{"ttl_seconds":0}"#,
+        r#"{"ttl_seconds":601}"#,
+        r#"{"ttl_seconds":1.5}"#,
+        r#"{"wait_seconds":31}"#,
+        r#"{"wait_seconds":-1}"#,
+        r#"{"exclusive":"yes"}"#,
+        r#"{"token":"turn_0"}"#,
+    ] {
+        let request = thread.post("turn", body);
+        request.refused(400, "invalid_parameter").await;
+    }
+    let twice = thread.put("state/k", "1").header("x-turn-token", "a");
+    let twice = twice.header("x-turn-token", "b");
+    twice.refused(400, "invalid_parameter").await;
+    let without = thread.patch("turn", "{}");
+    without.refused(400, "invalid_parameter").await;
+    let without = thread.delete("turn");
+    without.refused(400, "invalid_parameter").await;
+    thread
+        .put("turn", "{}")
+        .refused(405, "method_not_allowed")
+        .await;
+    assert_eq!(thread.object().await["exists"], false);
+}
+
+async fn a_caller_waits_until_the_turn_is_given_back(backend: Backend) {
+    let server = of_one_worker(backend);
+    let thread = server.client().thread();
+    let first = token(&thread, &json!({"ttl_seconds": 600})).await;
+    let second = Waiting::start(&server, &thread, "second").await;
+    // a server that rejects or grants the turn at once would most likely have answered by now
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    second.assert_waits();
+
+    by(thread.delete("turn"), &first).send().await;
+
+    second.turn().await;
+}
+
+async fn a_caller_that_waits_in_vain_is_refused(server: &Server) {
+    let thread = server.client().thread();
+    token(&thread, &json!({"ttl_seconds": 600})).await;
+    let start = Instant::now();
+
+    let second = take(&thread, &json!({"wait_seconds": 1})).await;
+
+    second.problem(409, "turn_taken");
+    assert!(start.elapsed() >= Duration::from_secs(1));
+}
+
+async fn a_caller_gets_a_turn_that_ends_by_itself(server: &Server) {
+    let thread = server.client().thread();
+    token(&thread, &json!({"ttl_seconds": 1})).await;
+
+    let second = take(&thread, &json!({"wait_seconds": 30})).await;
+
+    assert_eq!(second.status, 201, "{}", second.text());
+}
+
+async fn waiting_callers_are_served_in_the_order_of_their_arrival(backend: Backend) {
+    const CALLERS: usize = 8;
+    let server = of_one_worker(backend);
+    let thread = &server.client().thread();
+    let mut current = token(thread, &json!({"ttl_seconds": 600})).await;
+    let mut waiting = Vec::new();
+    for place in 0..CALLERS {
+        waiting.push(Waiting::start(&server, thread, &place.to_string()).await);
+    }
+
+    while !waiting.is_empty() {
+        by(thread.delete("turn"), &current).send().await;
+        let next = waiting.remove(0).turn().await;
+        next["token"].as_str().unwrap().clone_into(&mut current);
+        for later in &waiting {
+            later.assert_waits();
+        }
+    }
+}
+
+/// A worker that takes a turn and writes three times, and stalls past its lease after the first time if it is one of
+/// those that do. Returns how many writes were accepted.
+async fn work(thread: &OwnThread, worker: usize, round: usize) -> usize {
+    let stalls = worker.is_multiple_of(3);
+    let ask = json!({"ttl_seconds": 600, "wait_seconds": 30});
+    let mut answer = take(thread, &ask).await;
+    // on a busy machine, all turns together may take longer than a caller may wait
+    while answer.status == 409 {
+        answer = take(thread, &ask).await;
+    }
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let token = answer.json()["token"].as_str().unwrap().to_owned();
+    thread.get("state").ok().await;
+    let mut accepted = 0;
+    for place in 0..3 {
+        let push = thread.post("state/log/push", &format!("\"{worker}.{round}.{place}\""));
+        let answer = by(push, &token).send().await;
+        match answer.status {
+            200 => accepted += 1,
+            _ => drop(answer.problem(409, "turn_lost")),
+        }
+        if place == 0 && stalls {
+            // shorten the lease so that it expires after the first write
+            let renew = thread.patch("turn", r#"{"ttl_seconds":1}"#);
+            by(renew, &token).ok().await;
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+        }
+    }
+    by(thread.delete("turn"), &token).send().await;
+    accepted
+}
+
+async fn no_two_turns_interleave(backend: Backend) {
+    const WORKERS: usize = 16;
+    const ROUNDS: usize = 2;
+    let first = Server::start(backend);
+    let replicas = match backend {
+        Backend::Memory => vec![],
+        Backend::Redis => vec![first.settings().start(), first.settings().start()],
+    };
+    let clients: Vec<_> = [&first]
+        .into_iter()
+        .chain(&replicas)
+        .map(Server::client)
+        .collect();
+    let thread = clients[0].thread();
+    let threads: Vec<_> = clients
+        .iter()
+        .map(|client| client.thread_of(&thread.id))
+        .collect();
+
+    let workers = (0..WORKERS).map(|worker| {
+        let thread = &threads[worker % threads.len()];
+        async move {
+            let mut accepted = 0;
+            for round in 0..ROUNDS {
+                accepted += work(thread, worker, round).await;
+            }
+            accepted
+        }
+    });
+    let accepted: usize = futures_util::future::join_all(workers)
+        .await
+        .into_iter()
+        .sum();
+
+    let state = thread.get("state").ok().await.json();
+    let log: Vec<_> = state["log"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry.as_str().unwrap())
+        .collect();
+    assert_eq!(log.len(), accepted);
+    let mut turns = std::collections::HashSet::new();
+    for part in log.chunk_by(|one, next| one[..one.len() - 2] == next[..next.len() - 2]) {
+        let turn = &part[0][..part[0].len() - 2];
+        assert!(turns.insert(turn), "{turn} was interrupted: {log:?}");
+        for (place, entry) in part.iter().enumerate() {
+            assert!(entry.ends_with(&place.to_string()), "{log:?}");
+        }
+        let worker: usize = turn.split('.').next().unwrap().parse().unwrap();
+        assert!(part.len() == 3 || worker.is_multiple_of(3), "{log:?}");
+    }
+    assert_eq!(turns.len(), WORKERS * ROUNDS);
+    // others waited, so those that stalled had lost their turns
+    assert!(accepted < 3 * WORKERS * ROUNDS);
+}
+
+#[tokio::test]
+async fn a_turn_given_back_on_one_replica_wakes_callers_on_another() {
+    /// The callers of a replica together poll once in 250 ms, so each of 100 polls once in 25 s.
+    const OTHERS: usize = 100;
+    /// Far shorter than 25 s, and orders of magnitude longer than a message takes.
+    const SOON: Duration = Duration::from_secs(8);
+    const ROUNDS: usize = 3;
+    let one = Server::start(Backend::Redis);
+    let other = one.settings().start();
+    let held: Vec<_> = (0..OTHERS).map(|_| other.client().thread()).collect();
+    for thread in &held {
+        token(thread, &json!({"ttl_seconds": 600})).await;
+    }
+    let ask = json!({"wait_seconds": 30}).to_string();
+    let asking = held.iter().map(|thread| thread.post("turn", &ask).send());
+    let waiting: Vec<_> = asking.map(tokio::spawn).collect();
+    let there = one.client().thread();
+    let here = other.client().thread_of(&there.id);
+
+    let (mut soon, mut late) = (0, Vec::new());
+    while soon < ROUNDS {
+        let first = token(&there, &json!({"ttl_seconds": 600})).await;
+        let second = tokio::spawn({
+            let here = here.clone();
+            async move { take(&here, &json!({"wait_seconds": 30})).await }
+        });
+        // by now it most likely waits; if not, it gets the turn when it asks
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let start = Instant::now();
+        by(there.delete("turn"), &first).send().await;
+        let second = second.await.unwrap();
+        let waited = start.elapsed();
+        match second.status == 201 && waited < SOON {
+            true => soon += 1,
+            false => late.push(waited),
+        }
+        if second.status == 201 {
+            let second = second.json()["token"].as_str().unwrap().to_owned();
+            by(here.delete("turn"), &second).send().await;
+        }
+        // a replica may not be subscribed yet, and a busy machine may pause
+        assert!(late.len() < ROUNDS, "{late:?}");
+    }
+    for other in waiting {
+        other.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_replica_whose_callers_wait_asks_redis_four_times_a_second_at_most() {
+    let server = Server::start(Backend::Redis);
+    let threads: Vec<_> = (0..10).map(|_| server.client().thread()).collect();
+    for thread in &threads {
+        token(thread, &json!({"ttl_seconds": 600})).await;
+    }
+    let count = async || {
+        server.store_calls("take_turn", "turns").await
+            + server.store_calls("recall_turn", "turns").await
+    };
+    // retry until the replica polls at its full rate: a busy machine polls less often
+    for attempt in 0..10 {
+        let (before, start) = (count().await, Instant::now());
+        let waiting = threads.iter().enumerate().flat_map(|(at, thread)| {
+            // half of the callers queue behind the others and leave before them
+            [4, 3].map(move |wait_seconds| async move {
+                let body = json!({"wait_seconds": wait_seconds}).to_string();
+                let ask = thread.post("turn", &body);
+                ask.header("idempotency-key", format!("{attempt}-{wait_seconds}-{at}"))
+                    .refused(409, "turn_taken")
+                    .await;
+            })
+        });
+        futures_util::future::join_all(waiting).await;
+
+        // each caller also asks when it arrives and when it leaves
+        let asked = count().await - before - 4 * threads.len() as u64;
+        let most = 4 * start.elapsed().as_secs() + 4;
+        assert!(asked <= most, "{asked} of {most}");
+        if asked >= 8 {
+            return;
+        }
+    }
+    panic!("it asks too seldom");
+}
+
+with_own_servers!(
+    no_two_turns_interleave,
+    a_caller_waits_until_the_turn_is_given_back,
+    waiting_callers_are_served_in_the_order_of_their_arrival,
+    a_repeat_is_answered_before_those_who_wait,
+    a_repeat_gets_the_turn_of_a_request_that_still_waits,
+);
+over_both_stores!(
+    a_turn_is_taken_renewed_and_given_back,
+    a_second_caller_learns_when_the_turn_ends,
+    a_write_of_a_lost_turn_is_refused,
+    while_a_turn_is_exclusive_others_only_read,
+    a_repeat_gets_the_same_turn,
+    what_is_malformed_is_refused,
+    a_caller_that_waits_in_vain_is_refused,
+    a_caller_gets_a_turn_that_ends_by_itself,
+    a_turn_needs_no_body,
+);

@@ -1,0 +1,36 @@
+//! Limits on how often clients write.
+
+use crate::http::with_own_servers;
+use crate::support::agentuity_socket::{Socket, about, push};
+use crate::support::client::new_id;
+use crate::support::server::{Backend, Server};
+
+async fn a_thread_takes_as_many_messages_as_the_limit_says(backend: Backend) {
+    let server = Server::builder(backend)
+        .set("THREADKEEP_RATE_WRITES", "1/1d")
+        .set("THREADKEEP_RATE_NEW_THREADS", "1/1d")
+        .set("THREADKEEP_RATE_THREAD_WRITES", "3/1d")
+        .start();
+    let mut socket = Socket::open(&server).await;
+    let thread = new_id();
+    socket.save(&thread, r#"{"list":[0]}"#).await;
+    socket.restore(&thread).await;
+    // both have added to it, so the array is read before it is written
+    socket.save(&thread, r#"{"list":[0,1]}"#).await;
+    socket.ok("merge", &push(&thread, 2)).await;
+
+    let merge = socket.refused("merge", &push(&thread, 3)).await;
+    let delete = socket.refused("delete", &about(&thread, &[])).await;
+
+    for text in [merge, delete] {
+        assert!(
+            text.starts_with("there are too many writes to this thread"),
+            "{text}"
+        );
+    }
+    let state = socket.restore(&thread).await.unwrap();
+    assert!(state.contains("[0,1,2]"), "{state}");
+    socket.save(&new_id(), "{}").await;
+}
+
+with_own_servers!(a_thread_takes_as_many_messages_as_the_limit_says);

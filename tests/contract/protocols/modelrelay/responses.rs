@@ -1,0 +1,430 @@
+//! Turns of models in `ModelRelay`'s form, with a scripted upstream: whole answers, contexts, repeats and errors.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::runs::{new_run, path};
+use super::{ask, get, post, refused};
+use crate::http::over_both_stores;
+use crate::protocols::openai::responses::{PATIENCE_MS, count, with_models};
+use crate::support::client::{Request, new_id};
+use crate::support::server::Server;
+use crate::support::upstream::{Call, PRIVATE_DETAIL, Reply, Upstream};
+
+pub(super) fn message(role: &str, text: &str) -> Value {
+    json!({"type": "message", "role": role, "content": [{"type": "text", "text": text}]})
+}
+
+pub(super) fn tool(name: &str) -> Value {
+    json!({"type": "function", "function": {
+        "name": name, "description": format!("what {name} does"), "parameters": {"type": "object"},
+    }})
+}
+
+/// A request with these tools.
+pub(super) fn body(text: &str, tools: &[&str]) -> Value {
+    let tools: Vec<_> = tools.iter().map(|name| tool(name)).collect();
+    json!({"model": "m", "input": [message("user", text)], "tools": tools})
+}
+
+/// The same with another member.
+pub(super) fn with(mut body: Value, name: &str, value: impl Into<Value>) -> Value {
+    body[name] = value.into();
+    body
+}
+
+pub(super) fn run(server: &Server, body: &Value) -> Request {
+    post(server, "/responses", &body.to_string())
+}
+
+pub(super) async fn made(server: &Server, path: &str) -> String {
+    let made = post(server, path, "{}").ok().await.json();
+    made["id"].as_str().unwrap().to_owned()
+}
+
+fn text(answer: &Value) -> &str {
+    answer["output"][0]["content"][0]["text"].as_str().unwrap()
+}
+
+/// The texts of the results that the upstream got last.
+fn last_results(upstream: &Upstream) -> Vec<String> {
+    let last = upstream.requests().pop().unwrap();
+    let results = last.messages().iter();
+    let results = results.filter(|message| message["role"] == "tool");
+    results
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+async fn a_turn_runs_the_servers_tools_and_answers_with_the_text(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let handle = made(&server, "/state-handles").await;
+    upstream.script([
+        Reply::text("One moment. ").and_calls([count()]),
+        Reply::text("You have one."),
+    ]);
+    let asked = with(body("Count.", &["kv.increment"]), "state_id", &*handle);
+    let asked = with(asked, "temperature", json!(0.5));
+    let asked = with(asked, "provider", "openai");
+    let asked = with(asked, "stop", json!(["END"]));
+    let asked = with(asked, "max_output_tokens", 100);
+
+    let answer = run(&server, &asked).header("x-modelrelay-request-id", "r-1");
+    let answer = answer.ok().await;
+
+    assert_eq!(answer.header("x-modelrelay-request-id"), Some("r-1"));
+    let answer = answer.json();
+    let said = "One moment. You have one.";
+    let item = json!({
+        "type": "message", "role": "assistant", "content": [{"type": "text", "text": said}],
+    });
+    assert_eq!(answer["output"], json!([item]));
+    assert_eq!(answer["model"], "m");
+    assert_eq!(answer["stop_reason"], "end_turn");
+    assert!(answer["id"].as_str().unwrap().starts_with("resp_"));
+    let usage = |name: &str| answer["usage"][name].as_u64().unwrap();
+    assert!(usage("input_tokens") > 0);
+    assert_eq!(
+        usage("total_tokens"),
+        usage("input_tokens") + usage("output_tokens")
+    );
+    let first = &upstream.requests()[0];
+    let offered = &first.body["tools"][0]["function"];
+    assert_eq!(offered["name"], "kv_increment");
+    assert_eq!(offered["description"], "what kv.increment does");
+    assert_eq!(offered["parameters"], json!({"type": "object"}));
+    assert_eq!(first.body["stop"], json!(["END"]));
+    let kept = json!({"state_id": handle, "tool_calls": [{"id": "r", "name": "kv_read", "arguments": {"key": "a/n"}}]});
+    let kept = post(&server, "/tool-calls", &kept.to_string()).ok().await;
+    assert_eq!(kept.json()["results"][0]["result"]["value"], "1");
+
+    // no context has a history
+    upstream.script([Reply::text("Who?")]);
+    run(&server, &with(body("And?", &[]), "state_id", &*handle))
+        .ok()
+        .await;
+    assert_eq!(upstream.requests().last().unwrap().messages().len(), 1);
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn a_call_for_the_client_comes_beside_those_that_the_server_has_run(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let session = made(&server, "/sessions").await;
+    let search = Call::new("fs_search", r#"{"query":"x"}"#).id("c-1");
+    upstream.script([
+        Reply::calls([Call::from(count()), search]),
+        Reply::text("Found."),
+    ]);
+    let asked = body("Look.", &["kv_increment", "fs.search"]);
+    let asked = with(asked, "session_id", &*session);
+
+    let first = run(&server, &asked).ok().await.json();
+
+    assert_eq!(first["stop_reason"], "tool_calls");
+    let call = json!({
+        "id": "c-1", "type": "function",
+        "function": {"name": "fs.search", "arguments": r#"{"query":"x"}"#},
+    });
+    assert_eq!(first["output"][0]["tool_calls"], json!([call]));
+    let shown = get(&server, &format!("/sessions/{session}")).ok().await;
+    assert_eq!(shown.json()["metadata"]["modelrelay.kv"]["a/n"], "1");
+    assert_eq!(shown.json()["message_count"], 0);
+
+    let mut calling = message("assistant", "");
+    calling["tool_calls"] = first["output"][0]["tool_calls"].clone();
+    let mut result = message("tool", "seven");
+    result["tool_call_id"] = "c-1".into();
+    let input = json!([
+        message("system", "Be brief."),
+        message("user", "Look."),
+        calling,
+        result
+    ]);
+    let second = run(&server, &with(asked, "input", input)).ok().await.json();
+
+    assert_eq!(text(&second), "Found.");
+    let last = upstream.requests().pop().unwrap();
+    assert_eq!(last.messages()[0]["role"], "system");
+    assert_eq!(last.messages()[0]["content"], "Be brief.");
+    assert_eq!(last.results(), ["seven"]);
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn without_a_context_the_state_lives_as_long_as_the_turn(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let read = ("kv_read", r#"{"key":"a/n"}"#);
+    upstream.script([
+        Reply::calls([count()]),
+        Reply::calls([count(), read]),
+        Reply::text("two"),
+        Reply::calls([read]),
+        Reply::text("none"),
+    ]);
+    let asked = body("Count.", &["kv_increment", "kv_read"]);
+
+    run(&server, &asked).ok().await;
+    assert_eq!(
+        last_results(&upstream),
+        [
+            r#"{"ok":true,"value":1}"#,
+            r#"{"ok":true,"value":2}"#,
+            r#"{"found":true,"value":"2"}"#
+        ]
+    );
+    run(&server, &asked).ok().await;
+    assert_eq!(last_results(&upstream), [r#"{"found":false}"#]);
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn a_turn_of_a_run_shows_among_its_events(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let id = new_run(&server, "{}").await;
+    let tasks = r#"{"tasks":[{"content":"look","status":"pending"}]}"#;
+    upstream.script([
+        Reply::calls([count(), ("tasks_write", tasks)]),
+        Reply::text("noted"),
+    ]);
+    let asked = body("Plan.", &["kv_increment", "tasks_write"]);
+    let asked = with(asked, "run_id", id.to_string());
+
+    run(&server, &asked).ok().await;
+
+    let events = path(id, "/events?include=state&wait=0");
+    let events = get(&server, &events).ok().await.text();
+    let events: Vec<Value> = events
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kinds: Vec<_> = events.iter().map(|event| &event["type"]).collect();
+    assert_eq!(kinds, ["run_started", "kv_updated", "task_list_updated"]);
+    assert_eq!(events[1]["keys"], json!(["a/n"]));
+    let memory = get(&server, &path(id, "/artifacts/run_memory.v0"));
+    assert_eq!(memory.ok().await.json(), json!({"kv": {"a/n": "1"}}));
+
+    // a repeat is answered after the end of the run, and nothing else is
+    upstream.script([Reply::text("last")]);
+    let keyed = |text: &str| {
+        let asked = with(body(text, &[]), "run_id", id.to_string());
+        run(&server, &asked).header("idempotency-key", text)
+    };
+    let answer = keyed("known").ok().await;
+    post(&server, &path(id, "/complete"), r#"{"status":"succeeded"}"#)
+        .ok()
+        .await;
+    assert_eq!(keyed("known").ok().await.text(), answer.text());
+    refused(keyed("new"), 409, "CONFLICT").await;
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn either_header_makes_a_repeat_the_same_turn(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    for header in ["idempotency-key", "x-modelrelay-request-id"] {
+        upstream.script([Reply::calls([count()]), Reply::text("once")]);
+        let (before, key) = (upstream.count(), new_id());
+        let ask = |text: &str| run(&server, &body(text, &["kv_increment"])).header(header, &key);
+
+        let (first, second) = (ask("one").ok().await, ask("one").ok().await);
+        let streamed = ask("one").header("accept", "application/x-ndjson");
+        let streamed = streamed.ok().await;
+
+        assert_eq!(first.header("idempotency-replayed"), None);
+        assert_eq!(second.header("idempotency-replayed"), Some("true"));
+        assert_eq!(streamed.header("idempotency-replayed"), Some("true"));
+        assert_eq!(first.text(), second.text());
+        let last = streamed.text();
+        let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
+        assert_eq!(last["content"], text(&first.json()));
+        refused(ask("two"), 409, "CONFLICT").await;
+        assert_eq!(upstream.count() - before, 2);
+    }
+    // without a key, the same request is another turn
+    upstream.script([Reply::text("one"), Reply::text("two")]);
+    let ask = async || run(&server, &body("again", &[])).ok().await.json();
+    assert_ne!(ask().await["id"], ask().await["id"]);
+}
+
+async fn each_failure_of_the_upstream_has_its_error(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream)
+        .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", PATIENCE_MS)
+        .start();
+    for (reply, status, code) in [
+        (
+            Reply::status(400).message("much too long"),
+            400,
+            "VALIDATION_ERROR",
+        ),
+        (Reply::status(401), 502, "SERVICE_UNAVAILABLE"),
+        (Reply::status(500), 502, "SERVICE_UNAVAILABLE"),
+        (Reply::status(429).retry_after(7), 429, "RATE_LIMIT"),
+        (Reply::garbage(), 502, "SERVICE_UNAVAILABLE"),
+        (Reply::hang(), 504, "SERVICE_UNAVAILABLE"),
+    ] {
+        upstream.script([reply.clone(), reply]);
+        let ask = || run(&server, &body("fails", &[]));
+        let error = refused(ask(), status, code).await;
+        let streamed = ask().header("accept", "application/x-ndjson").ok().await;
+        let last = streamed.text();
+        let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
+
+        assert_eq!(last["type"], "error");
+        assert_eq!(last["status"], status);
+        assert_eq!(last["code"], code);
+        assert_eq!(last["message"], error["message"]);
+        let said = error["message"].as_str().unwrap();
+        assert_eq!(said.contains("much too long"), status == 400, "{said}");
+        assert!(!format!("{error}{last}").contains(PRIVATE_DETAIL));
+    }
+    upstream.script([Reply::status(429).retry_after(7)]);
+    let limited = run(&server, &body("fails", &[])).send().await;
+    assert_eq!(limited.header("retry-after"), Some("7"));
+    assert!(!server.log().contains(PRIVATE_DETAIL));
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn a_turn_that_failed_goes_on_when_it_is_repeated(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let handle = made(&server, "/state-handles").await;
+    upstream.script([
+        Reply::calls([count()]),
+        Reply::status(500),
+        Reply::text("done"),
+    ]);
+    let asked = with(body("Count.", &["kv_increment"]), "state_id", &*handle);
+    let ask = || run(&server, &asked).header("idempotency-key", &handle);
+
+    refused(ask(), 502, "SERVICE_UNAVAILABLE").await;
+    let answer = ask().ok().await.json();
+
+    assert_eq!(text(&answer), "done");
+    assert_eq!(last_results(&upstream), [r#"{"ok":true,"value":1}"#]);
+    assert_eq!(upstream.count(), 3);
+    assert_eq!(upstream.faults(), [""; 0]);
+}
+
+async fn wrong_requests_are_refused_before_the_upstream_is_asked(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let id = "7d3f4a50-8f8a-4f3e-9a39-0d3d1c2b1a00";
+    for (name, value) in [
+        ("model", Value::Null),
+        ("input", json!([])),
+        ("input", json!("hi")),
+        ("input", json!([7])),
+        ("input", json!([message("developer", "x")])),
+        ("input", json!([message("tool", "x")])),
+        ("input", json!([message("user", "")])),
+        (
+            "input",
+            json!([{"type": "item", "role": "user", "content": []}]),
+        ),
+        (
+            "input",
+            json!([{"type": "message", "role": "user", "content": [{"type": "video"}]}]),
+        ),
+        (
+            "input",
+            json!([{"type": "message", "role": "user", "content": [], "tool_calls": [{"id": "c", "type": "function"}]}]),
+        ),
+        ("tools", json!([{"type": "web"}])),
+        ("tools", json!([{"type": "x_search"}])),
+        ("tools", json!([{"type": "code_execution"}])),
+        ("tools", json!([tool("kv.read"), tool("kv_read")])),
+        ("tool_choice", json!({"type": "required"})),
+        ("tool_choice", json!({"type": "any"})),
+        ("temperature", json!("hot")),
+        ("max_output_tokens", json!(0)),
+        ("stop", json!(vec!["x"; 9])),
+        ("stop", json!(["x".repeat(129)])),
+        ("stop", json!([""])),
+        ("output_format", json!({"type": "xml"})),
+        ("output_format", json!({"type": "json_schema"})),
+        ("threadkeep", json!({"history": true})),
+        ("threadkeep", json!({"other": true})),
+        ("state_id", json!("x")),
+        ("unknown", json!(1)),
+    ] {
+        let bad = with(body("hi", &[]), name, value);
+        refused(run(&server, &bad), 400, "VALIDATION_ERROR").await;
+    }
+    let both = with(with(body("hi", &[]), "state_id", id), "run_id", id);
+    refused(run(&server, &both), 400, "VALIDATION_ERROR").await;
+    for name in ["state_id", "session_id", "run_id"] {
+        let unknown = with(body("hi", &[]), name, id);
+        refused(run(&server, &unknown), 404, "NOT_FOUND").await;
+    }
+    let unknown = with(body("hi", &[]), "model", "other");
+    refused(run(&server, &unknown), 404, "NOT_FOUND").await;
+    refused(post(&server, "/responses", "{"), 400, "INVALID_INPUT").await;
+    let read = ask(&server, Method::GET, "/responses");
+    refused(read, 405, "METHOD_NOT_ALLOWED").await;
+    let stranger = server.client().post("/api/v1/responses");
+    refused(
+        stranger.json(&body("hi", &[]).to_string()),
+        401,
+        "UNAUTHORIZED",
+    )
+    .await;
+    assert_eq!(upstream.count(), 0);
+}
+
+async fn without_models_there_is_no_such_path(server: &Server) {
+    refused(run(server, &body("hi", &[])), 404, "NOT_FOUND").await;
+}
+
+over_both_stores! {
+    a_turn_runs_the_servers_tools_and_answers_with_the_text,
+    a_call_for_the_client_comes_beside_those_that_the_server_has_run,
+    without_a_context_the_state_lives_as_long_as_the_turn,
+    a_turn_of_a_run_shows_among_its_events,
+    either_header_makes_a_repeat_the_same_turn,
+    each_failure_of_the_upstream_has_its_error,
+    a_turn_that_failed_goes_on_when_it_is_repeated,
+    wrong_requests_are_refused_before_the_upstream_is_asked,
+    without_models_there_is_no_such_path,
+}
+
+#[tokio::test]
+async fn a_replica_that_is_killed_or_stopped_leaves_its_turn_to_another() {
+    use crate::protocols::openai::responses::two_replicas;
+    use crate::support::server::Backend;
+
+    let shared = Server::start(Backend::Redis);
+    let handle = made(&shared, "/state-handles").await;
+    for (is_killed, context) in [(true, None), (false, None), (true, Some(&*handle))] {
+        let upstream = Upstream::start().await;
+        let [first, second] = two_replicas(&shared, &upstream);
+        let key = new_id();
+        let mut asked = body("Count.", &["kv_increment", "kv_read"]);
+        if let Some(handle) = context {
+            asked["state_id"] = handle.into();
+        }
+        upstream.script([
+            Reply::calls([count()]),
+            Reply::hang(),
+            Reply::calls([count(), ("kv_read", r#"{"key":"a/n"}"#)]),
+            Reply::text("two"),
+        ]);
+        let ask = |server: &Server| run(server, &asked).header("idempotency-key", &key);
+
+        let stuck = tokio::spawn(ask(&first).try_send());
+        upstream.await_requests(2).await;
+        match is_killed {
+            true => first.kill(),
+            false => drop(first.stop()),
+        }
+        drop(stuck.await);
+        let answer = ask(&second).ok().await.json();
+
+        assert_eq!(text(&answer), "two");
+        let results = last_results(&upstream);
+        assert_eq!(results[2], r#"{"found":true,"value":"2"}"#, "{results:?}");
+        assert_eq!(upstream.faults(), [""; 0]);
+    }
+}

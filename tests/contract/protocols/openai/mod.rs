@@ -1,0 +1,156 @@
+//! The wire of `OpenAI`'s conversations and responses, by hand: the published packages speak it in a test of their own.
+
+mod base_urls;
+mod compactions;
+mod conversations;
+mod input_tokens;
+mod items;
+mod kinds;
+mod outage;
+mod paging;
+mod positions;
+mod refusals;
+mod repeats;
+pub(super) mod responses;
+mod sockets;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::client::{Answer, Client, Request};
+use crate::support::server::{API_SECRET, Server};
+
+/// A program with an API key.
+#[derive(Debug, Clone)]
+struct Program(Client);
+
+/// A conversation of a program.
+#[derive(Debug, Clone)]
+struct Conversation {
+    program: Program,
+    id: String,
+}
+
+impl Program {
+    fn of(server: &Server) -> Self {
+        Self(server.client())
+    }
+
+    fn ask(&self, method: Method, path: &str) -> Request {
+        let path = format!("/v1{path}");
+        self.0.request(method, &path).bearer(API_SECRET)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Request {
+        self.ask(Method::POST, path).json(&body.to_string())
+    }
+
+    async fn create(&self, body: &Value) -> Conversation {
+        let created = self.post("/conversations", body).ok().await.json();
+        self.conversation(created["id"].as_str().unwrap())
+    }
+
+    fn conversation(&self, id: &str) -> Conversation {
+        Conversation {
+            program: self.clone(),
+            id: id.into(),
+        }
+    }
+}
+
+impl Conversation {
+    fn ask(&self, method: Method, path: &str) -> Request {
+        let path = format!("/conversations/{}{path}", self.id);
+        self.program.ask(method, &path)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Request {
+        self.ask(Method::POST, path).json(&body.to_string())
+    }
+
+    fn add(&self, items: &Value) -> Request {
+        self.post("/items", &json!({"items": items}))
+    }
+
+    /// Adds messages with these ids.
+    async fn say(&self, ids: &[&str]) {
+        for ids in ids.chunks(20) {
+            let items: Vec<_> = ids.iter().map(|id| message(id)).collect();
+            self.add(&json!(items)).ok().await;
+        }
+    }
+
+    async fn object(&self) -> Value {
+        self.ask(Method::GET, "").ok().await.json()
+    }
+
+    async fn list(&self, query: &str) -> Value {
+        let path = format!("/items?{query}");
+        self.ask(Method::GET, &path).ok().await.json()
+    }
+
+    fn delete(&self, item: &str) -> Request {
+        self.ask(Method::DELETE, &format!("/items/{item}"))
+    }
+
+    /// The same thread at `/v1`.
+    fn at_v1(&self, method: Method, path: &str) -> Request {
+        let id = self.id.strip_prefix("conv_").unwrap();
+        let path = format!("/v1/threads/thrd_{id}{path}");
+        self.program.0.request(method, &path).bearer(API_SECRET)
+    }
+}
+
+/// A message as the server stores it.
+fn message(id: &str) -> Value {
+    json!({
+        "id": id,
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": id}],
+        "status": "completed",
+    })
+}
+
+/// The ids of a list, whose first and last id it checks.
+fn ids(list: &Value) -> Vec<String> {
+    assert_eq!(list["object"], "list");
+    let data = list["data"].as_array().unwrap();
+    let id = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
+    assert_eq!(list["first_id"], id(data.first()));
+    assert_eq!(list["last_id"], id(data.last()));
+    data.iter()
+        .map(|item| item["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Checks that an answer is that refusal in the form of the wire, and gives its text.
+fn refusal(answer: &Answer, status: u16, code: Option<&str>, param: Option<&str>) -> String {
+    let found = format!("{} {}", answer.status, answer.text());
+    assert_eq!(answer.status, status, "{found}");
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.header("x-request-id"), answer.header("x-session-id"));
+    assert!(answer.header("x-request-id").is_some());
+    let body = answer.json();
+    let error = body["error"].as_object().unwrap();
+    assert_eq!(error.len(), 4, "{found}");
+    assert_eq!(error["code"].as_str(), code, "{found}");
+    assert_eq!(error["param"].as_str(), param, "{found}");
+    let kind = match status {
+        429 => "requests",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    };
+    assert_eq!(error["type"], kind, "{found}");
+    error["message"].as_str().unwrap().to_owned()
+}
+
+async fn refused(request: Request, status: u16, code: Option<&str>, param: Option<&str>) -> String {
+    refusal(&request.send().await, status, code, param)
+}
+
+/// Checks that there is no such conversation, or no such item.
+async fn missing(request: Request) {
+    let text = refused(request, 404, None, None).await;
+    assert!(text.contains("not found"), "{text}");
+}

@@ -1,0 +1,70 @@
+//! Turns of models over HTTP, with a scripted upstream.
+
+mod bytes;
+mod custom_tools;
+mod floor;
+mod history;
+mod references;
+mod repeats;
+mod settings;
+mod streams;
+mod tool_choice;
+mod turn_rules;
+mod web;
+mod wire;
+
+use serde_json::{Value, json};
+
+use super::Program;
+use crate::support::client::Request;
+use crate::support::server::{Builder, Server};
+use crate::support::upstream::Upstream;
+pub(super) use streams::Events;
+
+const STATE: &str = "threadkeep:state";
+
+/// How long a server waits for a scripted upstream that hangs. One that answers does so long before, also on half a core.
+pub(in crate::protocols) const PATIENCE_MS: u64 = 3_000;
+
+/// A server on the same store that knows the models of an upstream.
+pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) -> Builder {
+    let (url, key) = (upstream.url(), upstream.key());
+    server
+        .settings()
+        .set("THREADKEEP_UPSTREAMS", format!("main openai-chat {url}"))
+        .set("THREADKEEP_UPSTREAM_KEYS", format!("main:{key}"))
+        .set(
+            "THREADKEEP_MODELS",
+            "m main, named main its-name, any-* main",
+        )
+        .set("THREADKEEP_UPSTREAM_RETRIES", 0)
+}
+
+/// Two such servers, of which one soon goes on with the turns of the other when that is killed or stopped.
+pub(in crate::protocols) fn two_replicas(shared: &Server, upstream: &Upstream) -> [Server; 2] {
+    [(); 2].map(|()| {
+        with_models(shared, upstream)
+            .set("THREADKEEP_TURN_LEASE_MS", 1_000)
+            .set("THREADKEEP_SHUTDOWN_SECONDS", 1)
+            .start()
+    })
+}
+
+pub(super) fn state_tools() -> Value {
+    json!([{"type": "mcp", "server_label": "memory", "server_url": STATE, "require_approval": "never"}])
+}
+
+pub(in crate::protocols) fn count() -> (&'static str, &'static str) {
+    ("kv_increment", r#"{"key":"a/n"}"#)
+}
+
+pub(super) fn run(program: &Program, body: &Value) -> Request {
+    program.post("/responses", body)
+}
+
+pub(super) fn kinds(items: &Value) -> Vec<String> {
+    let items = items.as_array().unwrap().iter();
+    items
+        .map(|item| item["type"].as_str().unwrap().to_owned())
+        .collect()
+}

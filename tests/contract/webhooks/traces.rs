@@ -1,0 +1,195 @@
+//! The trace of a request in the events that it causes, and on their deliveries.
+
+use serde_json::Value;
+
+use super::open_server;
+use super::{make, open_builder};
+use crate::http::with_own_servers;
+use crate::support::client::Request;
+use crate::support::receiver::{Delivery, Receiver};
+use crate::support::server::{Backend, Server};
+
+const SESSION: &str = "session.completed";
+const ALL: [&str; 9] = [
+    "thread.created",
+    "thread.updated",
+    "thread.destroyed",
+    "thread.rotated",
+    SESSION,
+    "kv_updated",
+    "task_list_updated",
+    "history.appended",
+    "thread.forked",
+];
+
+/// A trace that only this number has.
+fn trace(number: u8) -> String {
+    format!("00-4bf92f3577b34da6a3ce929d0e0e47{number:02x}-00f067aa0ba902b7-01")
+}
+
+fn traced(request: Request, number: u8) -> Request {
+    request.header("traceparent", trace(number))
+}
+
+/// The type of an event and its trace, which header and attribute agree on.
+fn told(delivery: &Delivery) -> (String, Option<String>) {
+    let event = delivery.json();
+    let attribute = event["traceparent"].as_str().map(str::to_owned);
+    assert_eq!(delivery.headers.get("traceparent"), attribute.as_ref());
+    (event["type"].as_str().unwrap().to_owned(), attribute)
+}
+
+/// The events that came with a trace, sorted, without those of requests.
+fn with(number: u8, receiver: &Receiver) -> Vec<String> {
+    let told = receiver.taken("/a").iter().map(told).collect::<Vec<_>>();
+    let of_trace = told
+        .into_iter()
+        .filter(|(_, of)| *of == Some(trace(number)));
+    let types = of_trace.map(|(kind, _)| kind);
+    let mut types: Vec<_> = types.filter(|kind| kind != SESSION).collect();
+    types.sort();
+    types
+}
+
+async fn await_with(number: u8, receiver: &Receiver, types: &[&str]) {
+    crate::support::until(async || with(number, receiver) == types).await;
+}
+
+async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
+    let server = open_builder(backend)
+        .set("THREADKEEP_SESSION_EVENTS", true)
+        .start();
+    let client = server.client();
+    let receiver = Receiver::start().await;
+    make(&client, &receiver.url("/a"), &ALL).await;
+    let thread = client.thread();
+
+    // all changes are logged once every replica has seen that they are wanted
+    crate::support::until(async || {
+        let of = thread.put("state/k", "1");
+        of.ok().await;
+        let taken = receiver.taken("/a");
+        taken
+            .iter()
+            .any(|delivery| told(delivery).0 == "thread.updated")
+    })
+    .await;
+    traced(client.thread().put("state/k", "1"), 1).ok().await;
+    traced(thread.put("state/k", "2"), 2).ok().await;
+    let append = r#"[{"op":"append","value":1},{"op":"set","key":"k","value":3}]"#;
+    traced(thread.merge(append), 3).ok().await;
+    traced(
+        thread.post("history", r#"{"items":[{"id":"a","value":1}]}"#),
+        4,
+    )
+    .ok()
+    .await;
+    let set = r#"{"scope":"thread:current","entries":[{"key":"a","value":"1"}]}"#;
+    traced(thread.post_beside("/v1/scopes/kv/set", set), 5)
+        .ok()
+        .await;
+    let tasks = r#"{"scope":"thread:current","tasks":[{"content":"a","status":"pending","active_form":"b"}]}"#;
+    traced(thread.post_beside("/v1/scopes/tasks/set", tasks), 6)
+        .ok()
+        .await;
+    thread.post("checkpoints", "{}").ok().await;
+    traced(thread.post("checkpoints/1/restore", ""), 7)
+        .ok()
+        .await;
+    traced(thread.post("fork", "{}"), 8).ok().await;
+    let moved = traced(thread.post("rotate", ""), 9).ok().await;
+    let (id, _) = moved
+        .header("x-thread-id")
+        .unwrap()
+        .split_once(';')
+        .unwrap();
+    let moved = client.thread_of(id);
+    traced(moved.delete(""), 10).ok().await;
+
+    for (number, types) in [
+        (1, &["thread.created"][..]),
+        (2, &["thread.updated"]),
+        (3, &["history.appended", "thread.updated"]),
+        (4, &["history.appended"]),
+        (5, &["kv_updated"]),
+        (6, &["task_list_updated"]),
+        (7, &["thread.updated"]),
+        (8, &["thread.created", "thread.forked"]),
+        (9, &["thread.rotated"]),
+        (10, &["thread.destroyed"]),
+    ] {
+        await_with(number, &receiver, types).await;
+    }
+    let session = (SESSION.to_owned(), Some(trace(2)));
+    crate::support::until(async || receiver.taken("/a").iter().any(|one| told(one) == session))
+        .await;
+    let untraced = receiver
+        .taken("/a")
+        .iter()
+        .map(told)
+        .filter(|(_, of)| of.is_none())
+        .count();
+    assert!(untraced > 0);
+}
+
+async fn an_end_by_time_has_no_trace(backend: Backend) {
+    let server = open_builder(backend)
+        .set("THREADKEEP_THREAD_TTL_SECONDS", 1)
+        .start();
+    let receiver = Receiver::start().await;
+    let types = ["thread.created", "thread.destroyed"];
+    make(&server.client(), &receiver.url("/a"), &types).await;
+
+    traced(server.client().thread().put("state/k", "1"), 1)
+        .ok()
+        .await;
+
+    let taken = receiver.await_taken("/a", 2).await;
+    assert_eq!(told(&taken[0]).1, Some(trace(1)));
+    assert_eq!(told(&taken[1]), ("thread.destroyed".to_owned(), None));
+}
+
+async fn a_stream_of_events_shows_the_trace(backend: Backend) {
+    let server = Server::start(backend);
+    let thread = server.client().thread();
+    thread.put("state/k", "1").ok().await;
+    let mut events = thread.get("events").listen().await;
+
+    traced(thread.put("state/k", "2"), 1).ok().await;
+    thread.put("state/k", "3").ok().await;
+
+    let [first, second] = [events.next().await, events.next().await].map(|event| {
+        let event: Value = serde_json::from_str(&event.text).unwrap();
+        event["traceparent"].clone()
+    });
+    assert_eq!(first, trace(1));
+    assert_eq!(second, Value::Null);
+}
+
+with_own_servers!(
+    every_event_of_a_traced_request_has_its_trace,
+    an_end_by_time_has_no_trace,
+    a_stream_of_events_shows_the_trace,
+);
+
+#[tokio::test]
+async fn an_event_keeps_its_trace_until_another_replica_delivers_it() {
+    use crate::support::receiver::Mood;
+
+    let one = open_server(Backend::Redis);
+    let receiver = Receiver::start().await;
+    receiver.set("/a", Mood::Failing(500));
+    make(&one.client(), &receiver.url("/a"), &["thread.created"]).await;
+    traced(one.client().thread().put("state/k", "1"), 1)
+        .ok()
+        .await;
+    // the event is recorded after its first attempt, and that is all that is left of it for others
+    receiver.await_got("/a", 1).await;
+    one.stop();
+    receiver.set("/a", Mood::Well);
+
+    let _other = one.settings().start();
+
+    let taken = receiver.await_taken("/a", 1).await;
+    assert_eq!(told(&taken[0]).1, Some(trace(1)));
+}

@@ -1,0 +1,180 @@
+//! Failed and pending deliveries: over HTTP, by replicas that give up at once.
+
+use std::time::Duration;
+
+use actix_web::http::Method;
+use serde_json::{Value, json};
+use threadkeep_http::Api;
+
+use crate::conformance::over_every_store;
+use crate::conformance::room::{Room, Subject, set};
+use crate::in_process;
+use crate::support::receiver::{Mood, Receiver};
+use crate::support::until;
+
+/// The API over a store, whose consumers give everything up at its first failure.
+fn api(room: &Room) -> Api {
+    in_process::giving_up_after(Duration::ZERO, room).0
+}
+
+async fn send(api: &Api, method: Method, path: &str, body: &Value) -> (u16, Value) {
+    let text = match body {
+        Value::Null => String::new(),
+        body => body.to_string(),
+    };
+    let path = format!("/v1/webhooks{path}");
+    let (status, body) = in_process::send(api, method, &path, &text, None).await;
+    (status, serde_json::from_str(&body).unwrap())
+}
+
+async fn failed(api: &Api, id: &str, query: &str) -> Value {
+    let path = format!("/{id}/failed{query}");
+    let (status, list) = send(api, Method::GET, &path, &Value::Null).await;
+    assert_eq!(status, 200, "{list}");
+    list
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    let failed = list["failed"].as_array().unwrap().iter();
+    failed.map(|one| one["event"].as_str().unwrap()).collect()
+}
+
+async fn what_was_given_up_is_listed_and_replayed(room: Room) {
+    let api = api(&room);
+    let receiver = Receiver::start().await;
+    let types = ["thread.created", "thread.destroyed"];
+    let new = json!({"url": receiver.url("/a"), "events": types});
+    let (status, made) = send(&api, Method::POST, "", &new).await;
+    assert_eq!(status, 201);
+    let id = made["id"].as_str().unwrap();
+    receiver.set("/a", Mood::Failing(500));
+
+    let threads = [room.subject(), room.subject()];
+    for thread in &threads {
+        thread.merge(&[set("k", "1")]).await;
+        thread.destroy().await;
+    }
+    until(async || ids(&failed(&api, id, "").await).len() == 4).await;
+
+    let first = failed(&api, id, "?limit=3").await;
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = failed(&api, id, &format!("?limit=3&cursor={cursor}")).await;
+    assert_eq!((ids(&first).len(), ids(&second).len()), (3, 1));
+    assert_eq!(second["next_cursor"], Value::Null);
+    let one = &first["failed"][0];
+    let is_of = |thread: &Subject| one["thread_id"] == thread.id.as_str();
+    assert!(threads.iter().any(is_of), "{one}");
+    assert!(types.contains(&one["type"].as_str().unwrap()));
+    assert_eq!(one["attempts"], 1);
+    assert_eq!(one["last_error"], "it answered 500");
+    assert!(one["first_attempt_at"].as_str().unwrap().ends_with('Z'));
+    assert!(one["time"].as_str().unwrap().ends_with('Z'));
+    assert!(!first.to_string().contains("secret 1"), "{first}");
+
+    receiver.set("/a", Mood::Well);
+    let replay = format!("/{id}/replay");
+    let chosen = json!({"events": [ids(&second)[0]]});
+    let (_, replayed) = send(&api, Method::POST, &replay, &chosen).await;
+    assert_eq!(replayed, json!({"replayed": 1}));
+    let taken = receiver.await_taken("/a", 1).await;
+    assert_eq!(taken[0].id(), ids(&second)[0]);
+    let (_, replayed) = send(&api, Method::POST, &replay, &Value::Null).await;
+    assert_eq!(replayed, json!({"replayed": 3}));
+    let taken = receiver.await_taken("/a", 4).await;
+    // of the thread whose events all came back at once
+    let chosen = second["failed"][0]["thread_id"].as_str().unwrap();
+    let words = taken.iter().map(|delivery| delivery.words());
+    let words: Vec<_> = words.filter(|words| !words.ends_with(chosen)).collect();
+    assert!(words[0].starts_with("thread.created"), "{words:?}");
+    assert!(words[1].starts_with("thread.destroyed"), "{words:?}");
+    assert_eq!(failed(&api, id, "").await["failed"], json!([]));
+}
+
+async fn what_is_to_be_tried_again_is_listed(room: Room) {
+    let api = in_process::giving_up_after(Duration::from_secs(3_600), &room).0;
+    let receiver = Receiver::start().await;
+    let types = ["thread.created", "thread.updated"];
+    let new = json!({"url": receiver.url("/a"), "events": types});
+    let (_, made) = send(&api, Method::POST, "", &new).await;
+    let id = made["id"].as_str().unwrap();
+    let pending = async |query: &str| {
+        let path = format!("/{id}/pending{query}");
+        send(&api, Method::GET, &path, &Value::Null).await.1
+    };
+    assert_eq!(pending("").await, json!({"pending": [], "total": 0}));
+
+    receiver.set("/a", Mood::Failing(500));
+    let threads = [room.subject(), room.subject()];
+    for thread in &threads {
+        thread.merge(&[set("k", "1")]).await;
+        thread.merge(&[set("k", "2")]).await;
+    }
+    until(async || pending("").await["total"] == 4).await;
+
+    let list = pending("").await;
+    let (tried, waiting): (Vec<_>, Vec<_>) = list["pending"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .partition(|event| event["attempts"] != 0);
+    assert_eq!((tried.len(), waiting.len()), (2, 2), "{list}");
+    for event in tried {
+        assert_eq!(event["type"], "thread.created");
+        assert_eq!(event["last_error"], "it answered 500");
+        assert!(event["next_attempt_at"].as_str() > event["first_attempt_at"].as_str());
+    }
+    for event in waiting {
+        assert_eq!(event["type"], "thread.updated");
+        let nothing = ["first_attempt_at", "next_attempt_at", "last_error"];
+        assert!(
+            nothing.iter().all(|member| event[member].is_null()),
+            "{event}"
+        );
+    }
+    let one = pending("?limit=1").await;
+    assert_eq!(
+        (one["pending"].as_array().unwrap().len(), &one["total"]),
+        (1, &json!(4))
+    );
+
+    receiver.set("/a", Mood::Well);
+    receiver.await_taken("/a", 4).await;
+    until(async || pending("").await["total"] == 0).await;
+}
+
+async fn what_is_malformed_is_refused(room: Room) {
+    let api = api(&room);
+    let new = json!({"url": "https://a.example", "events": ["thread.created"]});
+    let (_, one) = send(&api, Method::POST, "", &new).await;
+    let id = one["id"].as_str().unwrap();
+
+    for (path, body, code) in [
+        ("failed?cursor=x", Value::Null, "invalid_cursor"),
+        ("failed?limit=0", Value::Null, "invalid_parameter"),
+        ("failed?limit=1001", Value::Null, "invalid_parameter"),
+        ("failed?after=1", Value::Null, "invalid_parameter"),
+        ("pending?limit=101", Value::Null, "invalid_parameter"),
+        ("pending?cursor=x", Value::Null, "invalid_parameter"),
+        ("replay", json!({"events": []}), "invalid_parameter"),
+        ("replay", json!({"events": ["evt_1"]}), "invalid_parameter"),
+        ("replay", json!({"events": "evt_1"}), "invalid_parameter"),
+        ("replay", json!({"ids": []}), "invalid_parameter"),
+    ] {
+        let method = match path {
+            "replay" => Method::POST,
+            _ => Method::GET,
+        };
+        let (status, problem) = send(&api, method, &format!("/{id}/{path}"), &body).await;
+        assert_eq!(status, 400, "{path} {body}");
+        assert_eq!(problem["code"], code, "{path} {body}");
+    }
+    let unknown = json!({"events": ["evt_00ff018bcfe5687b0000000007"]});
+    let (_, replayed) = send(&api, Method::POST, &format!("/{id}/replay"), &unknown).await;
+    assert_eq!(replayed, json!({"replayed": 0}));
+}
+
+over_every_store!(
+    what_was_given_up_is_listed_and_replayed,
+    what_is_to_be_tried_again_is_listed,
+    what_is_malformed_is_refused,
+);

@@ -1,0 +1,108 @@
+//! Certificates, made by openssl.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::redis::Directory;
+
+/// An authority, whose files go with the value.
+#[derive(Debug)]
+pub struct Authority {
+    dir: Directory,
+    pub own: Issued,
+}
+
+/// A certificate and its key, in PEM form.
+#[derive(Debug, Clone)]
+pub struct Issued {
+    pub certificate: String,
+    pub key: String,
+}
+
+impl Authority {
+    pub fn create() -> Self {
+        let dir = Directory::create();
+        let own = Issued::at(dir.path(), "authority");
+        own.make(&["-subj", "/CN=authority"], &EC);
+        Self { dir, own }
+    }
+
+    /// A certificate for `127.0.0.1`.
+    pub fn issue(&self, name: &str) -> Issued {
+        self.issue_with(name, &EC)
+    }
+
+    /// A certificate for a key of that algorithm, as openssl names it.
+    pub fn issue_with(&self, name: &str, algorithm: &[&str]) -> Issued {
+        let issued = Issued::at(self.dir.path(), name);
+        issued.make_by(
+            &self.own,
+            &["-addext", "basicConstraints=critical,CA:FALSE"],
+            algorithm,
+        );
+        issued
+    }
+
+    /// Another authority, which this one has certified.
+    pub fn intermediate(&self) -> Self {
+        let dir = Directory::create();
+        let own = Issued::at(dir.path(), "intermediate");
+        own.make_by(
+            &self.own,
+            &["-addext", "basicConstraints=critical,CA:TRUE"],
+            &EC,
+        );
+        Self { dir, own }
+    }
+
+    /// The path of a file next to the certificates.
+    pub fn file(&self, name: &str) -> String {
+        text(self.dir.path().join(name))
+    }
+}
+
+const EC: [&str; 3] = ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+
+impl Issued {
+    fn at(dir: &Path, name: &str) -> Self {
+        let file = |ending| text(dir.join(format!("{name}{ending}")));
+        Self {
+            certificate: file(".pem"),
+            key: file(".key"),
+        }
+    }
+
+    fn make(&self, options: &[&str], algorithm: &[&str]) {
+        let new = ["req", "-x509", "-nodes", "-days", "2", "-newkey"];
+        let files = ["-keyout", &self.key, "-out", &self.certificate];
+        openssl(&[&new, algorithm, options, &files].concat());
+    }
+
+    fn make_by(&self, issuer: &Self, options: &[&str], algorithm: &[&str]) {
+        let by = ["-CA", &issuer.certificate, "-CAkey", &issuer.key];
+        let subject = format!("/CN={}", self.certificate.len());
+        let names = ["-subj", &subject, "-addext", "subjectAltName=IP:127.0.0.1"];
+        self.make(&[&by[..], &names, options].concat(), algorithm);
+    }
+
+    /// The same with the key in the form from before PKCS#8.
+    pub fn traditional(&self) -> Self {
+        let key = format!("{}.traditional", self.key);
+        openssl(&["pkey", "-in", &self.key, "-traditional", "-out", &key]);
+        Self {
+            key,
+            ..self.clone()
+        }
+    }
+}
+
+pub fn openssl(words: &[&str]) {
+    let output = Command::new("openssl").args(words).output();
+    let output =
+        output.unwrap_or_else(|error| panic!("this test needs openssl on the PATH: {error}"));
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn text(path: PathBuf) -> String {
+    path.into_os_string().into_string().unwrap()
+}

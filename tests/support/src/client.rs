@@ -1,0 +1,318 @@
+//! A thin client, which adds nothing of its own to a request.
+
+use std::net::SocketAddr;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use hmac::{Hmac, KeyInit, Mac};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::header::HeaderMap;
+use reqwest::{Method, RequestBuilder};
+use rustls::crypto::ring;
+use serde_json::Value;
+use sha2::Sha256;
+
+use super::server::{API_SECRET, SIGNING_SECRET};
+
+/// A client of one server. It keeps no cookies and follows no redirects.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+}
+
+/// A thread that nothing was written to yet, known to its owner by the signed id.
+#[derive(Debug, Clone)]
+pub struct OwnThread {
+    client: Client,
+    /// The plain id.
+    pub id: String,
+    /// The id as it stands in the header.
+    pub signed: String,
+}
+
+/// A request to be sent.
+#[derive(Debug)]
+#[must_use]
+pub struct Request(RequestBuilder);
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// A new id.
+pub fn new_id() -> String {
+    format!("thrd_{:032x}", rand::random::<u128>())
+}
+
+/// The signature of an id, worked out apart from the code under test.
+pub fn signature(secret: &str, id: &str) -> String {
+    STANDARD.encode(mac(secret, id))
+}
+
+/// The same in hex.
+pub fn hex_signature(secret: &str, id: &str) -> String {
+    hex::encode(mac(secret, id))
+}
+
+fn mac(secret: &str, id: &str) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(id.as_bytes());
+    mac.finalize().into_bytes().to_vec()
+}
+
+impl Client {
+    pub fn new(address: SocketAddr) -> Self {
+        // which it wants though nothing here is encrypted
+        drop(ring::default_provider().install_default());
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .no_gzip()
+            .redirect(reqwest::redirect::Policy::none())
+            .tls_certs_only([])
+            .build()
+            .unwrap();
+        Self {
+            http,
+            base: format!("http://{address}"),
+        }
+    }
+
+    /// A request to a path, which begins with `/`.
+    pub fn request(&self, method: Method, path: &str) -> Request {
+        Request(self.http.request(method, format!("{}{path}", self.base)))
+    }
+
+    pub fn get(&self, path: &str) -> Request {
+        self.request(Method::GET, path)
+    }
+
+    pub fn post(&self, path: &str) -> Request {
+        self.request(Method::POST, path)
+    }
+
+    /// A new thread.
+    pub fn thread(&self) -> OwnThread {
+        self.thread_of(&new_id())
+    }
+
+    /// The thread of that id.
+    pub fn thread_of(&self, id: &str) -> OwnThread {
+        OwnThread {
+            client: self.clone(),
+            id: id.into(),
+            signed: format!("{id};{}", signature(SIGNING_SECRET, id)),
+        }
+    }
+}
+
+impl OwnThread {
+    /// The client that it is a thread of.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// A request to the thread itself (an empty path), or to something below it such as `state`.
+    pub fn request(&self, method: Method, path: &str) -> Request {
+        self.client
+            .request(method, &below("current", path))
+            .header("x-thread-id", &self.signed)
+    }
+
+    pub fn get(&self, path: &str) -> Request {
+        self.request(Method::GET, path)
+    }
+
+    pub fn head(&self, path: &str) -> Request {
+        self.request(Method::HEAD, path)
+    }
+
+    pub fn delete(&self, path: &str) -> Request {
+        self.request(Method::DELETE, path)
+    }
+
+    pub fn put(&self, path: &str, json: &str) -> Request {
+        self.request(Method::PUT, path).json(json)
+    }
+
+    pub fn post(&self, path: &str, json: &str) -> Request {
+        self.request(Method::POST, path).json(json)
+    }
+
+    pub fn patch(&self, path: &str, json: &str) -> Request {
+        self.request(Method::PATCH, path).json(json)
+    }
+
+    /// A POST of its owner to a path that is not below it.
+    pub fn post_beside(&self, path: &str, json: &str) -> Request {
+        let request = self.client.post(path).json(json);
+        request.header("x-thread-id", &self.signed)
+    }
+
+    /// The list of operations, as the body of a merge.
+    pub fn merge(&self, operations: &str) -> Request {
+        self.patch("state", &format!("{{\"operations\":{operations}}}"))
+    }
+
+    /// A merge patch of the state.
+    pub fn merge_patch(&self, json: &str) -> Request {
+        self.request(Method::PATCH, "state")
+            .header("content-type", "application/merge-patch+json")
+            .body(json.to_owned())
+    }
+
+    /// The same thread as a back end names it: by plain id, with the api key.
+    pub fn by_api_key(&self, method: Method, path: &str) -> Request {
+        self.client
+            .request(method, &below(&self.id, path))
+            .bearer(API_SECRET)
+    }
+
+    /// The state, as text.
+    pub async fn state(&self) -> String {
+        self.get("state").ok().await.text()
+    }
+
+    /// The thread object.
+    pub async fn object(&self) -> Value {
+        self.get("").ok().await.json()
+    }
+}
+
+/// The path of a key below a thread.
+pub fn key_path(key: &str) -> String {
+    format!("state/{}", utf8_percent_encode(key, NON_ALPHANUMERIC))
+}
+
+/// A path may be the part below a thread, or only its query.
+fn below(thread: &str, path: &str) -> String {
+    let slash = if path.is_empty() || path.starts_with('?') {
+        ""
+    } else {
+        "/"
+    };
+    format!("/v1/threads/{thread}{slash}{path}")
+}
+
+impl Request {
+    pub fn key(self, key: &str) -> Self {
+        self.header("idempotency-key", key)
+    }
+
+    pub fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        Self(self.0.header(name, value.as_ref()))
+    }
+
+    pub fn bearer(self, api_key: &str) -> Self {
+        self.header("authorization", format!("Bearer {api_key}"))
+    }
+
+    pub fn body(self, body: impl Into<reqwest::Body>) -> Self {
+        Self(self.0.body(body))
+    }
+
+    pub fn json(self, json: &str) -> Self {
+        self.header("content-type", "application/json")
+            .body(json.to_owned())
+    }
+
+    pub async fn send(self) -> Answer {
+        self.try_send().await.unwrap()
+    }
+
+    /// Sends it and gives the answer when it has begun.
+    pub async fn begin(self) -> reqwest::Response {
+        self.0.send().await.unwrap()
+    }
+
+    /// Sends it over a link that may fail.
+    pub async fn try_send(self) -> reqwest::Result<Answer> {
+        let response = self.0.send().await?;
+        Ok(Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: response.bytes().await?,
+        })
+    }
+
+    /// Sends it and expects 200, 201 or 204.
+    pub async fn ok(self) -> Answer {
+        let answer = self.send().await;
+        assert!(
+            [200, 201, 204].contains(&answer.status),
+            "{}: {}",
+            answer.status,
+            answer.text()
+        );
+        answer
+    }
+
+    /// Sends it and expects that refusal; gives the problem object.
+    pub async fn refused(self, status: u16, code: &str) -> Value {
+        self.send().await.problem(status, code)
+    }
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.to_vec()).unwrap()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {:?}", self.body))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    pub fn etag(&self) -> &str {
+        self.header("etag").unwrap()
+    }
+
+    /// The version that a receipt or a thread object tells.
+    pub fn version(&self) -> u64 {
+        self.json()["version"].as_u64().unwrap()
+    }
+
+    /// Checks that this is a refusal with that status and code, in the form that all refusals
+    /// have; gives the problem object.
+    pub fn problem(&self, status: u16, code: &str) -> Value {
+        let found = (self.status, self.text());
+        assert_eq!(self.status, status, "{found:?}");
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json"),
+            "{found:?}"
+        );
+        let problem = self.json();
+        assert_eq!(problem["code"], code, "{found:?}");
+        assert_eq!(problem["status"], status, "{found:?}");
+        assert_eq!(problem["type"], "about:blank", "{found:?}");
+        assert!(problem["title"].is_string(), "{found:?}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(
+            detail.ends_with('.') && !detail.ends_with(".."),
+            "{found:?}"
+        );
+        assert_eq!(
+            problem["request_id"].as_str(),
+            self.header("x-session-id"),
+            "{found:?}"
+        );
+        problem
+    }
+}
+
+/// The milliseconds of the Unix epoch of a date in RFC 3339.
+pub fn parse_rfc3339(text: &str) -> Option<u64> {
+    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
+}

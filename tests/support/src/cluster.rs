@@ -1,0 +1,295 @@
+//! A real Redis Cluster on loopback.
+
+use std::iter;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::certificates::{Authority, Issued};
+use super::redis::{RedisServer, free_port, with_free_ports};
+
+const MASTERS: usize = 3;
+const SLOTS: usize = 16_384;
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
+
+/// Three masters, each with a replica. All are killed when the value goes.
+#[derive(Debug)]
+pub struct RedisCluster {
+    /// The masters, then their replicas in the same order, as they were at first.
+    pub nodes: Vec<RedisServer>,
+    /// Two of them, as in a URL.
+    pub hosts: String,
+}
+
+/// The cluster that all tests share which leave it as it is, each under a prefix of its own. To be
+/// made takes seconds, so it stays until the tests end, however they do.
+pub fn shared() -> Arc<RedisCluster> {
+    static SHARED: OnceLock<(Arc<RedisCluster>, Child)> = OnceLock::new();
+    let (cluster, _) = SHARED.get_or_init(|| {
+        let cluster = RedisCluster::start();
+        let guard = cluster.guard();
+        (Arc::new(cluster), guard)
+    });
+    Arc::clone(cluster)
+}
+
+impl RedisCluster {
+    /// Starts one that keeps nothing on disk.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with options as on the command lines of its nodes.
+    pub fn start_with(options: &[&str]) -> Self {
+        Self::start_listening(options, false)
+    }
+
+    /// Starts one whose nodes speak TLS among themselves, and with any client.
+    pub fn start_encrypted(own: &Issued, authority: &Authority) -> Self {
+        Self::start_encrypted_with(&RedisServer::encrypted(own, authority))
+    }
+
+    /// Starts one whose nodes speak TLS with these options.
+    pub fn start_encrypted_with(options: &[&str]) -> Self {
+        let encrypted = ["--tls-cluster", "yes", "--tls-replication", "yes"];
+        Self::start_listening(&[&encrypted, options].concat(), true)
+    }
+
+    fn start_listening(options: &[&str], is_encrypted: bool) -> Self {
+        let try_start = || {
+            let port = free_port_below_another();
+            let announced = port.to_string();
+            let tls = ["--tls-port", &announced];
+            let (plain, tls) = match is_encrypted {
+                true => (free_port(), &tls[..]),
+                false => (port, &[][..]),
+            };
+            // long enough for a busy machine, short enough for a test of a failover
+            let timing = [
+                "--cluster-node-timeout",
+                "2000",
+                "--repl-diskless-sync-delay",
+                "0",
+            ];
+            let own = ["--cluster-enabled", "yes"];
+            let options = [&own, tls, &timing, options].concat();
+            let node = RedisServer::try_start_on(plain, &options)?;
+            Some((announced, node))
+        };
+        let start = |_| with_free_ports(try_start);
+        let (ports, nodes): (Vec<_>, Vec<_>) = (0..2 * MASTERS).map(start).unzip();
+        let cluster = Self {
+            hosts: format!("127.0.0.1:{},127.0.0.1:{}", ports[0], ports[1]),
+            nodes,
+        };
+        for (place, node) in cluster.nodes.iter().enumerate() {
+            let epoch = (place + 1).to_string();
+            node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
+            if place < MASTERS {
+                let [first, end] = [place, place + 1].map(|n| n * SLOTS / MASTERS);
+                // Redis 6.2 has no `ADDSLOTSRANGE`
+                let slots: Vec<_> = (first..end).map(|slot| slot.to_string()).collect();
+                let slots = slots.iter().map(String::as_str);
+                let words: Vec<_> = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots).collect();
+                node.call(&words);
+            }
+        }
+        for port in &ports[1..] {
+            cluster.nodes[0].call(&["CLUSTER", "MEET", "127.0.0.1", port]);
+        }
+        cluster.await_info("cluster_known_nodes", &(2 * MASTERS).to_string());
+        for place in 0..MASTERS {
+            let id = cluster.nodes[place].call(&["CLUSTER", "MYID"]);
+            let replica = &cluster.nodes[MASTERS + place];
+            until(|| replica.try_call(&["CLUSTER", "REPLICATE", &id]).is_ok());
+            until(|| {
+                replica
+                    .call(&["INFO", "replication"])
+                    .contains("master_link_status:up")
+            });
+        }
+        cluster.await_info("cluster_state", "ok");
+        // and that all know the master of each replica
+        until(|| {
+            let all = cluster.nodes.iter();
+            let mut replicas = all.map(|node| node.call(&["CLUSTER", "NODES"]));
+            replicas.all(|nodes| nodes.matches("slave").count() == MASTERS)
+        });
+        cluster
+    }
+
+    /// Its URL, which names two nodes.
+    pub fn url(&self) -> String {
+        format!("redis+cluster://{}", self.hosts)
+    }
+
+    /// The master, of those at first, that a slot was given to.
+    pub fn first_master(&self, slot: usize) -> &RedisServer {
+        &self.nodes[place_of(slot)]
+    }
+
+    /// The master, of those at first, that has a key, and its replica.
+    pub fn pair_with(&self, key: &str) -> [&RedisServer; 2] {
+        let slot = self.nodes[0].call(&["CLUSTER", "KEYSLOT", key]);
+        let place = place_of(slot.parse().unwrap());
+        [&self.nodes[place], &self.nodes[MASTERS + place]]
+    }
+
+    /// Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does, until all
+    /// masters know of it.
+    pub fn move_slot(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
+        self.begin_move(slot, from, to);
+        let slot = slot.to_string();
+        let mut connection = from.connection();
+        loop {
+            let keys: Vec<String> = redis::cmd("CLUSTER")
+                .arg(&["GETKEYSINSLOT", &slot, "1"])
+                .query(&mut connection)
+                .unwrap();
+            let Some(key) = keys.first() else {
+                break;
+            };
+            redis::cmd("MIGRATE")
+                .arg(&["127.0.0.1", &to.port().to_string(), key, "0", "5000"])
+                .exec(&mut connection)
+                .unwrap();
+        }
+        let id = to.call(&["CLUSTER", "MYID"]);
+        let is_other = |node: &&RedisServer| ![from.port(), to.port()].contains(&node.port());
+        let others = self.nodes[..MASTERS].iter().filter(is_other);
+        // the others too: one that only heard of it could go on believing an older claim
+        let masters: Vec<_> = [to, from].into_iter().chain(others).collect();
+        // and again: a message in flight meanwhile can move the slot back
+        until(|| {
+            for node in &masters {
+                node.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);
+            }
+            self.agree_within(Duration::from_secs(1))
+        });
+    }
+
+    /// Says that a slot is about to move.
+    pub fn begin_move(&self, slot: usize, from: &RedisServer, to: &RedisServer) {
+        let [from_id, to_id] = [from, to].map(|node| node.call(&["CLUSTER", "MYID"]));
+        let slot = slot.to_string();
+        to.call(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]);
+        from.call(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
+    }
+
+    /// Whether the masters agree about the owners of slots.
+    fn agree_within(&self, time: Duration) -> bool {
+        let says = |node: &RedisServer| {
+            let nodes = node.call(&["CLUSTER", "NODES"]);
+            let masters = nodes.lines().filter(|line| line.contains("master"));
+            let mut masters: Vec<_> = masters.map(id_epoch_and_slots).collect();
+            masters.sort_unstable();
+            masters
+        };
+        let agree = || {
+            let all: Vec<_> = self.nodes[..MASTERS].iter().map(says).collect();
+            all.iter().all(|said| *said == all[0])
+        };
+        let start = Instant::now();
+        loop {
+            if agree() {
+                return true;
+            }
+            if start.elapsed() > time {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The slots that have keys at a node.
+    pub fn filled_slots(node: &RedisServer) -> Vec<usize> {
+        let mut connection = node.connection();
+        let slots = node.keys().into_iter().map(|key| {
+            let slot = redis::cmd("CLUSTER")
+                .arg("KEYSLOT")
+                .arg(key)
+                .query(&mut connection);
+            slot.unwrap()
+        });
+        let mut slots: Vec<_> = slots.collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// How often all nodes have answered with such an error.
+    pub fn errors(&self, kind: &str) -> u64 {
+        let of = |node: &RedisServer| {
+            let stats = node.call(&["INFO", "errorstats"]);
+            let name = format!("errorstat_{kind}:count=");
+            let count = stats
+                .lines()
+                .find_map(|line| line.strip_prefix(&name)?.parse().ok());
+            count.unwrap_or(0)
+        };
+        self.nodes.iter().map(of).sum::<u64>()
+    }
+
+    /// A process that ends the nodes when this one has ended and its pipe with it.
+    fn guard(&self) -> Child {
+        let pids = self.nodes.iter().map(|node| node.pid().to_string());
+        let dirs = self
+            .nodes
+            .iter()
+            .map(|node| node.dir().display().to_string());
+        let [pids, dirs] = [pids.collect::<Vec<_>>(), dirs.collect()].map(|all| all.join(" "));
+        Command::new("sh")
+            .args(["-c", &format!("read _; kill -9 {pids}; rm -rf {dirs}")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Waits until all nodes say so of the cluster.
+    pub fn await_info(&self, field: &str, value: &str) {
+        let line = format!("{field}:{value}\r\n");
+        let says = |node: &RedisServer| node.call(&["CLUSTER", "INFO"]).contains(&line);
+        until(|| self.nodes.iter().all(says));
+    }
+}
+
+/// Finds a free port for a node whose bus port, 10,000 above, is free too: Redis 6.2 cannot use another bus port.
+fn free_port_below_another() -> u16 {
+    let is_above_free = |port: &u16| {
+        let bus = port.checked_add(10_000);
+        bus.is_some_and(|bus| TcpListener::bind(("127.0.0.1", bus)).is_ok())
+    };
+    let mut ports = iter::repeat_with(free_port);
+    ports.find(is_above_free).unwrap()
+}
+
+/// Which of the masters a slot is given to at first.
+fn place_of(slot: usize) -> usize {
+    let mut places = 0..MASTERS;
+    let place = places.find(|place| slot < (place + 1) * SLOTS / MASTERS);
+    place.unwrap()
+}
+
+/// The parts of a line of CLUSTER NODES, without moving slots.
+fn id_epoch_and_slots(line: &str) -> Vec<String> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let slots = words[8..].iter().filter(|slot| !slot.starts_with('['));
+    let words = [words[0], words[6]].into_iter().chain(slots.copied());
+    words.map(str::to_owned).collect()
+}
+
+/// Waits until a condition holds; a test whose condition never does fails.
+fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(
+            start.elapsed() < WAIT_LIMIT,
+            "the cluster does not come to be"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,214 @@
+//! A proxy to a Redis that fails at a chosen command, and for good: as seen from Redis, its client was killed there.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+
+/// On which side of the chosen command the link is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// Redis does not get the command.
+    Before,
+    /// Redis does the command, and its client does not learn of it.
+    After,
+}
+
+/// The commands that count. Others, such as those of background work, are passed on until the link is cut.
+#[derive(Debug)]
+pub struct Counted {
+    pub names: &'static [&'static str],
+    /// Texts of which they have one.
+    pub about: Vec<String>,
+}
+
+/// Passes connections on to a Redis until a chosen command comes; from then on, none carries anything.
+///
+/// A crash test makes a call for each `passed` from 0 on, until one is answered before it is cut.
+#[derive(Debug)]
+pub struct CuttingProxy {
+    address: SocketAddr,
+    plan: Arc<Plan>,
+}
+
+#[derive(Debug)]
+struct Plan {
+    target: SocketAddr,
+    counted: Counted,
+    /// The commands until the chosen one, which is the last of them.
+    left: AtomicU64,
+    cut: Cut,
+    stage: watch::Sender<Stage>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Stage {
+    Open,
+    /// The chosen command has come.
+    Chosen,
+    /// Redis has done it, or will never get it.
+    Cut,
+}
+
+impl CuttingProxy {
+    /// A proxy that passes everything on until it is armed.
+    ///
+    /// It has a thread of its own, which ends with the value.
+    pub fn start(target: SocketAddr, counted: Counted, cut: Cut) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let plan = Arc::new(Plan {
+            target,
+            counted,
+            left: AtomicU64::new(u64::MAX),
+            cut,
+            stage: watch::Sender::new(Stage::Open),
+        });
+        let shared = Arc::clone(&plan);
+        thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(shared.accept(listener));
+        });
+        Self { address, plan }
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.address)
+    }
+
+    /// From now on, passes on `passed` of the commands that count, and is cut at the next one.
+    pub fn arm(&self, passed: u64) {
+        self.plan.left.store(passed + 1, Ordering::SeqCst);
+    }
+
+    /// Whether the chosen command has come. Waits until nothing goes on because of it.
+    pub async fn was_cut(&self) -> bool {
+        let mut stage = self.plan.stage.subscribe();
+        if *stage.borrow() == Stage::Open {
+            return false;
+        }
+        stage.wait_for(|stage| *stage == Stage::Cut).await.unwrap();
+        true
+    }
+}
+
+impl Counted {
+    fn has(&self, name: &str, command: &[u8]) -> bool {
+        let mut about = self.about.iter();
+        self.names.contains(&name)
+            && about.any(|text| memchr::memmem::find(command, text.as_bytes()).is_some())
+    }
+}
+
+impl Drop for CuttingProxy {
+    fn drop(&mut self) {
+        self.plan.stage.send_replace(Stage::Cut);
+    }
+}
+
+impl Plan {
+    async fn accept(self: Arc<Self>, listener: std::net::TcpListener) {
+        let listener = TcpListener::from_std(listener).unwrap();
+        let mut stage = self.stage.subscribe();
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => {
+                    let (client, _) = accepted.unwrap();
+                    tokio::spawn(Arc::clone(&self).serve(client));
+                }
+                _ = stage.wait_for(|stage| *stage >= Stage::Chosen) => break,
+            }
+        }
+        drop(listener);
+        // all connections end with the runtime
+        let _ = stage.wait_for(|stage| *stage == Stage::Cut).await;
+    }
+
+    async fn serve(self: Arc<Self>, client: TcpStream) {
+        let server = TcpStream::connect(self.target).await.unwrap();
+        let (from_client, mut to_client) = client.into_split();
+        let (mut from_server, mut to_server) = server.into_split();
+        let mut stage = self.stage.subscribe();
+        let is_chosen = tokio::select! {
+            is_chosen = self.pass(from_client, &mut to_server) => is_chosen,
+            _ = copy(&mut from_server, &mut to_client) => false,
+            _ = stage.wait_for(|stage| *stage >= Stage::Chosen) => false,
+        };
+        if !is_chosen {
+            return;
+        }
+        drop(to_client);
+        if self.cut == Cut::After {
+            // Redis closes the connection when it has done all that came before
+            let _ = to_server.shutdown().await;
+            let _ = copy(&mut from_server, &mut sink()).await;
+        }
+        self.stage.send_replace(Stage::Cut);
+    }
+
+    /// Passes commands on. Whether the chosen one came; otherwise the client has left.
+    async fn pass(&self, mut from: OwnedReadHalf, to: &mut OwnedWriteHalf) -> bool {
+        let mut buffer = Vec::new();
+        loop {
+            while let Some((end, name)) = first_command(&buffer) {
+                let is_counted = self.counted.has(&name, &buffer[..end]);
+                let left = if is_counted { self.take() } else { u64::MAX };
+                let is_chosen = left == 1;
+                if left == 0 {
+                    return false;
+                }
+                let is_passed = !is_chosen || self.cut == Cut::After;
+                if is_passed && to.write_all(&buffer[..end]).await.is_err() {
+                    return false;
+                }
+                if is_chosen {
+                    self.stage.send_replace(Stage::Chosen);
+                    return true;
+                }
+                buffer.drain(..end);
+            }
+            match from.read_buf(&mut buffer).await {
+                Ok(1..) => {}
+                _ => return false,
+            }
+        }
+    }
+
+    /// Takes one off those until the chosen one, and returns how many there were.
+    fn take(&self) -> u64 {
+        let less_one = |left: u64| Some(left.saturating_sub(1));
+        let taken = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less_one);
+        taken.unwrap_or_default()
+    }
+}
+
+/// The end of the first command in these bytes, and its name, if all of it is there: an array of bulk strings.
+pub fn first_command(bytes: &[u8]) -> Option<(usize, String)> {
+    let (mut at, count) = number(bytes, 0)?;
+    let mut name = None;
+    for _ in 0..count {
+        let (start, length) = number(bytes, at)?;
+        let word = bytes.get(start..start + length)?;
+        name.get_or_insert_with(|| String::from_utf8_lossy(word).to_uppercase());
+        at = start + length + 2;
+    }
+    (bytes.len() >= at).then_some((at, name?))
+}
+
+/// The number of a line such as `$12`, and where the line ends.
+pub fn number(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let line = bytes.get(at..)?;
+    let end = memchr::memchr(b'\n', line)?;
+    let digits = str::from_utf8(&line[1..end - 1]).unwrap();
+    Some((at + end + 1, digits.parse().unwrap()))
+}

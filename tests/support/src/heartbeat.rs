@@ -1,0 +1,57 @@
+//! How long other clients wait while one attacks.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::raw;
+use super::server::{Server, cpu_time};
+
+const HEALTHZ: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+/// The pause between two requests.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks a server for `/healthz`, each time over a new connection, so that each worker has its turn.
+#[derive(Debug)]
+pub struct Heartbeat {
+    is_over: Arc<AtomicBool>,
+    longest: JoinHandle<Duration>,
+}
+
+impl Heartbeat {
+    pub fn start(server: &Server) -> Self {
+        let (address, pid) = (server.address(), server.pid());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let longest = tokio::spawn(async move {
+            let mut longest = Duration::ZERO;
+            while !over.load(Ordering::Relaxed) {
+                let before = cpu_time(pid);
+                while !is_answered(address).await {}
+                longest = longest.max(cpu_time(pid) - before);
+                sleep(PAUSE).await;
+            }
+            longest
+        });
+        Self { is_over, longest }
+    }
+
+    /// Returns the CPU time that the server spent during the longest wait for an answer; a busy machine would add to
+    /// the elapsed time. Fails if a request got no answer.
+    pub async fn longest_wait(self) -> Duration {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.longest.await.unwrap()
+    }
+}
+
+/// Whether the server took the request in the few seconds that it has for one, which a busy machine may not give it.
+async fn is_answered(address: SocketAddr) -> bool {
+    let answer = raw::exchange(address, HEALTHZ).await;
+    let status = raw::status(&answer);
+    assert!([200, 408].contains(&status), "{answer}");
+    status == 200
+}

@@ -1,0 +1,84 @@
+//! Tools of tests over HTTP: servers, Redis, a client, and bytes on a socket. They do not use the library.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![allow(
+    missing_docs,
+    missing_debug_implementations,
+    reason = "only tests read this"
+)]
+
+pub mod agentuity_socket;
+pub mod metrics;
+pub mod places;
+
+pub mod busy;
+pub mod certificates;
+pub mod client;
+pub mod cluster;
+pub mod cutting;
+pub mod heartbeat;
+pub mod listening;
+pub mod monitor;
+pub mod pages;
+pub mod proxy;
+pub mod raw;
+pub mod receiver;
+pub mod redis;
+pub mod replicated;
+pub mod scopes;
+pub mod sentinel;
+pub mod server;
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+
+pub use threadkeep_scripted_upstream as upstream;
+
+/// The setting that a run of the tests may have of its own, in the environment: memory for copies.
+pub const READ_CACHE_BYTES: &str = "THREADKEEP_READ_CACHE_BYTES";
+
+/// Runs `attempt`, and retries if it fails after a pause of the machine of at least `spoils_it`.
+pub async fn unless_paused(spoils_it: Duration, attempt: impl AsyncFn()) {
+    for number in 1.. {
+        let longest = longest_pause();
+        let Err(panic) = AssertUnwindSafe(attempt()).catch_unwind().await else {
+            return;
+        };
+        if longest() < spoils_it || number == 10 {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Watches for pauses of this process and returns a function that returns the longest one so far.
+fn longest_pause() -> impl Fn() -> Duration {
+    const STEP: Duration = Duration::from_millis(10);
+    let longest = Arc::new(Mutex::new(Duration::ZERO));
+    let watched = Arc::downgrade(&longest);
+    thread::spawn(move || {
+        while let Some(longest) = watched.upgrade() {
+            let start = Instant::now();
+            thread::sleep(STEP);
+            let mut longest = longest.lock().unwrap();
+            *longest = start.elapsed().saturating_sub(STEP).max(*longest);
+        }
+    });
+    move || *longest.lock().unwrap()
+}
+
+/// Waits until a condition holds. Panics after a timeout that is long enough for a busy machine.
+pub async fn until<F: Future<Output = bool>>(condition: impl Fn() -> F) {
+    use tokio::time::{sleep, timeout};
+    let holds = async {
+        while !condition().await {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(120), holds)
+        .await
+        .expect("the condition should come to hold");
+}

@@ -1,0 +1,124 @@
+//! Server-sent events, read line by line.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::client::Request;
+
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
+
+/// A stream of events that a server sends.
+#[derive(Debug)]
+pub struct Listening {
+    response: Response,
+    text: String,
+    /// The last cursor.
+    pub cursor: String,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    pub event: String,
+    pub data: Value,
+    /// The data, unchanged.
+    pub text: String,
+}
+
+impl Request {
+    /// Listens to what this answers, from when it has begun.
+    pub async fn listen(self) -> Listening {
+        let response = self.header("accept", "text/event-stream").begin().await;
+        assert_eq!(response.status().as_u16(), 200);
+        let content_type = response.headers()["content-type"].to_str().unwrap();
+        assert_eq!(content_type, "text/event-stream");
+        let mut listening = Listening {
+            response,
+            text: String::new(),
+            cursor: String::new(),
+        };
+        let first = listening.block().await.unwrap();
+        assert!(first.starts_with("retry: 2000\nid: "), "{first}");
+        listening.note_cursor(&first);
+        listening
+    }
+}
+
+impl Listening {
+    /// A header of the response.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        Some(self.response.headers().get(name)?.to_str().unwrap())
+    }
+
+    /// The next event.
+    pub async fn next(&mut self) -> Sent {
+        self.try_next().await.expect("there should be one more")
+    }
+
+    /// The next event; none if the stream has ended.
+    pub async fn try_next(&mut self) -> Option<Sent> {
+        loop {
+            let block = self.block().await?;
+            self.note_cursor(&block);
+            let field = |name: &str| {
+                let mut lines = block.lines();
+                let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+                value.map(str::to_owned)
+            };
+            if let (Some(event), Some(text)) = (field("event"), field("data")) {
+                // the thread of another test may have numbers that no double holds
+                let data = serde_json::from_str(&text).unwrap_or_default();
+                return Some(Sent { event, data, text });
+            }
+        }
+    }
+
+    /// The next `count` events, as `type version` each.
+    pub async fn next_all(&mut self, count: usize) -> Vec<String> {
+        let mut all = Vec::new();
+        for _ in 0..count {
+            all.push(self.next().await.words());
+        }
+        all
+    }
+
+    fn note_cursor(&mut self, block: &str) {
+        let id = block.lines().find_map(|line| line.strip_prefix("id: "));
+        if let Some(id) = id {
+            self.cursor = id.to_owned();
+        }
+    }
+
+    /// The lines up to the next empty one.
+    async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.text = rest;
+                return Some(block);
+            }
+            let chunk = timeout(WAIT_LIMIT, self.response.chunk()).await;
+            let chunk = chunk.expect("something should come").unwrap()?;
+            self.text.push_str(str::from_utf8(&chunk).unwrap());
+        }
+    }
+}
+
+impl Sent {
+    /// The event's data.
+    pub fn about(&self) -> &Value {
+        &self.data["data"]
+    }
+
+    /// Its type and version.
+    pub fn words(&self) -> String {
+        let version = match self.event.as_str() {
+            "reset" => &self.data["version"],
+            _ => &self.data["data"]["version"],
+        };
+        format!("{} {version}", self.event)
+    }
+}

@@ -1,0 +1,77 @@
+//! All that a Redis is asked, as its `MONITOR` tells it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use super::redis::RedisServer;
+
+const END: &str = "the end of the trace";
+
+/// A command with its arguments.
+#[derive(Debug)]
+pub struct Called {
+    pub words: Vec<String>,
+    /// By the script that was called before it, and not by a client.
+    pub is_of_script: bool,
+}
+
+/// Listens from its start to its stop.
+#[derive(Debug)]
+pub struct Monitor<'a> {
+    redis: &'a RedisServer,
+    lines: BufReader<TcpStream>,
+}
+
+impl<'a> Monitor<'a> {
+    pub fn start(redis: &'a RedisServer) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", redis.port())).unwrap();
+        stream.write_all(b"MONITOR\r\n").unwrap();
+        let mut lines = BufReader::new(stream);
+        let mut ok = String::new();
+        lines.read_line(&mut ok).unwrap();
+        assert_eq!(ok, "+OK\r\n");
+        Self { redis, lines }
+    }
+
+    /// The commands since the start, those of scripts after the script.
+    pub fn stop(self) -> Vec<Called> {
+        let mut connection = self.redis.connection();
+        redis::cmd("ECHO").arg(END).exec(&mut connection).unwrap();
+        let commands = self.lines.lines().map(|line| called(&line.unwrap()));
+        commands
+            .take_while(|called| called.words.get(1).is_none_or(|text| text != END))
+            .collect()
+    }
+}
+
+/// Of `+1700000000.000000 [0 lua] "HGET" "key" "\x00\""`. Escapes other than of quotes and
+/// backslashes stay as they are.
+fn called(line: &str) -> Called {
+    let start = line.find("] \"").map_or(line.len(), |at| at + 2);
+    let is_of_script = line[..start].ends_with(" lua] ");
+    let mut arguments = Vec::new();
+    let mut chars = line[start..].chars();
+    while chars.next() == Some('"') {
+        let mut argument = String::new();
+        while let Some(char) = chars.next() {
+            let rest = chars.as_str();
+            // Valkey 8.1 does not escape quotes.
+            if char == '"' && (rest.is_empty() || rest.starts_with(" \"")) {
+                break;
+            }
+            match (char, rest.chars().next()) {
+                ('\\', Some(escaped @ ('"' | '\\'))) => {
+                    argument.push(escaped);
+                    chars.next();
+                }
+                _ => argument.push(char),
+            }
+        }
+        arguments.push(argument);
+        chars.next();
+    }
+    Called {
+        words: arguments,
+        is_of_script,
+    }
+}

@@ -1,0 +1,32 @@
+//! Where the program and the files of tests are.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{self, Path, PathBuf};
+use std::sync::LazyLock;
+
+/// The folder of the project.
+pub const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// The program that `THREADKEEP_BIN` names, such as an optimized one, or the one that Cargo built with the tests.
+#[must_use]
+pub fn program() -> OsString {
+    if let Some(given) = env::var_os("THREADKEEP_BIN") {
+        return path::absolute(given).unwrap().into();
+    }
+    let tests = env::current_exe().unwrap();
+    // target/debug/deps/tests
+    let folder = tests.ancestors().nth(2).unwrap();
+    folder.join("threadkeep").into()
+}
+
+/// An existing folder for files of tests.
+#[must_use]
+pub fn scratch() -> &'static Path {
+    static SCRATCH: LazyLock<PathBuf> = LazyLock::new(|| {
+        let scratch = Path::new(PROJECT).join("target/tmp");
+        std::fs::create_dir_all(&scratch).unwrap();
+        scratch.canonicalize().unwrap()
+    });
+    &SCRATCH
+}

@@ -1,0 +1,204 @@
+//! A TCP proxy that fails on demand.
+
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+
+/// Passes connections on to another address, as long as the value lives.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    control: watch::Sender<Control>,
+    holding: Arc<Mutex<Vec<u8>>>,
+    accepted: Arc<AtomicU64>,
+}
+
+/// The treatment of bytes and connections by the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Passes everything on.
+    Open,
+    /// Closes new connections at once.
+    Refusing,
+    /// Keeps connections open, takes all that comes and passes nothing on.
+    Hanging,
+    /// Loses all bytes of both sides, and keeps connections open. A connection that has lost something carries nothing
+    /// ever again, as when packets are dropped both ways for longer than any retry.
+    Losing,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Control {
+    mode: Mode,
+    /// How often all connections were cut.
+    cuts: u64,
+}
+
+impl Proxy {
+    /// A proxy for that address, on a port of its own.
+    ///
+    /// It has a thread of its own too: a test may block while it waits for a server to start.
+    pub fn start(target: SocketAddr) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let control = watch::Sender::new(Control {
+            mode: Mode::Open,
+            cuts: 0,
+        });
+        let link = Link {
+            target,
+            control: control.subscribe(),
+            holding: Arc::default(),
+            accepted: Arc::default(),
+            is_lost: Arc::default(),
+        };
+        let (holding, accepted) = (Arc::clone(&link.holding), Arc::clone(&link.accepted));
+        thread::spawn(move || link.run(listener));
+        Self {
+            address,
+            control,
+            holding,
+            accepted,
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether it was given a text that it did not pass on, as it was [`Mode::Hanging`].
+    pub fn is_holding(&self, text: &str) -> bool {
+        self.count_held(text) > 0
+    }
+
+    /// How often it was given a text that it did not pass on.
+    pub fn count_held(&self, text: &str) -> usize {
+        let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
+        memchr::memmem::find_iter(&holding, text.as_bytes()).count()
+    }
+
+    /// Connections that were made to it so far.
+    pub fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    /// Changes what it does from now on.
+    pub fn set(&self, mode: Mode) {
+        self.control.send_modify(|control| control.mode = mode);
+    }
+
+    /// Closes all connections in the midst of whatever they carry; new ones are served.
+    pub fn cut(&self) {
+        self.control.send_modify(|control| control.cuts += 1);
+    }
+}
+
+/// The settings of each connection.
+#[derive(Debug, Clone)]
+struct Link {
+    target: SocketAddr,
+    control: watch::Receiver<Control>,
+    holding: Arc<Mutex<Vec<u8>>>,
+    accepted: Arc<AtomicU64>,
+    /// Whether a connection has lost something.
+    is_lost: Arc<AtomicBool>,
+}
+
+impl Link {
+    /// Runs until the proxy is dropped; its connections end with the runtime.
+    fn run(self, listener: std::net::TcpListener) {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let mut control = self.control.clone();
+        runtime.block_on(async {
+            listener.set_nonblocking(true).unwrap();
+            let listener = TcpListener::from_std(listener).unwrap();
+            tokio::select! {
+                () = self.accept(listener) => {}
+                _ = control.wait_for(|_| false) => {}
+            }
+        });
+    }
+
+    async fn accept(self, listener: TcpListener) {
+        while let Ok((client, _)) = listener.accept().await {
+            self.accepted.fetch_add(1, Ordering::Relaxed);
+            if self.control.borrow().mode != Mode::Refusing {
+                tokio::spawn(self.clone().serve(client));
+            }
+        }
+    }
+
+    /// Carries one connection until either side or a cut ends it.
+    async fn serve(mut self, mut client: TcpStream) {
+        let cuts = self.control.borrow().cuts;
+        self.is_lost = Arc::default();
+        if self.control.borrow().mode == Mode::Losing {
+            let _ = copy(&mut client, &mut sink()).await;
+            return;
+        }
+        let Ok(server) = TcpStream::connect(self.target).await else {
+            return;
+        };
+        // else a part of an answer is held back until the part before it is acknowledged
+        for side in [&client, &server] {
+            if side.set_nodelay(true).is_err() {
+                return;
+            }
+        }
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
+        let up = self.clone().pump(from_client, to_server);
+        let down = self.clone().pump(from_server, to_client);
+        tokio::select! {
+            () = up => {}
+            () = down => {}
+            _ = self.control.wait_for(|control| control.cuts > cuts) => {}
+        }
+    }
+
+    async fn pump(mut self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
+        let mut buffer = vec![0; 64 * 1024];
+        let mut held = Vec::new();
+        let mut noted = 0;
+        loop {
+            tokio::select! {
+                read = from.read(&mut buffer) => match read {
+                    Ok(count @ 1..) => held.extend_from_slice(&buffer[..count]),
+                    // nor does the other side learn of the end
+                    _ if self.is_lost.load(Ordering::Relaxed) => pending().await,
+                    _ => return,
+                },
+                changed = self.control.changed(), if !held.is_empty() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+            }
+            if self.control.borrow().mode == Mode::Losing && !held.is_empty() {
+                self.is_lost.store(true, Ordering::Relaxed);
+            }
+            if self.is_lost.load(Ordering::Relaxed) {
+                held.clear();
+            } else if self.control.borrow().mode == Mode::Hanging {
+                let holding = self.holding.lock();
+                let mut holding = holding.unwrap_or_else(PoisonError::into_inner);
+                holding.extend_from_slice(&held[noted..]);
+                noted = held.len();
+            } else if to.write_all(&held).await.is_err() {
+                return;
+            } else {
+                held.clear();
+                noted = 0;
+            }
+        }
+    }
+}

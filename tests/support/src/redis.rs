@@ -1,0 +1,349 @@
+//! A real Redis on a free port.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::certificates::{Authority, Issued};
+
+/// Options under which every write is on disk before it is answered.
+pub const DURABLE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+
+/// The file of a sentinel, which it writes what it learns into.
+const CONFIG: &str = "sentinel.conf";
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
+
+/// A `redis-server` with a directory of its own. It is killed when the value goes.
+#[derive(Debug)]
+pub struct RedisServer {
+    child: Mutex<Child>,
+    port: u16,
+    dir: Directory,
+    options: Vec<String>,
+}
+
+/// A directory that goes with the value.
+#[derive(Debug)]
+pub struct Directory(PathBuf);
+
+/// The Redis that all tests share, each under a prefix of its own. It goes with its last user.
+pub fn shared() -> Arc<RedisServer> {
+    static SHARED: Mutex<Weak<RedisServer>> = Mutex::new(Weak::new());
+    let mut shared = lock(&SHARED);
+    if let Some(redis) = shared.upgrade() {
+        return redis;
+    }
+    let redis = Arc::new(RedisServer::start());
+    *shared = Arc::downgrade(&redis);
+    redis
+}
+
+/// A key prefix that no other test has, in this process or another.
+pub fn unique_prefix() -> String {
+    format!("it-{}", unique())
+}
+
+impl RedisServer {
+    /// Starts one that keeps nothing on disk.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with options as on its command line.
+    pub fn start_with(options: &[&str]) -> Self {
+        with_free_ports(|| Self::try_start_on(free_port(), options))
+    }
+
+    /// Starts one on `port`; returns `None` if another process has taken one of its ports.
+    pub fn try_start_on(port: u16, options: &[&str]) -> Option<Self> {
+        let options: Vec<_> = options.iter().map(ToString::to_string).collect();
+        Self::start_in(Directory::create(), port, &options)
+    }
+
+    /// Options of a server that identifies itself by that certificate, and asks no client for one.
+    pub fn encrypted<'a>(own: &'a Issued, authority: &'a Authority) -> [&'a str; 8] {
+        let mut options = Self::requiring_certificates(own, authority);
+        options[1] = "no";
+        options
+    }
+
+    /// Options of a server that identifies itself by that certificate, and asks every client for one of that authority.
+    pub fn requiring_certificates<'a>(own: &'a Issued, authority: &'a Authority) -> [&'a str; 8] {
+        [
+            "--tls-auth-clients",
+            "yes",
+            "--tls-cert-file",
+            &own.certificate,
+            "--tls-key-file",
+            &own.key,
+            "--tls-ca-cert-file",
+            &authority.own.certificate,
+        ]
+    }
+
+    /// Starts one that also listens with TLS, and gives that port.
+    pub fn start_encrypted(options: &[&str]) -> (Self, u16) {
+        with_free_ports(|| {
+            let port = free_port();
+            let listening = ["--tls-port", &port.to_string()];
+            let server = Self::try_start_on(free_port(), &[&listening, options].concat());
+            Some((server?, port))
+        })
+    }
+
+    /// Locks it to that user with those rights, except for existing connections.
+    pub fn lock_to(&self, user: &str, password: &str, rights: &[&str]) {
+        let secret = format!(">{password}");
+        let user = ["ACL", "SETUSER", user, "on", &secret];
+        self.call(&[&user, rights].concat());
+        self.call(&["ACL", "SETUSER", "default", "off"]);
+    }
+
+    /// Starts a sentinel with these lines in its file.
+    pub fn start_sentinel(config: &str) -> Self {
+        with_free_ports(|| Self::try_start_sentinel(config))
+    }
+
+    /// Starts a sentinel with these lines in its file; returns `None` if another process has taken one of its ports.
+    pub fn try_start_sentinel(config: &str) -> Option<Self> {
+        Self::start_in(Directory::with_config(config), free_port(), &[])
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The TCP port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The path of the unix socket that it listens on too.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.0.join("socket")
+    }
+
+    /// A connection for the test itself.
+    pub fn connection(&self) -> redis::Connection {
+        let client = redis::Client::open(self.url()).unwrap();
+        client.get_connection().unwrap()
+    }
+
+    /// The reply to a command, as text.
+    pub fn call(&self, words: &[&str]) -> String {
+        self.try_call(words)
+            .unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// A section of `INFO`.
+    pub fn info(&self, section: &str) -> BTreeMap<String, String> {
+        let info = self.call(&["INFO", section]);
+        let fields = info.lines().filter_map(|line| line.split_once(':'));
+        fields
+            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+            .collect()
+    }
+
+    /// The names of all keys it has.
+    pub fn keys(&self) -> Vec<String> {
+        let mut connection = self.connection();
+        redis::cmd("KEYS").arg("*").query(&mut connection).unwrap()
+    }
+
+    /// The time of its clock, in whole seconds.
+    pub fn seconds(&self) -> u64 {
+        let mut connection = self.connection();
+        let (seconds, _): (u64, u64) = redis::cmd("TIME").query(&mut connection).unwrap();
+        seconds
+    }
+
+    /// The reply to a command, as text, or its error.
+    pub fn try_call(&self, words: &[&str]) -> redis::RedisResult<String> {
+        let mut cmd = redis::cmd(words[0]);
+        cmd.arg(&words[1..]);
+        let client = redis::Client::open(self.url())?;
+        Ok(match cmd.query(&mut client.get_connection()?)? {
+            redis::Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+            redis::Value::SimpleString(text) => text,
+            redis::Value::Okay => "OK".into(),
+            redis::Value::Int(number) => number.to_string(),
+            other => format!("{other:?}"),
+        })
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        lock(&self.child).id()
+    }
+
+    /// The directory of its files.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Ends it by SIGKILL.
+    pub fn kill(&self) {
+        let mut child = lock(&self.child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Starts it again after [`Self::kill`], on the same port and directory, and waits until it
+    /// answers.
+    pub fn restart(&self) {
+        let mut child = lock(&self.child);
+        *child = spawn(self.port, &self.dir.0, &self.options);
+        assert!(is_answering(&mut child, &self.dir.0), "{}", self.log());
+    }
+
+    /// Lets it answer nobody, with all connections open, until [`Self::resume`].
+    pub fn suspend(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets it go on after [`Self::suspend`].
+    pub fn resume(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = lock(&self.child).id();
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {pid}")])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    fn start_in(dir: Directory, port: u16, options: &[String]) -> Option<Self> {
+        let mut child = spawn(port, &dir.0, options);
+        let is_answering = is_answering(&mut child, &dir.0);
+        let server = Self {
+            child: Mutex::new(child),
+            port,
+            dir,
+            options: options.to_vec(),
+        };
+        if !is_answering && !server.log().contains("Address already in use") {
+            panic!("redis-server does not start:\n{}", server.log());
+        }
+        is_answering.then_some(server)
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.dir.0.join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        let mut child = lock(&self.child);
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+impl Directory {
+    /// Not below `target`: the path of a unix socket has at most 107 bytes.
+    pub fn create() -> Self {
+        let path = std::env::temp_dir().join(format!("threadkeep-it-{}", unique()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn with_config(config: &str) -> Self {
+        let dir = Self::create();
+        fs::write(dir.0.join(CONFIG), config).unwrap();
+        dir
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn spawn(port: u16, dir: &Path, options: &[String]) -> Child {
+    let is_sentinel = dir.join(CONFIG).exists();
+    let mode: &[&str] = if is_sentinel {
+        &[CONFIG, "--sentinel"]
+    } else {
+        &[]
+    };
+    Command::new("redis-server")
+        .args(mode)
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--unixsocket", "socket", "--logfile", "log", "--save", ""])
+        .args(options)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("these tests need redis-server on the PATH: {error}"))
+}
+
+/// Waits until it answers PING; false when it ends before.
+///
+/// By the socket: on the port there might be another process.
+fn is_answering(child: &mut Child, dir: &Path) -> bool {
+    let start = Instant::now();
+    while ping(&dir.join("socket")).is_err() {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        assert!(start.elapsed() < WAIT_LIMIT, "redis-server does not answer");
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// One that loads its data is there but answers with an error; one with a password is ready.
+fn ping(socket: &Path) -> io::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
+    stream.write_all(b"PING\r\n")?;
+    let mut reply = [0; 5];
+    stream.read_exact(&mut reply)?;
+    match &reply {
+        b"+PONG" | b"-NOAU" => Ok(()),
+        _ => Err(io::ErrorKind::WouldBlock.into()),
+    }
+}
+
+/// Starts something on free ports, with other ones if one was taken meanwhile.
+pub fn with_free_ports<T>(start: impl Fn() -> Option<T>) -> T {
+    (0..5)
+        .find_map(|_| start())
+        .expect("there should be free ports")
+}
+
+/// A port that nobody listens on, if no other process takes it in the meantime.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn unique() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{n}", std::process::id())
+}
+
+/// A test that failed must not fail the others too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

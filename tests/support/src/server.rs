@@ -1,0 +1,428 @@
+//! The binary under test, on a port of its own.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Display;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::thread;
+use std::time::Duration;
+
+use super::READ_CACHE_BYTES;
+use super::client::Client;
+use super::redis::{self, RedisServer};
+
+/// The secret behind `main`, the key that signs.
+pub const SIGNING_SECRET: &str = "an-hmac-secret-of-the-tests-that-is-long-enough";
+/// The api key `ops`.
+pub const API_SECRET: &str = "an-api-secret-of-the-tests-that-is-long-enough";
+/// The api key `relay`, in the form that clients of `ModelRelay` want.
+pub const RELAY_SECRET: &str = "mr_sk_of-the-tests-that-is-long-enough";
+
+/// How long a server may take to listen, to log something or to stop, on a busy machine.
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
+/// Default time limit for the store, longer than a busy machine pauses. Tests about the limit set their own.
+const STORE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Where a server keeps its threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// In its own memory.
+    Memory,
+    /// In the Redis that all tests share, under a prefix of its own.
+    Redis,
+}
+
+/// A running server; it is killed when the value goes.
+#[derive(Debug)]
+pub struct Server {
+    child: Mutex<Child>,
+    address: SocketAddr,
+    log: Arc<Log>,
+    settings: Builder,
+}
+
+/// A server that is about to be started.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    settings: BTreeMap<String, String>,
+    address_space_bytes: Option<u64>,
+    /// Holds the shared Redis for as long as a server is on it.
+    _redis: Option<Arc<RedisServer>>,
+}
+
+/// The log of a server.
+#[derive(Debug, Default)]
+struct Log {
+    written: Mutex<Written>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    lines: Vec<String>,
+    is_closed: bool,
+}
+
+impl Server {
+    /// A server with the settings of the tests and no others.
+    pub fn start(backend: Backend) -> Self {
+        Self::builder(backend).start()
+    }
+
+    /// A server whose settings are still to be changed.
+    pub fn builder(backend: Backend) -> Builder {
+        let builder = Builder {
+            settings: BTreeMap::new(),
+            address_space_bytes: None,
+            _redis: None,
+        }
+        .set("THREADKEEP_LISTEN", "127.0.0.1:0")
+        .set("THREADKEEP_WORKERS", 2)
+        .set("THREADKEEP_STORE_TIMEOUT_MS", STORE_TIMEOUT.as_millis())
+        .set(
+            "THREADKEEP_SIGNING_KEYS",
+            format_args!("main:{SIGNING_SECRET}"),
+        )
+        .set(
+            "THREADKEEP_API_KEYS",
+            format_args!("ops:{API_SECRET},relay:{RELAY_SECRET}"),
+        );
+        match backend {
+            Backend::Memory => builder,
+            Backend::Redis => {
+                let redis = redis::shared();
+                Builder {
+                    _redis: Some(Arc::clone(&redis)),
+                    ..builder.redis(&redis.url())
+                }
+            }
+        }
+    }
+
+    /// The server that all tests of a back end share, each with threads of its own. It goes with
+    /// its last user.
+    pub fn shared(backend: Backend) -> Arc<Self> {
+        static SHARED: [Mutex<Weak<Server>>; 2] =
+            [Mutex::new(Weak::new()), Mutex::new(Weak::new())];
+        let mut shared = lock(&SHARED[backend as usize]);
+        if let Some(server) = shared.upgrade() {
+            return server;
+        }
+        let server = Arc::new(Self::start(backend));
+        *shared = Arc::downgrade(&server);
+        server
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A client of it.
+    pub fn client(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// Its settings, to start another one like it, such as one on the same Redis and prefix.
+    pub fn settings(&self) -> Builder {
+        self.settings.clone()
+    }
+
+    /// A number of its page of metrics.
+    pub async fn metric(&self, name: &str) -> u64 {
+        let page = self.client().get("/metrics").ok().await.text();
+        number_in(&page, name).unwrap_or_else(|| panic!("{name} in {page}"))
+    }
+
+    /// How often it has called an operation of its store, which has no series before its first call.
+    pub async fn store_calls(&self, operation: &str, part: &str) -> u64 {
+        let page = self.client().get("/metrics").ok().await.text();
+        let name = "threadkeep_store_duration_seconds_count";
+        let name = format!(r#"{name}{{operation="{operation}",part="{part}"}}"#);
+        number_in(&page, &name).unwrap_or(0)
+    }
+
+    /// Its resident memory, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        self.memory_bytes("VmRSS")
+    }
+
+    /// The most resident memory that it has had, in bytes.
+    pub fn peak_bytes(&self) -> u64 {
+        self.memory_bytes("VmHWM")
+    }
+
+    pub fn pid(&self) -> u32 {
+        lock(&self.child).id()
+    }
+
+    /// Returns the CPU time of the server so far.
+    pub fn cpu_time(&self) -> Duration {
+        cpu_time(self.pid())
+    }
+
+    /// How many files and sockets it has open.
+    pub fn open_files(&self) -> usize {
+        let pid = self.pid();
+        fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+    }
+
+    /// A line of its status, which Linux gives in kB (proc(5)).
+    fn memory_bytes(&self, name: &str) -> u64 {
+        let pid = self.pid();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
+        kilobytes.unwrap().parse::<u64>().unwrap() * 1_024
+    }
+
+    /// All it has logged until now.
+    pub fn log(&self) -> String {
+        lock(&self.log.written).lines.join("\n")
+    }
+
+    /// Waits until a line of its log has the property, and gives that line.
+    pub fn await_log(&self, has: impl Fn(&str) -> bool) -> String {
+        self.log
+            .wait_for(has)
+            .unwrap_or_else(|| panic!("no such line in:\n{}", self.log()))
+    }
+
+    /// Asks it to stop by SIGTERM, and waits until it has.
+    pub fn stop(&self) -> ExitStatus {
+        self.signal("TERM");
+        self.log.wait_closed();
+        lock(&self.child).wait().unwrap()
+    }
+
+    /// Ends it by SIGKILL, without a word.
+    pub fn kill(&self) {
+        let mut child = lock(&self.child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Sends it a signal by name. `std` has no call for it, and every POSIX shell does.
+    pub fn signal(&self, name: &str) {
+        let pid = self.pid();
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {pid}")])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let mut child = lock(&self.child);
+        let _ = child.kill();
+        let _ = child.wait();
+        if thread::panicking() {
+            let written = lock(&self.log.written);
+            let first = written.lines.len().saturating_sub(30);
+            eprintln!("the server's last words:");
+            for line in &written.lines[first..] {
+                eprintln!("  {line}");
+            }
+        }
+    }
+}
+
+impl Builder {
+    /// Sets an environment variable of the server.
+    pub fn set(mut self, name: &str, value: impl Display) -> Self {
+        self.settings.insert(name.into(), value.to_string());
+        self
+    }
+
+    /// The value of an environment variable of the server.
+    pub fn value(&self, name: &str) -> &str {
+        &self.settings[name]
+    }
+
+    /// Whether an environment variable of the server is set.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.settings.contains_key(name)
+    }
+
+    /// Takes an environment variable away again.
+    pub fn unset(mut self, name: &str) -> Self {
+        self.settings.remove(name);
+        self
+    }
+
+    /// Keeps threads in that Redis, under a prefix that no other test has.
+    pub fn redis(self, url: &str) -> Self {
+        self.set("THREADKEEP_REDIS_URL", url)
+            .set("THREADKEEP_KEY_PREFIX", redis::unique_prefix())
+    }
+
+    /// Keeps threads apart from those of the server that these settings are of.
+    pub fn apart(self) -> Self {
+        if self.is_set("THREADKEEP_REDIS_URL") {
+            return self.set("THREADKEEP_KEY_PREFIX", redis::unique_prefix());
+        }
+        self
+    }
+
+    /// Bounds the address space of the server, whose allocations fail beyond.
+    pub fn address_space(mut self, bytes: u64) -> Self {
+        self.address_space_bytes = Some(bytes);
+        self
+    }
+
+    /// Starts the server and waits until it listens.
+    ///
+    /// Retries if Redis does not answer in time: with a short time limit, that happens on a busy machine.
+    pub fn start(self) -> Server {
+        for attempt in 1.. {
+            let (mut child, log) = self.spawn();
+            if let Some(address) = log.wait_listening() {
+                return Server {
+                    child: Mutex::new(child),
+                    address,
+                    log,
+                    settings: self,
+                };
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+            let written = lock(&log.written).lines.join("\n");
+            let is_late = written.contains("the store did not answer within");
+            assert!(is_late && attempt < 20, "it does not listen: {written}");
+        }
+        unreachable!()
+    }
+
+    /// Starts a server that is expected to give up, and gives its exit status and log.
+    pub fn start_refused(self) -> (ExitStatus, String) {
+        let (mut child, log) = self.spawn();
+        if let Some(address) = log.wait_listening() {
+            let _ = child.kill();
+            panic!("it listens on {address}");
+        }
+        let status = child.wait().unwrap();
+        let written = lock(&log.written);
+        (status, written.lines.join("\n"))
+    }
+
+    fn spawn(&self) -> (Child, Arc<Log>) {
+        let mut child = self
+            .command()
+            .env_clear()
+            .envs(env::var_os(READ_CACHE_BYTES).map(|bytes| (READ_CACHE_BYTES, bytes)))
+            .envs(&self.settings)
+            .current_dir(crate::places::scratch())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Log::default());
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let collected = Arc::clone(&log);
+        thread::spawn(move || collected.collect(stderr));
+        (child, log)
+    }
+
+    fn command(&self) -> Command {
+        let program = crate::places::program();
+        let Some(bytes) = self.address_space_bytes else {
+            return Command::new(program);
+        };
+        let mut shell = Command::new("/bin/sh");
+        let kilobytes = bytes / 1_024;
+        let limited = format!("ulimit -v {kilobytes} && exec \"$0\"");
+        shell.args(["-c", &limited]).arg(program);
+        shell
+    }
+}
+
+impl Log {
+    fn collect(&self, mut stderr: impl BufRead) {
+        let mut line = Vec::new();
+        while stderr.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
+            lock(&self.written).lines.push(text);
+            self.changed.notify_all();
+            line.clear();
+        }
+        lock(&self.written).is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The first line with the property; none when the server ends, or takes too long.
+    fn wait_for(&self, has: impl Fn(&str) -> bool) -> Option<String> {
+        let mut seen = 0;
+        let mut found = None;
+        let _ = self
+            .changed
+            .wait_timeout_while(lock(&self.written), WAIT_LIMIT, |written| {
+                found = written.lines[seen..].iter().find(|line| has(line)).cloned();
+                seen = written.lines.len();
+                found.is_none() && !written.is_closed
+            });
+        found
+    }
+
+    fn wait_listening(&self) -> Option<SocketAddr> {
+        let line = self.wait_for(|line| listening(line).is_some())?;
+        listening(&line)
+    }
+
+    fn wait_closed(&self) {
+        let (written, _) = self
+            .changed
+            .wait_timeout_while(lock(&self.written), WAIT_LIMIT, |written| {
+                !written.is_closed
+            })
+            .unwrap();
+        assert!(written.is_closed, "it does not stop");
+    }
+}
+
+/// The address of a line that says where the server listens.
+fn listening(line: &str) -> Option<SocketAddr> {
+    let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else {
+        // the log is in text form
+        let (_, address) = line.split_once(": listening address=")?;
+        return address.parse().ok();
+    };
+    let field = |name: &str| line.get(name).or_else(|| line.get("fields")?.get(name));
+    if field("message")? != "listening" {
+        return None;
+    }
+    field("address")?.as_str()?.parse().ok()
+}
+
+fn number_in(metrics: &str, name: &str) -> Option<u64> {
+    let mut lines = metrics.lines();
+    let number = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    number.map(|number| number.parse().unwrap())
+}
+
+/// Returns the CPU time of a process, for all its threads (proc(5)).
+pub fn cpu_time(pid: u32) -> Duration {
+    /// The unit of /proc/PID/stat on Linux, independent of the kernel's timer frequency.
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // the preceding name may contain spaces
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let spent = fields.split(' ').skip(11).take(2);
+    TICK * spent
+        .map(|ticks| ticks.parse::<u32>().unwrap())
+        .sum::<u32>()
+}
+
+/// A test that failed must not fail the others too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
