@@ -15,8 +15,8 @@ WORKDIR /src
 COPY . .
 # Examples and benchmarks are not here, so they are not mentioned.
 RUN find . -type f ! -name Cargo.toml ! -name Cargo.lock -delete \
-    && sed -i '/^\[\[/,/^$/d' Cargo.toml \
-    && for package in . load crates/* tools/*; do \
+    && find . -name Cargo.toml -exec sed -i '/^\[\[/,/^$/d' {} + \
+    && for package in . load crates/* tests/* tools/*; do \
         mkdir -p "$package/src" \
         && touch "$package/src/lib.rs" \
         && echo 'fn main() {}' > "$package/src/main.rs" || exit 1; \

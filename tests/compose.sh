@@ -221,8 +221,8 @@ make_base_images
 
 # a copy, since the load test writes its report next to the file
 mkdir "$dir/project"
-cp -r .dockerignore Cargo.toml Cargo.lock Dockerfile README.md deploy docker-compose.yml docs load scripts src tools \
-    "$dir/project"
+cp -r .dockerignore Cargo.toml Cargo.lock Dockerfile README.md crates deploy docker-compose.yml docs load scripts src \
+    tests tools "$dir/project"
 root=$PWD
 # choose ports below the range that Linux uses for outgoing connections
 ports=$(python3 -c 'import random, socket
