@@ -15,6 +15,7 @@ mod refusals;
 mod responses;
 mod scopes;
 mod scripts;
+mod shared;
 mod startup;
 mod threads;
 mod transport;

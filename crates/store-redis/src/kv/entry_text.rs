@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::threads::arguments::bounded_ms;
-use crate::threads::meta::take;
+use crate::shared::arguments::bounded_ms;
+use crate::shared::meta::take;
 use threadkeep_domain::{ContentEncoding, ContentType, Life, Lifetime, Namespace, Stamp};
 use threadkeep_store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, StoreError, Usage};
 

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::RedisStore;
-use crate::threads::meta::take;
+use crate::shared::meta::take;
 use crate::transport::commands::command;
 use crate::transport::replies::{array, bytes};
 use threadkeep_domain::Namespace;

@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use crate::threads::meta::take;
+use crate::shared::meta::take;
 use crate::transport::replies::{UNKNOWN, array, bytes, text};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{

@@ -11,9 +11,10 @@ use crate::RedisStore;
 use crate::keys::{BUCKETS, bucket_number};
 use crate::scopes::replies as scope_replies;
 use crate::scripts::Script;
+use crate::shared::arguments;
 use crate::threads;
 use crate::transport::commands::{Command, command};
-use crate::transport::replies::{UNKNOWN, array, bytes, integer};
+use crate::transport::replies::{UNKNOWN, array, bytes, integer, time_ms};
 use threadkeep_domain::scope::{HistorySummary, ScopeId};
 use threadkeep_domain::{Completed, Event, Key, Life, Position, Stamp, ThreadId};
 use threadkeep_store::{EventLog, Heads, StoreError, Watched, millis};
@@ -102,7 +103,7 @@ impl EventLog for RedisStore {
             .arg(&bucket.log)
             .arg(self.ahead())
             .arg(entries::write_completed(completed))
-            .arg(threads::arguments::trace());
+            .arg(arguments::trace());
         self.background.calls().write(cmd).await.map(drop)
     }
 
@@ -179,14 +180,4 @@ fn watched(reply: Value) -> Result<Watched, StoreError> {
         next_seq: history.next_seq,
         head: entries::newest(last, horizon)?,
     })
-}
-
-/// The reply of TIME: seconds and microseconds.
-pub(crate) fn time_ms(time: &Value) -> Result<u64, StoreError> {
-    match time {
-        Value::Array(parts) if parts.len() == 2 => {
-            Ok(integer(&parts[0])? * 1000 + integer(&parts[1])? / 1000)
-        }
-        _ => Err(UNKNOWN),
-    }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use redis::Value;
 
 use crate::refusals::unless_refused;
-use crate::threads::meta::take;
+use crate::shared::meta::take;
 use crate::transport::fields::Field;
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::{Fingerprint, ResponseId, TurnToken};

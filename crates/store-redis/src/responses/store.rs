@@ -7,12 +7,12 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::replies::{Meta, begun, done, earlier, event, ids, last_response, view};
-use super::step::{Step, StepOfResponse};
 use crate::RedisStore;
 use crate::scopes::replies::written;
 use crate::scripts::Script;
+use crate::shared::arguments::{bounded_ms, who};
+use crate::shared::step::{Step, StepOfResponse};
 use crate::threads;
-use crate::threads::arguments::{bounded_ms, who};
 use crate::transport::commands::{Command, command};
 use crate::transport::replies::{array, bytes, is_done};
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};

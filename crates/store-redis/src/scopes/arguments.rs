@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::threads::arguments::{bounded_ms, idempotency, precondition, put, trace};
-pub(super) use crate::threads::arguments::{turn, who};
+use crate::shared::arguments::{bounded_ms, idempotency, precondition, put, trace};
+pub(super) use crate::shared::arguments::{turn, who};
 use crate::transport::commands::Command;
 use threadkeep_domain::Life;
 use threadkeep_domain::scope::{

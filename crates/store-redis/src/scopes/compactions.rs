@@ -7,7 +7,7 @@ use super::replies::Meta;
 use crate::RedisStore;
 use crate::refusals::accepted;
 use crate::scripts::Script;
-use crate::threads::arguments::{bounded_ms, idempotency, put};
+use crate::shared::arguments::{bounded_ms, idempotency, put};
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
 use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::{Compacted, Compaction, HistoryLimit, LATER_ITEMS_MAX, ScopeId};

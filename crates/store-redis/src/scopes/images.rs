@@ -7,8 +7,8 @@ use std::iter;
 use redis::Value;
 
 use super::replies::{self, GAPS_BYTES, Meta};
-use crate::threads::arguments::put;
-use crate::threads::meta::take;
+use crate::shared::arguments::put;
+use crate::shared::meta::take;
 use crate::transport::fields::Field;
 use crate::transport::replies::UNKNOWN;
 use threadkeep_domain::scope::{

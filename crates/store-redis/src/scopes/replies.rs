@@ -4,7 +4,7 @@ use bytes::Bytes;
 use redis::Value;
 
 use crate::refusals::{accepted, unless_refused};
-use crate::threads::meta::take;
+use crate::shared::meta::take;
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
 use threadkeep_domain::scope::{
     Appended, HistorySummary, Kept, KvAnswer, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,

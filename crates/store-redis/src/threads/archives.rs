@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use redis::Value;
 
-use super::meta::{Meta, take};
 use super::{arguments, replies, state};
 use crate::RedisStore;
 use crate::keys::BUCKETS;
 use crate::scopes::replies as scope_replies;
 use crate::scripts::Script;
+use crate::shared::meta::{Meta, take};
 use crate::transport::commands::{Command, command};
 use crate::transport::fields::Fields;
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
@@ -240,7 +240,7 @@ impl RedisStore {
 
     async fn now_ms(&self) -> Result<u64, StoreError> {
         let time = self.link.calls().read(command("TIME")).await?;
-        Ok(crate::log::store::time_ms(&time)? + self.ahead())
+        Ok(crate::transport::replies::time_ms(&time)? + self.ahead())
     }
 }
 

@@ -6,19 +6,14 @@ use std::time::Duration;
 use super::member::plain_text;
 use super::operations;
 use crate::scripts::Script;
+pub(crate) use crate::shared::arguments::{
+    archive_ms, bounded_ms, idempotency, precondition, put, trace, ttl_ms, turn, who,
+};
 use crate::transport::commands::Command;
 use threadkeep_domain::{
-    Access, IdempotencyKey, Key, Life, Mismatch, Operation, Owner, OwnerChange, Policy,
-    Precondition, Retention, Tombstone, TurnToken, Write,
+    Access, Key, Life, Mismatch, Operation, Owner, OwnerChange, Policy, Retention, Tombstone, Write,
 };
 use threadkeep_store::millis;
-use threadkeep_trace as trace;
-
-/// Longer times than these 4,000 years are taken for this one: a moment that is so far ahead still
-/// fits where moments are kept, and Redis takes it for an expiry.
-const LONGEST_MS: u64 = 1 << 47;
-/// The longest TTL, which is kept in 5 bytes: 34 years.
-const LONGEST_TTL_MS: u64 = (1 << 40) - 1;
 
 /// The store's own arguments of a write.
 #[derive(Debug, Clone, Copy)]
@@ -142,56 +137,9 @@ pub(super) fn restoration(policy: &Policy, ahead_ms: u64, retention: &Retention)
     packed
 }
 
-/// A time as the scripts can count with it.
-pub(crate) fn bounded_ms(time: Duration) -> u64 {
-    millis(time).min(LONGEST_MS)
-}
-
-pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
-    millis(ttl).min(LONGEST_TTL_MS)
-}
-
 /// Seconds, rounded up: a short grace is not none.
 pub(crate) fn whole_seconds(time: Duration) -> u64 {
     millis(time).div_ceil(1_000)
-}
-
-/// How long an archive exists, though it is swept sooner if nobody wants it: as long as it can be
-/// got, and as its event may stay in the log.
-pub(crate) fn archive_ms(retention: &Retention) -> u64 {
-    const MARGIN: Duration = Duration::from_secs(3600);
-    let longest = retention.archive.max(retention.log_at_most());
-    bounded_ms(longest.saturating_add(MARGIN))
-}
-
-pub(crate) fn precondition(precondition: Option<Precondition>) -> Vec<u8> {
-    let mut packed = Vec::new();
-    match precondition {
-        None => {}
-        Some(Precondition::Exists) => packed.push(b'E'),
-        Some(Precondition::Version(version)) => {
-            packed.push(b'V');
-            put(&mut packed, version, 6);
-        }
-        Some(Precondition::Stamp(stamp)) => {
-            packed.push(b'S');
-            put(&mut packed, stamp.version, 6);
-            put(&mut packed, stamp.life.0, 8);
-        }
-        Some(Precondition::Life(life)) => {
-            packed.push(b'L');
-            put(&mut packed, life.0, 8);
-        }
-        Some(Precondition::OneOf(tags)) => {
-            packed.push(b'O');
-            for tag in tags.iter() {
-                packed.push(if tag.life.is_some() { b'S' } else { b'V' });
-                put(&mut packed, tag.version, 6);
-                put(&mut packed, tag.life.map_or(0, |life| life.0), 8);
-            }
-        }
-    }
-    packed
 }
 
 fn tombstone(tombstone: Tombstone) -> Vec<u8> {
@@ -203,15 +151,6 @@ fn tombstone(tombstone: Tombstone) -> Vec<u8> {
             put(&mut packed, life.0, 8);
             packed
         }
-    }
-}
-
-/// The threads that a caller may use, as `lua/shared/prelude.lua` says it.
-pub(crate) fn who(access: Access) -> String {
-    match access {
-        Access::All => String::new(),
-        Access::Unowned => "-".into(),
-        Access::Of(tag) => tag.to_string(),
     }
 }
 
@@ -233,24 +172,4 @@ pub(crate) fn tagged(owner: &Owner, has_place: bool) -> String {
 /// Whether a place is reserved for another thread of an owner.
 pub(crate) fn place(has_place: bool) -> &'static str {
     if has_place { "+" } else { "-" }
-}
-
-/// The token of a turn, or nothing.
-pub(crate) fn turn(token: Option<TurnToken>) -> Vec<u8> {
-    token.map_or_else(Vec::new, |token| token.0.to_vec())
-}
-
-pub(crate) fn idempotency(key: Option<IdempotencyKey>) -> Vec<u8> {
-    key.map_or_else(Vec::new, |key| [key.digest.0, key.request.0].concat())
-}
-
-/// The trace of the request that the events of a script are effects of, or nothing.
-pub(crate) fn trace() -> String {
-    trace::parent().map_or_else(String::new, |parent| parent.to_string())
-}
-
-/// A number in `bytes` bytes, big-endian; a number that does not fit becomes the largest that does.
-pub(crate) fn put(packed: &mut Vec<u8>, number: u64, bytes: usize) {
-    let limit = u64::MAX >> (64 - 8 * bytes);
-    packed.extend_from_slice(&number.min(limit).to_be_bytes()[8 - bytes..]);
 }

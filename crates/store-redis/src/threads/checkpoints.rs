@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use async_trait::async_trait;
 use redis::Value;
 
-use super::meta::{Meta, take};
 use super::{arguments, replies, state};
 use crate::RedisStore;
 use crate::refusals::{unless_foreign, unless_refused};
 use crate::scripts::Script;
+use crate::shared::meta::{Meta, take};
 use crate::transport::commands::{Command, command};
 use crate::transport::fields::Fields;
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};

@@ -9,7 +9,6 @@ mod erasure;
 mod glances;
 pub(super) mod images;
 pub(super) mod member;
-pub(super) mod meta;
 mod operations;
 mod owned_places;
 mod owners;

@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 
 use redis::Value;
 
-use super::meta::Meta;
 use crate::RedisStore;
+use crate::shared::meta::Meta;
 use crate::transport::commands::command;
 use crate::transport::replies::{UNKNOWN, array, bytes, text};
 use threadkeep_domain::{OwnerTag, ThreadId};

@@ -8,11 +8,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use redis::Value;
 
-use super::meta::Meta;
 use super::owned_places::{id, portion};
 use super::{arguments, replies};
 use crate::RedisStore;
 use crate::scripts::Script;
+use crate::shared::meta::Meta;
 use crate::transport::commands::{Command, command};
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};

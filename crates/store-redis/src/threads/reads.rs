@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use redis::Value;
 
-use super::meta::{Meta, take};
 use super::replies::Step;
 use super::{arguments, member, state};
 use crate::RedisStore;
-use crate::log::store::time_ms;
 use crate::read_cache::{Form, Mark, Moved, ThreadCopy};
 use crate::refusals::unless_foreign;
 use crate::scripts::Script;
+use crate::shared::meta::{Meta, take};
 use crate::transport::commands::{Command, command};
+use crate::transport::replies::time_ms;
 use crate::transport::replies::{UNKNOWN, bytes, integer};
 use threadkeep_domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 use threadkeep_store::{Found, Reader, Whole, WriteError};

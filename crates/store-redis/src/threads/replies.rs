@@ -2,9 +2,9 @@
 
 use redis::Value;
 
-use super::meta::Meta;
 use crate::refusals::{Limits, accepted, unless_refused};
 use crate::scopes::replies::appended;
+use crate::shared::meta::Meta;
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::close_array;
 use threadkeep_domain::{

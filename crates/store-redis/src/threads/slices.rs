@@ -4,7 +4,7 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::elements::{Header, cut, ordinal};
-use super::meta::Meta;
+use crate::shared::meta::Meta;
 use crate::transport::replies::{UNKNOWN, bytes, integer};
 use threadkeep_domain::{Slice, close_array};
 use threadkeep_store::{Found, Part, StoreError};

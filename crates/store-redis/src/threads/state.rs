@@ -7,7 +7,7 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::elements::{Header, write_chunks, write_plain};
-use super::meta::Meta;
+use crate::shared::meta::Meta;
 use crate::transport::fields::Field;
 use crate::transport::replies::{UNKNOWN, bytes};
 use threadkeep_domain::{Json, Key, Owner};

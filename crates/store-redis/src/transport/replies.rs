@@ -40,3 +40,13 @@ pub(crate) fn is_done(reply: &Value) -> Result<bool, StoreError> {
         _ => Err(UNKNOWN),
     }
 }
+
+/// The reply of TIME: seconds and microseconds.
+pub(crate) fn time_ms(time: &Value) -> Result<u64, StoreError> {
+    match time {
+        Value::Array(parts) if parts.len() == 2 => {
+            Ok(integer(&parts[0])? * 1000 + integer(&parts[1])? / 1000)
+        }
+        _ => Err(UNKNOWN),
+    }
+}

@@ -4,9 +4,9 @@ use redis::Value;
 
 use super::reading::pairs;
 use crate::keys::Bucket;
+use crate::shared::meta::take;
 use crate::threads::arguments::put;
 use crate::threads::checkpoints::read_head;
-use crate::threads::meta::take;
 use crate::threads::state;
 use crate::transport::commands::command;
 use crate::transport::fields::{Field, Fields};

@@ -8,7 +8,7 @@ use crate::keys::ScopeKeys;
 use crate::refusals::unless_refused;
 use crate::scopes::images as scope_images;
 use crate::scripts::Script;
-use crate::threads::meta::Meta;
+use crate::shared::meta::Meta;
 use crate::threads::{arguments, replies, state};
 use crate::transport::commands::{Command, command};
 use crate::transport::fields::Field;

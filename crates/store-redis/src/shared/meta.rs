@@ -21,7 +21,7 @@ pub(crate) struct Meta {
     pub(crate) updated_ms: u64,
     ttl_ms: u64,
     /// How long its key stays after its end.
-    pub(super) grace_ms: u64,
+    pub(crate) grace_ms: u64,
     pub(crate) owner: Option<OwnerTag>,
 }
 
@@ -59,7 +59,7 @@ impl Meta {
     ///
     /// # Errors
     /// [`Refusal`] if another owner has it.
-    pub(super) fn check(&self, access: Access) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, access: Access) -> Result<(), Refusal> {
         match (access, self.owner) {
             (Access::Unowned, Some(_)) => Err(Refusal::OwnerRequired),
             (Access::Of(tag), Some(owner)) if tag != owner => Err(Refusal::NotTheOwner),
@@ -68,7 +68,7 @@ impl Meta {
     }
 
     /// The thread object that this is the core of.
-    pub(super) fn describe(&self, metadata: Json, expires_ms: u64, owner: Option<Owner>) -> Thread {
+    pub(crate) fn describe(&self, metadata: Json, expires_ms: u64, owner: Option<Owner>) -> Thread {
         Thread {
             stamp: self.stamp,
             size_bytes: self.size_bytes,

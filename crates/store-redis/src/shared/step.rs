@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::threads::arguments::{bounded_ms, turn};
+use crate::shared::arguments::{bounded_ms, turn};
 use crate::transport::commands::Command;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::response_ttl;
@@ -15,14 +15,14 @@ pub(crate) struct StepOfResponse<'a> {
     /// The response.
     pub(crate) key: String,
     /// The channel for ends of turns.
-    pub(super) channel: &'a str,
-    pub(super) scope: &'a ScopeId,
-    pub(super) step: Step<'a>,
+    pub(crate) channel: &'a str,
+    pub(crate) scope: &'a ScopeId,
+    pub(crate) step: Step<'a>,
     /// How long archives are kept.
-    pub(super) archive: Duration,
+    pub(crate) archive: Duration,
 }
 
-pub(super) enum Step<'a> {
+pub(crate) enum Step<'a> {
     Entry(&'a JournalEntry<'a>),
     End(&'a EndResponse<'a>),
 }
@@ -36,7 +36,7 @@ impl StepOfResponse<'_> {
     }
 
     /// Adds the channel, and the arguments of `plan_step`.
-    pub(super) fn add_to(&self, cmd: &mut Command) {
+    pub(crate) fn add_to(&self, cmd: &mut Command) {
         cmd.arg(self.channel);
         match &self.step {
             Step::Entry(entry) => {
