@@ -14,9 +14,7 @@ use threadkeep_protocols::modelrelay::ModelRelay;
 use threadkeep_protocols::openai::OpenAi;
 use threadkeep_protocols::use_agent::UseAgent;
 use threadkeep_responses::ModelTurns;
-use threadkeep_service::rates::{
-    LimitedImages, LimitedScopes, LimitedStore, RateCounters, RateGate,
-};
+use threadkeep_service::rates::{RateCounters, RateGate};
 use threadkeep_service::tools::Toolbox;
 use threadkeep_service::{
     ArchiveService, CheckpointService, ConversationService, ImageService, NamespaceService,
@@ -24,7 +22,7 @@ use threadkeep_service::{
     TurnService, Waiting,
 };
 use threadkeep_stats::Stats;
-use threadkeep_store::{Backend, Clock, Images, Scopes, Store};
+use threadkeep_store::{Backend, Clock};
 use threadkeep_webhooks::Webhooks;
 
 /// State and settings that all workers share.
@@ -78,10 +76,9 @@ impl Shared {
     fn api(&self, backend: &Arc<dyn Backend>) -> Api {
         let settings = &self.settings;
         let timeout = settings.store.timeout;
-        let (store, scopes, images) = self.stores(backend);
-        let service = ThreadService::new(store, settings.policy, timeout);
-        let service =
-            service.limit_owners(Arc::clone(backend) as _, settings.max_threads_per_owner);
+        let service = ThreadService::new(Arc::clone(backend) as _, settings.policy, timeout)
+            .limit_owners(Arc::clone(backend) as _, settings.max_threads_per_owner)
+            .limit_rates(self.gate(backend));
         Api {
             turns: TurnService::new(
                 Arc::clone(backend) as _,
@@ -89,10 +86,19 @@ impl Shared {
                 Arc::clone(&self.waiting),
             ),
             checkpoints: CheckpointService::new(Arc::clone(backend) as _, service.clone()),
-            scopes: ScopeService::new(scopes, service.clone(), settings.scopes, timeout),
+            scopes: ScopeService::new(
+                Arc::clone(backend) as _,
+                service.clone(),
+                settings.scopes,
+                timeout,
+            ),
             archives: ArchiveService::new(Arc::clone(backend) as _, service.clone()),
             service,
-            images: ImageService::new(images, Arc::clone(backend) as _, settings.scopes),
+            images: ImageService::new(
+                Arc::clone(backend) as _,
+                Arc::clone(backend) as _,
+                settings.scopes,
+            ),
             owners: OwnerService::new(Arc::clone(backend) as _, Arc::clone(backend) as _),
             namespaces: NamespaceService::new(Arc::clone(backend) as _, settings.entries),
             reserved_keys: settings.reserved_keys.clone(),
@@ -107,26 +113,18 @@ impl Shared {
         }
     }
 
-    /// Threads, scopes and whole threads, behind the rate limits of the settings, if there are any.
-    fn stores(
-        &self,
-        backend: &Arc<dyn Backend>,
-    ) -> (Arc<dyn Store>, Arc<dyn Scopes>, Arc<dyn Images>) {
-        if self.settings.rates.are_off() {
-            let (store, scopes) = (Arc::clone(backend), Arc::clone(backend));
-            return (store as _, scopes as _, Arc::clone(backend) as _);
-        }
-        let gate = RateGate::new(
-            Arc::clone(backend) as _,
-            Arc::clone(backend) as _,
-            self.settings.rates,
-            Arc::clone(&self.rates),
-            self.settings.store.timeout,
-        );
-        let scopes = LimitedScopes::new(Arc::clone(backend) as _, gate.clone());
-        let images = LimitedImages::new(Arc::clone(backend) as _, gate.clone());
-        let store = LimitedStore::new(Arc::clone(backend) as _, gate);
-        (Arc::new(store), Arc::new(scopes), Arc::new(images))
+    /// The rate limits of the settings, if there are any.
+    fn gate(&self, backend: &Arc<dyn Backend>) -> Option<RateGate> {
+        let rates = self.settings.rates;
+        (!rates.are_off()).then(|| {
+            RateGate::new(
+                Arc::clone(backend) as _,
+                Arc::clone(backend) as _,
+                rates,
+                Arc::clone(&self.rates),
+                self.settings.store.timeout,
+            )
+        })
     }
 }
 

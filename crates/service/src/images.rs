@@ -101,6 +101,7 @@ impl ImageService {
             idempotency: threads.own(options.idempotency),
             policy,
         };
+        threads.limited(id, true, async { Ok(()) }).await?;
         match self.images.import(id, &unplaced).await {
             Err(WriteError::Refused(Refusal::NoPlace)) => {}
             imported => return Ok(imported?),
@@ -142,6 +143,7 @@ impl ImageService {
             policy: threads.policy(),
         };
         fork.check()?;
+        threads.limited(id, true, async { Ok(()) }).await?;
         match self.images.fork(source, id, &fork).await {
             Err(WriteError::Refused(Refusal::NoPlace)) => {}
             forked => return Ok(forked?),

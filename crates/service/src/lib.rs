@@ -17,15 +17,18 @@ mod threads;
 pub mod tools;
 mod turns;
 
+use std::future::Future;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use owner_limit::OwnerLimit;
+use rates::{RateGate, RateSubject, limited};
+use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
     Access, IdempotencyKey, Owner, Policy, Precondition, ReservedKeys, ThreadId, TurnToken,
 };
-use threadkeep_store::{Owners, Reader, Store};
+use threadkeep_store::{Owners, Reader, Store, WriteError};
 
 pub use archives::ArchiveService;
 pub use checkpoints::CheckpointService;
@@ -68,6 +71,8 @@ pub struct ThreadService {
     /// The owner that a write gives to a thread without one.
     owner: Option<Owner>,
     owner_limit: Option<OwnerLimit>,
+    /// Limits on how often clients write.
+    gate: Option<Arc<RateGate>>,
     /// Keys that are not written.
     reserved_keys: ReservedKeys,
 }
@@ -96,6 +101,7 @@ impl ThreadService {
             peeks: false,
             owner: None,
             owner_limit: None,
+            gate: None,
             reserved_keys: ReservedKeys::default(),
         }
     }
@@ -106,6 +112,15 @@ impl ThreadService {
         let timeout = self.timeout;
         Self {
             owner_limit: limit.map(|limit| OwnerLimit::new(owners, limit.get(), timeout)),
+            ..self
+        }
+    }
+
+    /// The same service with limits on how often clients write, if there are any.
+    #[must_use]
+    pub fn limit_rates(self, gate: Option<RateGate>) -> Self {
+        Self {
+            gate: gate.map(Arc::new),
             ..self
         }
     }
@@ -193,7 +208,21 @@ impl ThreadService {
     /// # Errors
     /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn admit(&self, id: &ThreadId) -> Result<(), ServiceError> {
-        Ok(self.store.admit(id).await?)
+        // without a client, nothing would remember that it was counted
+        if self.gate.is_some() && RateSubject::is_known() {
+            let counted = self.limited(id, true, async { Ok(()) });
+            counted.await?;
+        }
+        Ok(())
+    }
+
+    async fn limited<T>(
+        &self,
+        id: &ThreadId,
+        may_make: bool,
+        write: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, WriteError> {
+        limited(self.gate.as_deref(), &ScopeId::Thread(*id), may_make, write).await
     }
 
     /// Whether the store takes writes.

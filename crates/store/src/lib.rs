@@ -262,15 +262,6 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn get_thread(&self, id: &ThreadId, reader: Reader)
     -> Result<Option<Thread>, WriteError>;
 
-    /// Asks the limits whether a client may write now, before a write is worked out that costs
-    /// much. The request's writes to this thread then pass without being counted again.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] when a limit is reached; [`WriteError::Store`].
-    async fn admit(&self, _id: &ThreadId) -> Result<(), WriteError> {
-        Ok(())
-    }
-
     /// Does a write whole or not at all, and makes the thread if it does not exist. An accepted
     /// write is in the store when this returns.
     ///

@@ -106,7 +106,6 @@ measured! {
             -> Result<Option<Found<Vec<Key>>>, WriteError>,
             without_values(id) if reader.touch;
         get_thread(id: &ThreadId, reader: Reader) -> Result<Option<Thread>, WriteError>, thread(id) if reader.touch;
-        admit(id: &ThreadId) -> Result<(), WriteError>;
         write(id: &ThreadId, write: &Write<'_>) -> Result<Written, WriteError> => written, written(id, write);
         destroy(id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> => destroyed, destroyed(id);
         rotate(id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError>, rotated(id);
@@ -305,7 +304,6 @@ measured! {
             scope_written(scope, write);
         compact_history(id: &ThreadId, compaction: &Compaction<'_>) -> Result<Compacted, WriteError>;
         end_scope(scope: &ScopeId, end: &ScopeEnd) -> Result<Answered<bool>, WriteError>;
-        admit_scope(scope: &ScopeId) -> Result<(), WriteError>;
         read_final_history(id: &ThreadId, life: Option<Life>, from: HistoryFrom, limit: usize)
             -> Result<Option<HistoryPage>, StoreError>;
     }

@@ -1,10 +1,9 @@
 //! Query parameters and headers of streams.
 
-use std::future::{Ready, ready};
-
+use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
-use actix_web::{FromRequest, HttpRequest, dev};
 
+use crate::request::extract::extract;
 use crate::request::query::{Parameters, set_once};
 use threadkeep_domain::{EventType, EventTypes};
 use threadkeep_web::ApiError;
@@ -104,11 +103,4 @@ impl LastEvent {
     }
 }
 
-impl FromRequest for LastEvent {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!(LastEvent);

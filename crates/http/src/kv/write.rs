@@ -1,14 +1,13 @@
 //! The input of a write to an entry: bytes, their type, and conditions.
 
-use std::future::{Ready, ready};
-
+use actix_web::HttpRequest;
 use actix_web::http::header::IF_NONE_MATCH;
 use actix_web::web::Bytes;
-use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::content::EntryContent;
 use crate::request::conditions::{idempotency, if_match};
 use crate::request::context::body_of;
+use crate::request::extract::extract;
 use threadkeep_domain::Precondition;
 use threadkeep_store::EntryTerms;
 use threadkeep_web::ApiError;
@@ -56,20 +55,4 @@ impl AnyBody {
     }
 }
 
-impl FromRequest for EntryConditions {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
-
-impl FromRequest for AnyBody {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!(EntryConditions, AnyBody);

@@ -1,14 +1,15 @@
 //! The caller of a path for back ends.
 
-use std::future::{Ready, ready};
+use std::future::ready;
 use std::sync::Arc;
 
 use actix_web::http::Method;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, Route, dev, web};
+use actix_web::{HttpMessage, HttpRequest, Route, web};
 
 use super::context::key_of;
 use super::rights::needed;
 use crate::Api;
+use crate::request::extract::extract;
 use threadkeep_domain::Owner;
 use threadkeep_identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use threadkeep_web::ApiError;
@@ -92,14 +93,7 @@ impl BackEnd {
     }
 }
 
-impl FromRequest for BackEnd {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!(BackEnd);
 
 /// Rejects a method that a path for back ends does not support.
 pub(crate) fn not_allowed_for_back_end(allow: &'static str) -> Route {

@@ -7,6 +7,7 @@ use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::context::body_of;
 use super::json::{Version, Whole};
+use crate::request::extract::extract;
 use threadkeep_domain::{
     Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, Tag, Tags, TurnToken,
 };
@@ -297,32 +298,7 @@ impl OnlyRepeat {
     }
 }
 
-impl FromRequest for OnlyRepeat {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
-
-impl FromRequest for Repeatable {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
-
-impl FromRequest for WriteConditions {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!(OnlyRepeat, Repeatable, WriteConditions);
 
 impl FromRequest for ReadConditions {
     type Error = ApiError;

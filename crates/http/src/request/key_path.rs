@@ -1,10 +1,9 @@
 //! The key in a path.
 
-use std::future::{Ready, ready};
-
-use actix_web::{FromRequest, HttpRequest, dev};
+use actix_web::HttpRequest;
 
 use super::decode::path_part;
+use crate::request::extract::extract;
 use threadkeep_domain::{Key, KeyError};
 use threadkeep_web::ApiError;
 
@@ -28,11 +27,4 @@ impl KeyPath {
     }
 }
 
-impl FromRequest for KeyPath {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!(KeyPath);

@@ -9,6 +9,7 @@ pub(super) mod context;
 pub(super) mod cursor;
 pub(super) mod decode;
 pub(super) mod early;
+pub(super) mod extract;
 pub(super) mod head;
 pub(super) mod json;
 pub(super) mod json_body;

@@ -1,15 +1,15 @@
 //! Which scope a request is about, and whether it may.
 
 use std::borrow::Cow;
-use std::future::{Ready, ready};
 
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use actix_web::{HttpMessage, HttpRequest, web};
 use serde::de::Error as _;
 
 use crate::Api;
 use crate::answer::negotiation::accepts_json;
 use crate::request::back_end::key_for;
 use crate::request::context::About;
+use crate::request::extract::extract;
 use crate::request::json::BodyFault;
 use crate::request::target::behalf;
 use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
@@ -120,11 +120,4 @@ impl ScopeAccess {
     }
 }
 
-impl FromRequest for ScopeAccess {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!(ScopeAccess);

@@ -1,9 +1,8 @@
 //! Handlers of compactions of histories, and of the originals that these keep.
 
-use std::future::{Ready, ready};
 use std::time::Duration;
 
-use actix_web::{FromRequest, HttpRequest, HttpResponse, dev};
+use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -14,6 +13,7 @@ use crate::answer::receipt::ok_or_replay;
 use crate::openapi::problems::{NotFound, ReadProblems, ScopeProblems};
 use crate::request::conditions::Repeatable;
 use crate::request::decode::path_part;
+use crate::request::extract::extract;
 use crate::request::json::{List, RawJson, Whole, body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{OfNew, Query, Reading};
@@ -310,11 +310,4 @@ impl SegmentPath {
     }
 }
 
-impl FromRequest for SegmentPath {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!(SegmentPath);

@@ -1,8 +1,6 @@
 //! Handlers that remove items from histories.
 
-use std::future::{Ready, ready};
-
-use actix_web::{FromRequest, HttpRequest, HttpResponse, dev};
+use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -10,6 +8,7 @@ use super::history_page::HistoryItemObject;
 use crate::openapi::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use crate::request::decode::path_part;
+use crate::request::extract::extract;
 use crate::request::json::{Whole, optional_body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{OfNew, Query};
@@ -174,11 +173,4 @@ impl ItemPath {
     }
 }
 
-impl FromRequest for ItemPath {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!(ItemPath);

@@ -18,7 +18,7 @@ use threadkeep_store::{Counted, Rates, Reader, Store, StoreError, WriteError, mi
 /// The counters of an address change in one step, and that of a thread in another, since they are not in the same slot
 /// of a cluster. The address is counted first, since its limit can stop a client; its count is given back if the
 /// thread's limit then rejects the write.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RateGate {
     rates: Arc<dyn Rates>,
     threads: Arc<dyn Store>,
@@ -29,9 +29,22 @@ pub struct RateGate {
 
 /// A write that is not let through.
 #[derive(Debug)]
-pub(super) enum Turned {
+enum Turned {
     Away(RateLimited),
     Failed(WriteError),
+}
+
+/// Does a write to a scope, which may make its thread, once the limits let it through, if there are any.
+pub(crate) async fn limited<T>(
+    gate: Option<&RateGate>,
+    scope: &ScopeId,
+    may_make: bool,
+    write: impl Future<Output = Result<T, WriteError>>,
+) -> Result<T, WriteError> {
+    match gate {
+        Some(gate) => gate.pass(scope, may_make, write).await,
+        None => write.await,
+    }
 }
 
 /// The rates of an address that a write counts for: at most two.
@@ -58,15 +71,12 @@ impl RateGate {
     }
 
     /// Does a write once it is let through, and both within the time that a request may take.
-    pub(super) async fn pass<T, E>(
+    async fn pass<T>(
         &self,
         scope: &ScopeId,
         may_make: bool,
-        write: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E>
-    where
-        E: From<RateLimited> + From<StoreError> + From<WriteError>,
-    {
+        write: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, WriteError> {
         let passed = async {
             match self.admit(scope, may_make).await {
                 Ok(()) => write.await,
@@ -74,7 +84,7 @@ impl RateGate {
                     self.counters.count(limited.limit);
                     Err(limited.into())
                 }
-                Err(Turned::Failed(error)) => Err(error.into()),
+                Err(Turned::Failed(error)) => Err(error),
             }
         };
         timeout(self.timeout, passed)

@@ -73,7 +73,7 @@ impl RateSubject {
     }
 
     /// Whether this task does something for a request.
-    pub(super) fn is_known() -> bool {
+    pub(crate) fn is_known() -> bool {
         SUBJECT.try_with(|_| ()).is_ok()
     }
 

@@ -3,6 +3,7 @@
 mod tasks;
 
 use std::borrow::Cow;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::task::yield_now;
 use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
+use crate::rates::{RateGate, limited};
 use threadkeep_domain::scope::{
     Compacted, Compaction, HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId,
     ScopePolicies, ScopePolicy, ScopeWrite, ScopeWritten, Segment, TASKS_MAX_BYTES,
@@ -26,6 +28,8 @@ use threadkeep_store::{
 pub struct ScopeService {
     scopes: Arc<dyn Scopes>,
     threads: ThreadService,
+    /// Limits on how often clients write, those of the threads.
+    gate: Option<Arc<RateGate>>,
     policies: Arc<ScopePolicies>,
     pub(super) timeout: Duration,
 }
@@ -42,17 +46,19 @@ impl ScopeService {
     ) -> Self {
         Self {
             scopes,
+            gate: threads.gate.clone(),
             threads,
             policies: Arc::new(policies),
             timeout,
         }
     }
 
-    /// The same service over other scopes.
+    /// The same service over other scopes, whose writes count for no limit.
     #[must_use]
     pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
         Self {
             scopes,
+            gate: None,
             ..self.clone()
         }
     }
@@ -83,7 +89,16 @@ impl ScopeService {
     /// # Errors
     /// [`ServiceError::Refused`] when a limit is reached, or [`ServiceError::Store`].
     pub async fn admit(&self, scope: &ScopeId) -> Result<(), ServiceError> {
-        Ok(self.scopes.admit_scope(scope).await?)
+        Ok(self.limited(scope, false, async { Ok(()) }).await?)
+    }
+
+    async fn limited<T>(
+        &self,
+        scope: &ScopeId,
+        may_make: bool,
+        write: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, WriteError> {
+        limited(self.gate.as_deref(), scope, may_make, write).await
     }
 
     /// Some parts of a scope, at one version. One that need not have been made reads as empty, at
@@ -181,7 +196,8 @@ impl ScopeService {
             turn: options.turn,
             idempotency: self.threads.own(options.idempotency),
         };
-        match self.scopes.compact_history(id, &compaction).await {
+        let compact = || self.limited(&scope, false, self.scopes.compact_history(id, &compaction));
+        match compact().await {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             compacted => return Ok(compacted?),
         }
@@ -191,7 +207,7 @@ impl ScopeService {
             ..WriteOptions::default()
         };
         match self.threads.merge(id, &[], exists).await {
-            Ok(_) => Ok(self.scopes.compact_history(id, &compaction).await?),
+            Ok(_) => Ok(compact().await?),
             Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
                 Err(Refusal::PrefixChanged { count: 0 }.into())
             }
@@ -291,7 +307,8 @@ impl ScopeService {
             turn,
             idempotency: self.threads.own(idempotency),
         };
-        Ok(self.scopes.end_scope(scope, &end).await?)
+        let ended = self.scopes.end_scope(scope, &end);
+        Ok(self.limited(scope, false, ended).await?)
     }
 
     /// Changes the record of a scope, based on its current value; `change` gets the scope with its record, and returns
@@ -357,7 +374,8 @@ impl ScopeService {
         let thread = scope.thread();
         let deadline = tokio::time::Instant::now() + self.timeout;
         loop {
-            match (self.scopes.write_scope(scope, &write).await, thread) {
+            let written = self.limited(scope, true, self.scopes.write_scope(scope, &write));
+            match (written.await, thread) {
                 (Err(WriteError::Refused(Refusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>
                 {

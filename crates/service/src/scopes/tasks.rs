@@ -127,7 +127,8 @@ impl ScopeService {
             precondition: None,
             ..self.plain(&policy, options)
         };
-        match self.scopes.write_scope(scope, &write).await {
+        let written = self.limited(scope, true, self.scopes.write_scope(scope, &write));
+        match written.await {
             Err(WriteError::Refused(
                 Refusal::Changed | Refusal::NoThread | Refusal::ScopeNotFound,
             )) => Err(error),

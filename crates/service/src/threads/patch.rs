@@ -27,7 +27,7 @@ impl ThreadService {
             .filter(|(_, patched)| matches!(patched, Patched::Merge(_)))
             .map(|(key, _)| key.clone())
             .collect();
-        self.store.admit(id).await?;
+        self.admit(id).await?;
         let effort = Effort::new(self.timeout);
         self.until_unchanged(async || {
             let old = self.read_values(id, &merged_keys).await?;

@@ -145,7 +145,7 @@ impl ThreadService {
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
         if patch.metadata.is_some() {
-            self.store.admit(id).await?;
+            self.admit(id).await?;
         }
         let effort = Effort::new(self.timeout);
         self.until_unchanged(async || {
@@ -256,7 +256,8 @@ impl ThreadService {
             conditions: self.conditions(options),
             tombstone: self.policy.tombstone,
         };
-        Ok(self.store.rotate(id, &rotate).await?)
+        let rotated = self.store.rotate(id, &rotate);
+        Ok(self.limited(id, false, rotated).await?)
     }
 
     /// Ends a thread whose id may begin a new life at once, since its caller has no other.
@@ -284,7 +285,8 @@ impl ThreadService {
             idempotency: self.own(options.idempotency),
             tombstone,
         };
-        Ok(self.store.destroy(id, &destroy).await?)
+        let destroyed = self.store.destroy(id, &destroy);
+        Ok(self.limited(id, false, destroyed).await?)
     }
 
     /// Does a write, unless it would give an owner more threads than an owner may have, writes a key that the caller may
@@ -301,9 +303,9 @@ impl ThreadService {
             has_place: false,
             ..*write
         };
-        let first = async { self.store.write(id, &unplaced).await };
+        let first = self.limited(id, true, self.store.write(id, &unplaced));
         self.placed(write.owner, first, async {
-            self.store.write(id, write).await
+            self.limited(id, true, self.store.write(id, write)).await
         })
         .await
     }

@@ -196,14 +196,6 @@ impl ScopeEnd {
 /// Changes of keys or tasks are logged in the same step, while all threads are watched.
 #[async_trait]
 pub trait Scopes: fmt::Debug + Send + Sync {
-    /// Asks the limits whether a client may write now, before a write is worked out that costs much.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] when a limit is reached; [`WriteError::Store`].
-    async fn admit_scope(&self, _: &ScopeId) -> Result<(), WriteError> {
-        Ok(())
-    }
-
     /// Some parts of a scope, at one version. None: there is no such scope.
     ///
     /// # Errors
