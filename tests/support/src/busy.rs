@@ -91,7 +91,7 @@ impl Busy {
         format!("redis://{}", self.address)
     }
 
-    /// Asserts that all commands of a request together take less, or less in proportion to [`YARDSTICK`] on a slower
+    /// Asserts that all commands of a request together take less, or less in proportion to `YARDSTICK` on a slower
     /// machine. Each attempt prepares what it is about first.
     pub async fn assert_below<P>(
         &self,
