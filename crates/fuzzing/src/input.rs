@@ -14,7 +14,7 @@ impl<'a> Input<'a> {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// The input as bytes.
     #[must_use]
     pub fn bytes(self) -> &'a [u8] {
         self.0

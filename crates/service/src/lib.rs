@@ -116,7 +116,7 @@ impl ThreadService {
         }
     }
 
-    /// The same service with limits on how often clients write, if there are any.
+    /// Limits how often clients write.
     #[must_use]
     pub fn limit_rates(self, gate: Option<RateGate>) -> Self {
         Self {

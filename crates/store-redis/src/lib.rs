@@ -3,7 +3,7 @@
 //! A thread is one hash, so it has one expiry, one cluster slot and one read. The top of `lua/shared/prelude.lua`
 //! documents its fields.
 
-pub mod client_certificate;
+mod client_certificate;
 mod deployment;
 #[cfg(test)]
 mod fuzz;

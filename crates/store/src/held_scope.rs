@@ -236,7 +236,7 @@ impl Heap for HeldScope {
 /// The effect of a write.
 #[derive(Debug)]
 pub struct ScopeDone {
-    /// The answer.
+    /// The result for the caller.
     pub written: ScopeWritten,
     /// Keys that were set, deleted or counted up.
     keys: BTreeSet<ScopeKey>,

@@ -3,13 +3,13 @@
 /// A part of a list, as far as it was read: items in order, and the last place.
 #[derive(Debug)]
 pub struct Run<T> {
-    /// Those that were read.
+    /// The items, in order.
     pub items: Vec<T>,
     /// The last place that was read; none if there is nothing behind it.
     pub read_to: Option<T>,
 }
 
-/// The first items of all parts, at most `limit`, and the place after which the list goes on.
+/// Merges parts into a page of at most `limit` items, and returns the place where the next page starts.
 ///
 /// The page ends where one of the parts was not read any further, so it can be short, or empty, before the list ends.
 pub fn merge<T: Ord + Clone>(runs: Vec<Run<T>>, limit: usize) -> (Vec<T>, Option<T>) {

@@ -33,9 +33,7 @@ fn by_token(backend: Backend, key: &Path) -> Builder {
 
 /// A file of its own for a test.
 pub(super) fn file(name: &str, content: &str) -> PathBuf {
-    let directory = crate::support::places::scratch()
-        .to_path_buf()
-        .join("providers");
+    let directory = crate::support::places::scratch().join("providers");
     fs::create_dir_all(&directory).unwrap();
     let path = directory.join(name);
     fs::write(&path, content).unwrap();

@@ -10,7 +10,7 @@ pub const SECRET_BYTES: usize = 32;
 /// A named secret, which `Debug` does not show.
 #[derive(Clone, Copy)]
 pub struct NamedSecret<'a> {
-    /// Its name, unique in its list.
+    /// A name, unique in the list.
     pub name: &'a str,
     /// The secret.
     pub secret: &'a str,

@@ -42,7 +42,7 @@ pub const VARY_BY_ENCODING: (HeaderName, &str) = (VARY, "accept-encoding");
 /// A body in the encoding that its client prefers. `Debug` does not show it.
 pub struct Encoded {
     bytes: Bytes,
-    /// Whether it is compressed.
+    /// True if the bytes are gzip.
     pub is_gzip: bool,
 }
 

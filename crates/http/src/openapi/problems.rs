@@ -91,7 +91,7 @@ const PROBLEMS: [(&str, &str, &str); 13] = [
 macro_rules! problems {
     ($($(#[$doc:meta])* $name:ident = $($status:literal)+;)+) => {$(
         $(#[$doc])*
-        pub(in crate) struct $name;
+        pub(crate) struct $name;
 
         impl IntoResponses for $name {
             fn responses() -> BTreeMap<String, RefOr<Response>> {

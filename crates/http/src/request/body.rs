@@ -41,23 +41,23 @@ const BLOCK_BYTES: usize = 32_768;
 
 /// A body, or the reason for its absence. `Debug` does not show its content.
 pub enum Body {
-    /// All of it.
+    /// The whole body.
     Whole {
-        /// Its bytes.
+        /// The content.
         bytes: Bytes,
-        /// Their share of the memory until the request is done.
+        /// The memory that the content holds until the request is done.
         _share: Option<Share>,
     },
-    /// It is larger than it may be.
+    /// Larger than the limit.
     TooLarge {
         /// The limit.
         limit_bytes: u64,
-        /// How much of it was read.
+        /// Bytes read before the limit was noticed.
         read_bytes: u64,
     },
-    /// It ended too early, or its framing is malformed.
+    /// Incomplete, or with malformed framing.
     Unreadable,
-    /// Other bodies use all the memory.
+    /// No memory is left for another body.
     Overloaded,
 }
 

@@ -34,7 +34,7 @@ enum Turned {
     Failed(WriteError),
 }
 
-/// Does a write to a scope, which may make its thread, once the limits let it through, if there are any.
+/// Does a write at once without limits, or when they let it through. `may_make`: the write may make a thread.
 pub(crate) async fn limited<T>(
     gate: Option<&RateGate>,
     scope: &ScopeId,

@@ -28,7 +28,7 @@ use threadkeep_store::{
 pub struct ScopeService {
     scopes: Arc<dyn Scopes>,
     threads: ThreadService,
-    /// Limits on how often clients write, those of the threads.
+    /// The same as that of `threads`, except over other scopes.
     gate: Option<Arc<RateGate>>,
     policies: Arc<ScopePolicies>,
     pub(super) timeout: Duration,
@@ -53,7 +53,7 @@ impl ScopeService {
         }
     }
 
-    /// The same service over other scopes, whose writes count for no limit.
+    /// Uses other scopes. Their writes count towards no limit.
     #[must_use]
     pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
         Self {

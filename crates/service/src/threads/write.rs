@@ -363,7 +363,7 @@ impl ThreadService {
         }
     }
 
-    /// A write without operations.
+    /// Makes a write without operations.
     pub fn plain(&self, options: WriteOptions) -> Write<'_> {
         Write {
             precondition: options.precondition,

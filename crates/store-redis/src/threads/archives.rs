@@ -11,7 +11,7 @@ use crate::scripts::Script;
 use crate::shared::meta::{Meta, take};
 use crate::transport::commands::{Command, command};
 use crate::transport::fields::Fields;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use crate::transport::replies::{UNKNOWN, array, bytes, integer, text, time_ms};
 use crate::unreadable::Unreadable;
 use threadkeep_domain::scope::HistorySummary;
 use threadkeep_domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
@@ -240,7 +240,7 @@ impl RedisStore {
 
     async fn now_ms(&self) -> Result<u64, StoreError> {
         let time = self.link.calls().read(command("TIME")).await?;
-        Ok(crate::transport::replies::time_ms(&time)? + self.ahead())
+        Ok(time_ms(&time)? + self.ahead())
     }
 }
 

@@ -190,7 +190,7 @@ pub struct Usage {
 }
 
 impl EntryHead {
-    /// Whether it has not ended by then.
+    /// True until the entry expires.
     #[must_use]
     pub fn lives(&self, now_ms: u64) -> bool {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
@@ -212,7 +212,7 @@ impl EntryHead {
 }
 
 impl NamespaceRecord {
-    /// Its place in the list.
+    /// The place of the namespace in listings.
     #[must_use]
     pub fn place(&self) -> NamespacePlace {
         NamespacePlace {
