@@ -114,17 +114,18 @@ impl Shared {
     }
 
     /// The rate limits of the settings, if there are any.
-    fn gate(&self, backend: &Arc<dyn Backend>) -> Option<RateGate> {
+    fn gate(&self, backend: &Arc<dyn Backend>) -> RateGate {
         let rates = self.settings.rates;
-        (!rates.are_off()).then(|| {
-            RateGate::new(
-                Arc::clone(backend) as _,
-                Arc::clone(backend) as _,
-                rates,
-                Arc::clone(&self.rates),
-                self.settings.store.timeout,
-            )
-        })
+        if rates.are_off() {
+            return RateGate::default();
+        }
+        RateGate::new(
+            Arc::clone(backend) as _,
+            Arc::clone(backend) as _,
+            rates,
+            Arc::clone(&self.rates),
+            self.settings.store.timeout,
+        )
     }
 }
 

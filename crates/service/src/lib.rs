@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use owner_limit::OwnerLimit;
-use rates::{RateGate, RateSubject, limited};
+use rates::{RateGate, RateSubject};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
     Access, IdempotencyKey, Owner, Policy, Precondition, ReservedKeys, ThreadId, TurnToken,
@@ -72,7 +72,7 @@ pub struct ThreadService {
     owner: Option<Owner>,
     owner_limit: Option<OwnerLimit>,
     /// Limits on how often clients write.
-    gate: Option<Arc<RateGate>>,
+    gate: RateGate,
     /// Keys that are not written.
     reserved_keys: ReservedKeys,
 }
@@ -101,7 +101,7 @@ impl ThreadService {
             peeks: false,
             owner: None,
             owner_limit: None,
-            gate: None,
+            gate: RateGate::default(),
             reserved_keys: ReservedKeys::default(),
         }
     }
@@ -118,11 +118,8 @@ impl ThreadService {
 
     /// Limits how often clients write.
     #[must_use]
-    pub fn limit_rates(self, gate: Option<RateGate>) -> Self {
-        Self {
-            gate: gate.map(Arc::new),
-            ..self
-        }
+    pub fn limit_rates(self, gate: RateGate) -> Self {
+        Self { gate, ..self }
     }
 
     /// The same service over another store.
@@ -209,7 +206,7 @@ impl ThreadService {
     /// [`ServiceError::Refused`] or [`ServiceError::Store`].
     pub async fn admit(&self, id: &ThreadId) -> Result<(), ServiceError> {
         // without a client, nothing would remember that it was counted
-        if self.gate.is_some() && RateSubject::is_known() {
+        if self.gate.has_limits() && RateSubject::is_known() {
             let counted = self.limited(id, true, async { Ok(()) });
             counted.await?;
         }
@@ -222,7 +219,7 @@ impl ThreadService {
         may_make: bool,
         write: impl Future<Output = Result<T, WriteError>>,
     ) -> Result<T, WriteError> {
-        limited(self.gate.as_deref(), &ScopeId::Thread(*id), may_make, write).await
+        self.gate.pass(&ScopeId::Thread(*id), may_make, write).await
     }
 
     /// Whether the store takes writes.

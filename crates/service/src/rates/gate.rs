@@ -18,8 +18,14 @@ use threadkeep_store::{Counted, Rates, Reader, Store, StoreError, WriteError, mi
 /// The counters of an address change in one step, and that of a thread in another, since they are not in the same slot
 /// of a cluster. The address is counted first, since its limit can stop a client; its count is given back if the
 /// thread's limit then rejects the write.
+///
+/// The default has no limits.
+#[derive(Debug, Clone, Default)]
+pub struct RateGate(Option<Arc<Limited>>);
+
+/// The limits of a gate, and where writes are counted.
 #[derive(Debug)]
-pub struct RateGate {
+struct Limited {
     rates: Arc<dyn Rates>,
     threads: Arc<dyn Store>,
     limits: RateLimits,
@@ -32,19 +38,6 @@ pub struct RateGate {
 enum Turned {
     Away(RateLimited),
     Failed(WriteError),
-}
-
-/// Does a write at once without limits, or when they let it through. `may_make`: the write may make a thread.
-pub(crate) async fn limited<T>(
-    gate: Option<&RateGate>,
-    scope: &ScopeId,
-    may_make: bool,
-    write: impl Future<Output = Result<T, WriteError>>,
-) -> Result<T, WriteError> {
-    match gate {
-        Some(gate) => gate.pass(scope, may_make, write).await,
-        None => write.await,
-    }
 }
 
 /// The rates of an address that a write counts for: at most two.
@@ -61,15 +54,35 @@ impl RateGate {
         counters: Arc<RateCounters>,
         timeout: Duration,
     ) -> Self {
-        Self {
+        Self(Some(Arc::new(Limited {
             rates,
             threads,
             limits,
             counters,
             timeout,
-        }
+        })))
     }
 
+    /// True if there are limits.
+    pub(crate) fn has_limits(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Does a write when the limits let it through. `may_make`: the write may make a thread.
+    pub(crate) async fn pass<T>(
+        &self,
+        scope: &ScopeId,
+        may_make: bool,
+        write: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<T, WriteError> {
+        match &self.0 {
+            Some(limited) => limited.pass(scope, may_make, write).await,
+            None => write.await,
+        }
+    }
+}
+
+impl Limited {
     /// Does a write once it is let through, and both within the time that a request may take.
     async fn pass<T>(
         &self,

@@ -10,5 +10,4 @@ mod subject;
 
 pub use counters::RateCounters;
 pub use gate::RateGate;
-pub(crate) use gate::limited;
 pub use subject::RateSubject;

@@ -3,7 +3,6 @@
 mod tasks;
 
 use std::borrow::Cow;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use tokio::task::yield_now;
 use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
-use crate::rates::{RateGate, limited};
+use crate::rates::RateGate;
 use threadkeep_domain::scope::{
     Compacted, Compaction, HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId,
     ScopePolicies, ScopePolicy, ScopeWrite, ScopeWritten, Segment, TASKS_MAX_BYTES,
@@ -29,7 +28,7 @@ pub struct ScopeService {
     scopes: Arc<dyn Scopes>,
     threads: ThreadService,
     /// The same as that of `threads`, except over other scopes.
-    gate: Option<Arc<RateGate>>,
+    gate: RateGate,
     policies: Arc<ScopePolicies>,
     pub(super) timeout: Duration,
 }
@@ -58,7 +57,7 @@ impl ScopeService {
     pub fn over(&self, scopes: Arc<dyn Scopes>) -> Self {
         Self {
             scopes,
-            gate: None,
+            gate: RateGate::default(),
             ..self.clone()
         }
     }
@@ -89,16 +88,7 @@ impl ScopeService {
     /// # Errors
     /// [`ServiceError::Refused`] when a limit is reached, or [`ServiceError::Store`].
     pub async fn admit(&self, scope: &ScopeId) -> Result<(), ServiceError> {
-        Ok(self.limited(scope, false, async { Ok(()) }).await?)
-    }
-
-    async fn limited<T>(
-        &self,
-        scope: &ScopeId,
-        may_make: bool,
-        write: impl Future<Output = Result<T, WriteError>>,
-    ) -> Result<T, WriteError> {
-        limited(self.gate.as_deref(), scope, may_make, write).await
+        Ok(self.gate.pass(scope, false, async { Ok(()) }).await?)
     }
 
     /// Some parts of a scope, at one version. One that need not have been made reads as empty, at
@@ -196,7 +186,10 @@ impl ScopeService {
             turn: options.turn,
             idempotency: self.threads.own(options.idempotency),
         };
-        let compact = || self.limited(&scope, false, self.scopes.compact_history(id, &compaction));
+        let compact = || {
+            self.gate
+                .pass(&scope, false, self.scopes.compact_history(id, &compaction))
+        };
         match compact().await {
             Err(WriteError::Refused(Refusal::NoThread)) => {}
             compacted => return Ok(compacted?),
@@ -308,7 +301,7 @@ impl ScopeService {
             idempotency: self.threads.own(idempotency),
         };
         let ended = self.scopes.end_scope(scope, &end);
-        Ok(self.limited(scope, false, ended).await?)
+        Ok(self.gate.pass(scope, false, ended).await?)
     }
 
     /// Changes the record of a scope, based on its current value; `change` gets the scope with its record, and returns
@@ -374,7 +367,9 @@ impl ScopeService {
         let thread = scope.thread();
         let deadline = tokio::time::Instant::now() + self.timeout;
         loop {
-            let written = self.limited(scope, true, self.scopes.write_scope(scope, &write));
+            let written = self
+                .gate
+                .pass(scope, true, self.scopes.write_scope(scope, &write));
             match (written.await, thread) {
                 (Err(WriteError::Refused(Refusal::NoThread)), Some(id))
                     if tokio::time::Instant::now() < deadline =>

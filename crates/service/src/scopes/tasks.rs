@@ -127,7 +127,9 @@ impl ScopeService {
             precondition: None,
             ..self.plain(&policy, options)
         };
-        let written = self.limited(scope, true, self.scopes.write_scope(scope, &write));
+        let written = self
+            .gate
+            .pass(scope, true, self.scopes.write_scope(scope, &write));
         match written.await {
             Err(WriteError::Refused(
                 Refusal::Changed | Refusal::NoThread | Refusal::ScopeNotFound,
