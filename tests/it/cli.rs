@@ -7,16 +7,15 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use threadkeep::config::Setting;
 
+use crate::support::places::{program, scratch};
+
 const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// The program with nothing of this process' environment, where no settings file is.
 fn threadkeep(args: &[&str]) -> Command {
-    let mut command = Command::new(crate::support::places::program());
-    command
-        .args(args)
-        .env_clear()
-        .current_dir(crate::support::places::scratch());
+    let mut command = Command::new(program());
+    command.args(args).env_clear().current_dir(scratch());
     command
 }
 
@@ -162,11 +161,11 @@ fn the_help_of_settings_lists_each_with_its_flag_and_variable() {
 
 #[test]
 fn a_terminal_gets_text_and_lines_that_say_what_runs() {
-    let program = crate::support::places::program();
+    let program = program();
     let command = format!("{} --listen localhost:0", program.display());
     let mut script = Command::new("script");
     script.args(["-qec", &command, "/dev/null"]).env_clear();
-    let script = script.current_dir(crate::support::places::scratch());
+    let script = script.current_dir(scratch());
     let mut child = script.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 
 use crate::budgets::{MB, builder};
+use crate::support::places::{program, scratch};
 use crate::support::server::{API_SECRET, Backend, Server};
 
 const THREADS: usize = 3_000;
@@ -33,12 +34,12 @@ async fn fill(server: &Server) {
 /// A file of this test.
 fn path(name: &str) -> PathBuf {
     let name = format!("budget-{}-{name}", std::process::id());
-    crate::support::places::scratch().join(name)
+    scratch().join(name)
 }
 
 /// Runs a command to its end, and gives the most resident memory that it was seen to have.
 async fn peak_bytes(server: &Server, command: &str, input: Option<&Path>, output: &Path) -> u64 {
-    let mut child = Command::new(crate::support::places::program());
+    let mut child = Command::new(program());
     child
         .arg(command)
         .args(["--server", &format!("http://{}", server.address())])

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::support::client::{Client, OwnThread, new_id};
+use crate::support::places::{program, scratch};
 use crate::support::server::{API_SECRET, Backend, Server};
 use crate::support::until;
 
@@ -35,13 +36,13 @@ const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
 /// A command that asks that server, with nothing of this process' environment.
 fn command(server: &Server, args: &[&str]) -> Command {
-    let mut command = Command::new(crate::support::places::program());
+    let mut command = Command::new(program());
     command
         .args(args)
         .args(["--server", &format!("http://{}", server.address())])
         .env_clear()
         .env("THREADKEEP_API_KEYS", format!("ops:{API_SECRET}"))
-        .current_dir(crate::support::places::scratch());
+        .current_dir(scratch());
     command
 }
 
@@ -429,8 +430,7 @@ async fn an_interrupted_export_goes_on(backend: Backend) {
         let whole = export(&server, owner).await;
         let lines = whole.split(|byte| *byte == b'\n').map(<[u8]>::len);
         let lines: Vec<_> = lines.collect();
-        let path =
-            crate::support::places::scratch().join(format!("export-{}", server.address().port()));
+        let path = scratch().join(format!("export-{}", server.address().port()));
         let resumed = ["--resume", path.to_str().unwrap()];
         let half: usize = lines[..5].iter().map(|bytes| bytes + 1).sum();
         for cut in [0, 10, half, half + 10, whole.len() - 1, whole.len()] {
@@ -493,8 +493,7 @@ async fn an_export_reports_threads_that_cannot_be_read_and_has_all_others() {
         assert_eq!(errors[2], r#"{"complete":true,"failed":2}"#);
 
         // cut off behind each line, the export goes on to the same end
-        let path =
-            crate::support::places::scratch().join(format!("partly-{}", server.address().port()));
+        let path = scratch().join(format!("partly-{}", server.address().port()));
         let resume = [args, &["--resume", path.to_str().unwrap()]].concat();
         for (end, _) in text.match_indices('\n') {
             std::fs::write(&path, &text[..=end]).unwrap();
@@ -519,7 +518,7 @@ fn contains(text: &[u8], line: &str) -> bool {
 }
 
 async fn a_file_that_is_no_export_stays_as_it_is(server: &Server) {
-    let path = crate::support::places::scratch().join(format!("notes-{}", server.address().port()));
+    let path = scratch().join(format!("notes-{}", server.address().port()));
     let resume = ["export", "--resume", path.to_str().unwrap()];
     for notes in [
         "notes without a line feed",

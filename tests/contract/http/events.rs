@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::client::parse_rfc3339;
+use crate::support::dates::parse_rfc3339;
 use serde_json::json;
 
 use crate::support::server::{API_SECRET, Backend, Server};

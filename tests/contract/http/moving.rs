@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::client::{Client, OwnThread, Request, new_id};
+use crate::support::dates::parse_rfc3339;
 use crate::support::server::{API_SECRET, Backend, Server};
 
 async fn filled(client: &Client) -> OwnThread {
@@ -514,8 +515,7 @@ async fn an_export_goes_on_behind_a_thread(backend: Backend) {
 
     let (lines, _) = all(&client, "?owner=user-42").await;
     let thread = id(&lines[2]);
-    let created =
-        crate::support::client::parse_rfc3339(thread["created_at"].as_str().unwrap()).unwrap();
+    let created = parse_rfc3339(thread["created_at"].as_str().unwrap()).unwrap();
     let cursor = format!("{created}-{}", thread["id"].as_str().unwrap());
     let (rest, _) = all(&client, &format!("?owner=user-42&cursor={cursor}")).await;
     assert_eq!(rest, lines[3..]);

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::support::client::{Client, Request};
+use crate::support::places::scratch;
 use crate::support::server::{API_SECRET, Backend, Builder, Server};
 
 pub(super) const SECRET: &str = "what ids are derived with, 32 bytes and more";
@@ -33,7 +34,7 @@ fn by_token(backend: Backend, key: &Path) -> Builder {
 
 /// A file of its own for a test.
 pub(super) fn file(name: &str, content: &str) -> PathBuf {
-    let directory = crate::support::places::scratch().join("providers");
+    let directory = scratch().join("providers");
     fs::create_dir_all(&directory).unwrap();
     let path = directory.join(name);
     fs::write(&path, content).unwrap();

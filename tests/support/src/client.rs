@@ -1,8 +1,6 @@
 //! A thin client, which adds nothing of its own to a request.
 
 use std::net::SocketAddr;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -309,10 +307,4 @@ impl Answer {
         );
         problem
     }
-}
-
-/// The milliseconds of the Unix epoch of a date in RFC 3339.
-pub fn parse_rfc3339(text: &str) -> Option<u64> {
-    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-    u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
 }

@@ -16,6 +16,7 @@ pub mod certificates;
 pub mod client;
 pub mod cluster;
 pub mod cutting;
+pub mod dates;
 pub mod heartbeat;
 pub mod listening;
 pub mod monitor;

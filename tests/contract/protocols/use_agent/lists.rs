@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::client::parse_rfc3339;
+use crate::support::dates::parse_rfc3339;
 
 use super::{App, encoded, ids, refused, unique};
 use crate::http::{over_both_stores, with_own_servers};
