@@ -19,7 +19,7 @@ test("each call of openapi.json has a method, and the table of the documentation
 });
 
 test("ErrorCode names all codes of the server, and no others", () => {
-  const rust = readFileSync(join(repository, "src/web/error/table.rs"), "utf8");
+  const rust = readFileSync(join(repository, "crates/web/src/error/table.rs"), "utf8");
   const server = [...rust.matchAll(/(?:row|Problem::new)\(\s*(?:StatusCode::\w+,\s*)?"([a-z_]+)"/g)].map(([, code]) => code!);
   const source = readFileSync(join(process.env["PACKAGE"]!, "src/http/error-code.ts"), "utf8");
   const union = source.slice(source.indexOf("type ServerErrorCode"));
