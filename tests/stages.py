@@ -40,7 +40,7 @@ HTTP = ("http::", "protocols::")
 # Chapters that read no thread states, so that the replicas' copies of states do not affect them.
 WITHOUT_STATES = (
     "entries", "entry_", "idle_namespaces", "leases", "ledgers", "listings", "namespaces", "rates", "registry", "response",
-    "scope_", "searches", "streamed_turns", "upkeep", "watching",
+    "scope_", "searches", "streamed_responses", "upkeep", "watching",
 )  # fmt: skip
 
 TESTS = [

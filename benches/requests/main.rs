@@ -17,11 +17,11 @@ mod redis_server;
 mod replicas;
 mod report;
 mod request;
+mod responses;
 mod scenario;
 mod schedule;
 mod socket;
 mod subject;
-mod turns;
 
 use std::env;
 use std::error::Error;
@@ -77,10 +77,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             };
             return System::new().block_on(replicas::measure(&plan));
         }
-        Some(turns::MODE) => {
+        Some(responses::MODE) => {
             let (streams, seconds) = (number(1, 256)?, number(2, 10)?);
             let time = Duration::from_secs(seconds);
-            return System::new().block_on(turns::measure(streams as usize, time));
+            return System::new().block_on(responses::measure(streams as usize, time));
         }
         _ => {}
     }

@@ -6,11 +6,11 @@ mod cors;
 mod home;
 mod levels;
 mod metrics;
+mod responses;
 mod server_info;
 mod settings_list;
 mod store;
 mod traces;
-mod turns;
 mod worker;
 
 use std::error::Error;
@@ -32,32 +32,32 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::{CorsOrigins, Settings, own_origin};
 use crate::telemetry::{
-    Connections, HttpMetrics, ObservedStore, Observer, RequestLogs, TurnMetrics, register_events,
-    register_jwks, register_links, register_log, register_memory, register_process, register_rates,
-    register_read_cache, register_running_turns, register_signing, register_sockets,
-    register_unreadable,
+    Connections, HttpMetrics, ObservedStore, Observer, RequestLogs, ResponseMetrics,
+    register_events, register_jwks, register_links, register_log, register_memory,
+    register_process, register_rates, register_read_cache, register_running_responses,
+    register_signing, register_sockets, register_unreadable,
 };
 use connections::{ConnectionSettings, Listener};
 pub use console::ConsoleLinks;
 use levels::ServerLevels;
+use responses::ResponsesThread;
 pub use server_info::ServerInfo;
 use threadkeep_domain::{BODY_MAX_BYTES, KeyRing};
 use threadkeep_events::{EventSettings, Events};
 use threadkeep_http::{Compressor, Readiness, count_by_address, envelope, refuse_head};
 use threadkeep_identity::Identity;
 use threadkeep_protocols::agentuity::SocketCounters;
-use threadkeep_responses::ModelTurns;
+use threadkeep_responses::ResponseService;
 use threadkeep_stats::Stats;
 use threadkeep_store::{Backend, StoreError};
 use threadkeep_trace::Tracer;
 use threadkeep_webhooks::{WebhookSettings, Webhooks};
 use traces::Traces;
-use turns::TurnsThread;
 use worker::Shared;
 
 /// The interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long a stopping server takes at most to release the turns of models that others are to go on with.
+/// How long a stopping server takes at most to release the responses of models that others are to go on with.
 const RELEASE: Duration = Duration::from_secs(1);
 
 /// A server that listens but does not answer yet.
@@ -68,9 +68,9 @@ pub struct Application {
     metrics: Option<(SocketAddr, Server)>,
     events: Events,
     sockets: Arc<SocketCounters>,
-    turns: Option<ModelTurns>,
-    /// It drives turns until this is dropped.
-    _turns_thread: Option<TurnsThread>,
+    responses: Option<ResponseService>,
+    /// It drives responses until this is dropped.
+    _responses_thread: Option<ResponsesThread>,
     console: Option<ConsoleLinks>,
     readiness: Readiness,
     traces: Traces,
@@ -155,14 +155,14 @@ impl Application {
         if let Some(jwks) = settings.callers.jwks.clone() {
             events.spawn_until_stopped(jwks.keep_fresh());
         }
-        let turns = settings.models.as_ref().map(|models| {
-            let metrics = TurnMetrics::register(own);
-            turns::start(&backend, &settings, models, metrics)
+        let responses = settings.models.as_ref().map(|models| {
+            let metrics = ResponseMetrics::register(own);
+            responses::start(&backend, &settings, models, metrics)
         });
-        let (turns, turns_thread) = turns.transpose()?.unzip();
-        if let Some(turns) = turns.clone() {
-            register_running_turns(own, &turns);
-            events.spawn_until_stopped(turns.sweep());
+        let (responses, responses_thread) = responses.transpose()?.unzip();
+        if let Some(responses) = responses.clone() {
+            register_running_responses(own, &responses);
+            events.spawn_until_stopped(responses.sweep());
         }
         let registry = Arc::new(registry);
         let shared = Shared {
@@ -176,7 +176,7 @@ impl Application {
             waiting: Arc::default(),
             rates,
             sockets: Arc::clone(&sockets),
-            turns,
+            responses,
             listed_settings: settings_list::of(&settings.provenance),
             settings: settings.clone(),
         };
@@ -185,7 +185,7 @@ impl Application {
             let watching = store::watch(Arc::clone(&shared.backend), readiness.clone());
             events.spawn_until_stopped(watching);
         }
-        let its_turns = shared.turns.clone();
+        let its_responses = shared.responses.clone();
         let listener = Listener::bind(settings.listen);
         let listener = listener.map_err(|error| AppError::Listen(settings.listen, error))?;
         let address = listener.address();
@@ -231,8 +231,8 @@ impl Application {
             max_connections: settings.max_connections,
             body_memory: (settings.max_body_memory_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
-            // turns are released while there are connections to answer their clients
-            shutdown: match its_turns {
+            // responses are released while there are connections to answer their clients
+            shutdown: match its_responses {
                 Some(_) => settings.shutdown + RELEASE,
                 None => settings.shutdown,
             },
@@ -243,8 +243,8 @@ impl Application {
             metrics,
             events,
             sockets,
-            turns: its_turns,
-            _turns_thread: turns_thread,
+            responses: its_responses,
+            _responses_thread: responses_thread,
             console,
             readiness,
             traces,
@@ -315,12 +315,12 @@ impl Application {
         timeout(self.shutdown, until_none_is_left(&self.sockets))
             .await
             .ok();
-        let turns = async {
-            if let Some(turns) = &self.turns {
-                turns.shutdown(self.shutdown).await;
+        let responses = async {
+            if let Some(responses) = &self.responses {
+                responses.shutdown(self.shutdown).await;
             }
         };
-        let (served, (), ()) = join3(server, handle.stop(true), turns).await;
+        let (served, (), ()) = join3(server, handle.stop(true), responses).await;
         self.events.shutdown().await;
         self.traces.shutdown().await;
         if let Some(metrics) = metrics {

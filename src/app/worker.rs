@@ -13,7 +13,7 @@ use threadkeep_protocols::mcp::Mcp;
 use threadkeep_protocols::modelrelay::ModelRelay;
 use threadkeep_protocols::openai::OpenAi;
 use threadkeep_protocols::use_agent::UseAgent;
-use threadkeep_responses::ModelTurns;
+use threadkeep_responses::ResponseService;
 use threadkeep_service::rates::{RateCounters, RateGate};
 use threadkeep_service::tools::Toolbox;
 use threadkeep_service::{
@@ -39,7 +39,7 @@ pub(super) struct Shared {
     pub(super) waiting: Arc<Waiting>,
     pub(super) rates: Arc<RateCounters>,
     pub(super) sockets: Arc<SocketCounters>,
-    pub(super) turns: Option<ModelTurns>,
+    pub(super) responses: Option<ResponseService>,
     pub(super) compressor: Compressor,
 }
 
@@ -66,8 +66,8 @@ impl Shared {
                 ConversationService::new(Arc::clone(&backend) as _, timeout),
             ),
             agentuity: Agentuity::new(&api, Arc::clone(&self.sockets)),
-            relay: relay(&api, &backend, self.turns.clone()),
-            openai: OpenAi::new(&api, self.settings.conversation_ttl, self.turns.clone()),
+            relay: relay(&api, &backend, self.responses.clone()),
+            openai: OpenAi::new(&api, self.settings.conversation_ttl, self.responses.clone()),
             mcp: Mcp::new(&api, mcp.allowed_hosts.clone(), mcp.allowed_origins.clone()),
             api,
         }
@@ -142,7 +142,7 @@ impl Worker {
 }
 
 /// The protocol for `ModelRelay`'s clients, to the same scopes.
-fn relay(api: &Api, backend: &Arc<dyn Backend>, turns: Option<ModelTurns>) -> ModelRelay {
+fn relay(api: &Api, backend: &Arc<dyn Backend>, responses: Option<ResponseService>) -> ModelRelay {
     let listings = || Arc::clone(backend) as _;
     let clock = Clock::system;
     ModelRelay {
@@ -151,7 +151,7 @@ fn relay(api: &Api, backend: &Arc<dyn Backend>, turns: Option<ModelTurns>) -> Mo
         runs: RunService::new(api.scopes.clone()),
         scopes: api.scopes.clone(),
         tools: Toolbox::new(api.scopes.clone()),
-        turns,
+        responses,
         events: api.events.clone(),
         ring: api.identity.ring().clone(),
         api_keys: api.api_keys.clone(),

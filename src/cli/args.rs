@@ -157,6 +157,7 @@ fn command(settings: &[Setting]) -> clap::Command {
 fn flag(setting: &Setting) -> Arg {
     Arg::new(setting.name)
         .long(setting.flag())
+        .aliases(setting.earlier_flag())
         .value_name("VALUE")
         .global(true)
         .hide(true)
@@ -186,6 +187,14 @@ mod tests {
             assert_eq!(parse(&args).unwrap().layers.flags["max_keys"], "7");
         }
         assert!(matches!(parse(&[]).unwrap().command, Command::Serve));
+    }
+
+    #[test]
+    fn a_flag_has_its_earlier_name_too() {
+        for name in ["--responses-max", "--turns-max"] {
+            let invocation = parse(&[name, "7"]).unwrap();
+            assert_eq!(invocation.layers.flags["responses_max"], "7");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The list of settings, read from the default file: its headings, its keys, and the comment above each.
 
+use super::renamed::earlier_name;
+
 /// The documented default file, which is also the defaults.
 pub const DEFAULT_FILE: &str = include_str!("default.toml");
 
@@ -52,6 +54,12 @@ impl Setting {
     #[must_use]
     pub fn flag(&self) -> String {
         self.name.replace('_', "-")
+    }
+
+    /// The earlier name of its flag.
+    #[must_use]
+    pub fn earlier_flag(&self) -> Option<String> {
+        earlier_name(self.name).map(|name| name.replace('_', "-"))
     }
 }
 

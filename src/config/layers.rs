@@ -1,7 +1,7 @@
 //! The layers that settings come from, the weakest first: the default file, a file, the
 //! environment, flags.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
@@ -9,6 +9,7 @@ use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
 use super::catalog::{DEFAULT_FILE, Setting};
 use super::error::{Fault, SettingsError};
 use super::nearest::nearest;
+use super::renamed::present_name;
 use super::surroundings::{self, CLIENT_API_KEY, CLIENT_URL};
 use super::text_file;
 use super::values::Values;
@@ -36,8 +37,9 @@ impl Layers {
         let defaults = parse(DEFAULT_FILE, Path::new(DEFAULT))?;
         let known: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();
         let mut builder = Config::builder().add_source(defaults.clone());
+        let mut renamed = BTreeSet::new();
         for layer in [self.file()?, Some(self.environment()), Some(self.flags())] {
-            let layer = layer.unwrap_or_default();
+            let layer = layer.unwrap_or_default().with_present_names(&mut renamed);
             layer.check(&known)?;
             builder = builder.add_source(layer);
         }
@@ -45,7 +47,7 @@ impl Layers {
             .build()
             .and_then(|merged| merged.cache.into_table())
             .map_err(SettingsError::Merge)?;
-        Values::new(&Setting::all(), table)
+        Values::new(&Setting::all(), table, renamed)
     }
 
     /// A variable for clients, if it is not empty.
@@ -119,6 +121,25 @@ fn toml_fault(report: &str) -> Fault {
 struct Layer(Map<String, Value>);
 
 impl Layer {
+    /// Gives settings with earlier names their present ones, which are added to `renamed`. If the layer has both, the
+    /// present one counts.
+    fn with_present_names(self, renamed: &mut BTreeSet<&'static str>) -> Self {
+        let (mut present, mut earlier) = (Map::new(), Map::new());
+        for (name, value) in self.0 {
+            match present_name(&name) {
+                Some(name) => {
+                    renamed.insert(name);
+                    earlier.insert(name.to_owned(), value);
+                }
+                None => {
+                    present.insert(name, value);
+                }
+            }
+        }
+        earlier.extend(present);
+        Self(earlier)
+    }
+
     fn check(&self, known: &HashSet<&str>) -> Result<(), SettingsError> {
         match self.0.iter().find(|(name, _)| !known.contains(&***name)) {
             Some((name, value)) => Err(SettingsError::Unknown {

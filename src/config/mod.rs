@@ -25,6 +25,7 @@ mod public_url;
 mod rates;
 mod redis_certificate;
 mod redis_url;
+mod renamed;
 mod settings;
 mod surroundings;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Settings of the model loop: upstreams, the models there, the limits of turns.
+//! Settings of the model loop: upstreams, the models there, the limits of responses.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::mask::mask;
 use super::online::{self, OnlineSettings};
 use super::values::Values;
 use super::warning::Warning;
-use threadkeep_domain::{TTL_MAX, TTL_MIN, TurnLimits, is_name};
+use threadkeep_domain::{ResponseLimits, TTL_MAX, TTL_MIN, is_name};
 use threadkeep_identity::ApiKeys;
 use threadkeep_upstreams::{UpstreamUrl, UpstreamUrlError};
 
@@ -20,7 +20,7 @@ const MODEL_FORM: &str =
     "it must be a name, an upstream and, if it differs, the name there, with spaces between";
 const TAKEN: &str = "its name is taken by an earlier one";
 
-/// The models that the server calls, and the limits of turns.
+/// The models that the server calls, and the limits of responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSettings {
     /// The services that have models, each with another name.
@@ -33,8 +33,8 @@ pub struct ModelSettings {
     pub upstream_retries: u32,
     /// The limit of tokens for requests that set none, where the API of an upstream wants one, 1 to 1,000,000.
     pub upstream_max_output_tokens: u64,
-    /// Limits and lifetimes of turns.
-    pub limits: TurnLimits,
+    /// Limits and lifetimes of responses.
+    pub limits: ResponseLimits,
     /// The tools that ask other servers.
     pub online: OnlineSettings,
 }
@@ -261,26 +261,34 @@ pub(super) fn is_model(name: &str) -> bool {
     name.len() <= 128 && is_visible(name)
 }
 
-fn limits(values: &mut Values) -> Result<TurnLimits, SettingsError> {
+fn limits(values: &mut Values) -> Result<ResponseLimits, SettingsError> {
     let mut within = |name, range, rule| values.take(name).within(range, rule);
     let day = 1..=86_400;
     let seconds = "a number of seconds, 1 to 86400";
-    let max_steps = within("turn_max_steps", 1..=1_000, "a number of steps, 1 to 1000")?;
+    let max_steps = within(
+        "response_max_steps",
+        1..=1_000,
+        "a number of steps, 1 to 1000",
+    )?;
     let rule = "a number of calls, 1 to 10000";
-    let max_tool_calls = within("turn_max_tool_calls", 1..=10_000, rule)?;
-    let max_time = within("turn_max_seconds", day.clone(), seconds)?;
+    let max_tool_calls = within("response_max_tool_calls", 1..=10_000, rule)?;
+    let max_time = within("response_max_seconds", day.clone(), seconds)?;
     let rule = "a number of bytes, 1024 to 8388608";
-    let max_bytes = within("turn_max_bytes", 1_024..=8_388_608, rule)?;
-    let rule = "a number of turns, 1 to 65536";
-    let turns_max = within("turns_max", 1..=65_536, rule)?;
+    let max_bytes = within("response_max_bytes", 1_024..=8_388_608, rule)?;
+    let rule = "a number of responses, 1 to 65536";
+    let responses_max = within("responses_max", 1..=65_536, rule)?;
     let rule = "a number of milliseconds, 1000 to 600000";
-    let lease_ms = within("turn_lease_ms", 1_000..=600_000, rule)?;
-    let resume = within("turn_resume_seconds", day, seconds)?;
-    let window = within("turn_window", 0..=10_000, "a number of turns, 0 to 10000")?;
+    let lease_ms = within("response_lease_ms", 1_000..=600_000, rule)?;
+    let resume = within("response_resume_seconds", day, seconds)?;
+    let window = within(
+        "response_window",
+        0..=10_000,
+        "a number of exchanges, 0 to 10000",
+    )?;
     let ttl = TTL_MIN.as_secs()..=TTL_MAX.as_secs();
     let rule = "a number of seconds, 60 to 946080000";
     let response_ttl = within("response_ttl_seconds", ttl, rule)?;
-    Ok(TurnLimits {
+    Ok(ResponseLimits {
         max_steps: max_steps as u32,
         max_tool_calls: max_tool_calls as u32,
         max_time: Duration::from_secs(max_time),
@@ -289,7 +297,7 @@ fn limits(values: &mut Values) -> Result<TurnLimits, SettingsError> {
         resume: Duration::from_secs(resume),
         window: window as u32,
         response_ttl: Duration::from_secs(response_ttl),
-        turns_max: turns_max as usize,
+        responses_max: responses_max as usize,
     })
 }
 

@@ -83,7 +83,7 @@ pub struct Settings {
     pub cors: CorsOrigins,
     /// The callers that may use the MCP endpoint.
     pub mcp: McpSettings,
-    /// The models that the server calls, and the limits of turns; `None` without models.
+    /// The models that the server calls, and the limits of responses; `None` without models.
     pub models: Option<ModelSettings>,
     /// Where spans go, if they are recorded.
     pub traces: Option<TraceSettings>,
@@ -155,7 +155,7 @@ impl Settings {
     }
 
     pub(super) fn read(values: &mut Values, provenance: Provenance) -> Result<Self, SettingsError> {
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<_> = values.renamed().collect();
         let listen = listen::read(&values.take("listen"))?;
         let has_proxies = values.is_filled("trusted_proxies");
         let workers = values

@@ -575,3 +575,40 @@ fn a_log_filter_is_all_that_its_syntax_promises() {
     let text = refusal(&environment(&[("LOG", "info,threadkeep::store=debug")]));
     assert!(text.contains("use threadkeep_store,"), "{text}");
 }
+
+#[test]
+fn earlier_names_of_settings_work_with_a_warning_and_yield_to_the_present_ones() {
+    let file = TempFile::new(
+        "renamed",
+        "turn_max_steps = 4\nturns_max = 5\nresponses_max = 6\n",
+    );
+    let layers = Layers {
+        environment: environment(&[
+            ("TURN_LEASE_MS", "2000"),
+            ("UPSTREAMS", "a openai-chat http://a"),
+            ("MODELS", "m a"),
+            ("API_KEYS", &format!("k:{SECRET}")),
+            ("SIGNING_KEYS", &format!("k:{SECRET}")),
+        ])
+        .environment,
+        ..file.layers()
+    };
+
+    let settings = load(&layers).unwrap();
+
+    let limits = settings.models.unwrap().limits;
+    assert_eq!((limits.max_steps, limits.responses_max), (4, 6));
+    assert_eq!(limits.lease, Duration::from_secs(2));
+    let warnings: Vec<_> = settings.warnings.iter().map(ToString::to_string).collect();
+    let renamed = |earlier, present| {
+        format!("`{earlier}` is now called `{present}`; the next release rejects the earlier name")
+    };
+    assert_eq!(
+        warnings,
+        [
+            renamed("turn_lease_ms", "response_lease_ms"),
+            renamed("turn_max_steps", "response_max_steps"),
+            renamed("turns_max", "responses_max"),
+        ]
+    );
+}

@@ -1,5 +1,6 @@
 //! All settings as text, each with its source.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use config::{ConfigError, Map, Value, ValueKind};
@@ -8,10 +9,16 @@ use super::catalog::Setting;
 use super::error::{Fault, SettingsError};
 use super::given::Given;
 use super::mask::mask;
+use super::renamed::earlier_name;
+use super::warning::Warning;
 
 /// Every setting with its strongest value, in the order of the default file.
 #[derive(Clone)]
-pub struct Values(Vec<Given>);
+pub struct Values {
+    given: Vec<Given>,
+    /// Settings that were given by their earlier names.
+    renamed: BTreeSet<&'static str>,
+}
 
 /// Every setting with its value and its source, one per line. Secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +28,7 @@ impl Values {
     pub(super) fn new(
         settings: &[Setting],
         mut table: Map<String, Value>,
+        renamed: BTreeSet<&'static str>,
     ) -> Result<Self, SettingsError> {
         let given = settings.iter().filter_map(|setting| {
             let value = table.remove(setting.name)?;
@@ -32,7 +40,8 @@ impl Values {
             });
             Some(text.map(|text| Given::new(setting.name, text, origin)))
         });
-        given.collect::<Result<_, _>>().map(Self)
+        let given = given.collect::<Result<_, _>>()?;
+        Ok(Self { given, renamed })
     }
 
     /// The source of each value.
@@ -42,7 +51,7 @@ impl Values {
             let value = mask(given.name, given.text());
             [given.name.into(), value, given.origin.clone()]
         };
-        Provenance(self.0.iter().map(row).collect())
+        Provenance(self.given.iter().map(row).collect())
     }
 
     /// Takes a setting out, so that a test can find settings that nothing reads.
@@ -50,20 +59,28 @@ impl Values {
     /// # Panics
     /// If it is missing: the default file has every setting, and each is read once.
     pub(super) fn take(&mut self, name: &str) -> Given {
-        let index = self.0.iter().position(|given| given.name == name);
-        self.0
+        let index = self.given.iter().position(|given| given.name == name);
+        self.given
             .remove(index.expect("the default file has every setting, and each is read once"))
+    }
+
+    /// Settings that were given by their earlier names.
+    pub(super) fn renamed(&self) -> impl Iterator<Item = Warning> {
+        self.renamed.iter().filter_map(|present| {
+            let earlier = earlier_name(present)?;
+            Some(Warning::Renamed { earlier, present })
+        })
     }
 
     /// Whether a setting that was not read yet has a value.
     pub(super) fn is_filled(&self, name: &str) -> bool {
-        let given = self.0.iter().find(|given| given.name == name);
+        let given = self.given.iter().find(|given| given.name == name);
         given.is_some_and(|given| given.filled().is_some())
     }
 
     #[cfg(test)]
     pub(super) fn names(&self) -> Vec<&str> {
-        self.0.iter().map(|given| given.name).collect()
+        self.given.iter().map(|given| given.name).collect()
     }
 }
 

@@ -15,4 +15,12 @@ pub enum Warning {
     /// Models are configured, but no API key.
     #[error("`models` is set, but no API key: all requests for models require one")]
     ModelsWithoutApiKey,
+    /// A file or a variable has the earlier name of a setting.
+    #[error("`{earlier}` is now called `{present}`; the next release rejects the earlier name")]
+    Renamed {
+        /// The name that is given.
+        earlier: &'static str,
+        /// The name to use.
+        present: &'static str,
+    },
 }

@@ -96,7 +96,7 @@ pub(super) struct Basis {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct End {
-    /// The protocol that the turn came by.
+    /// The protocol that the response came by.
     pub(super) door: &'static str,
     pub(super) end: &'static str,
 }

@@ -47,9 +47,10 @@ pub use policy::{BODY_MAX_BYTES, KEY_TTL_MAX, Policy, TTL_MAX, TTL_MIN};
 pub use rate::{Rate, RateError, RateLimited, RateLimits, RateName};
 pub use refusal::Refusal;
 pub use response::{
-    CallForm, Failure, FailureCode, Incomplete, Outcome, PromptItem, ResponseId, ResponseIdError,
-    Status, TurnLimits, Usage, Window, carried, carry, compaction_item, is_carried, is_compaction,
-    is_foreign_compaction, is_user_message, output_without_call, prompt_of, readable_item,
+    CallForm, CallResult, Failure, FailureCode, Incomplete, Item, ItemCall, ItemKind, Outcome,
+    PromptItem, ResponseId, ResponseIdError, ResponseLimits, Status, Usage, Window, carried, carry,
+    compaction_item, is_carried, is_compaction, is_foreign_compaction, is_user_message,
+    output_without_call, prompt_of, readable_item,
 };
 pub use retention::{LOG_HARD_FACTOR, Retention};
 pub use rfc3339::{parse_rfc3339, rfc3339};

@@ -1,37 +1,37 @@
-//! Questions to models that belong to no turn.
+//! Questions to models that belong to no response.
 
 use std::time::Instant;
 
 use tokio::select;
 use tokio::task::JoinSet;
 
-use super::catalog::FoundModel;
-use super::error::TurnError;
-use super::model::UpstreamError;
-use super::observer::{TurnRefusal, UpstreamOutcome};
-use super::turns::Shared;
+use crate::catalog::FoundModel;
+use crate::shared::Shared;
+use crate::values::error::ResponseError;
+use crate::values::model::UpstreamError;
+use crate::values::observer::{ResponseRefusal, UpstreamOutcome};
 use threadkeep_domain::{Fingerprint, ResponseId};
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
 impl Shared {
-    /// Runs a question that holds that many bytes, on the runtime of the turns and in the place of one. It ends when its
+    /// Runs a question that holds that many bytes, on the runtime of the responses and in the place of one. It ends when its
     /// caller drops it, and when the process stops.
     ///
     /// # Errors
-    /// [`TurnError`].
-    pub(super) async fn run_apart<T: Send + 'static>(
+    /// [`ResponseError`].
+    pub(crate) async fn run_apart<T: Send + 'static>(
         &self,
         bytes: usize,
-        question: impl Future<Output = Result<T, TurnError>> + Send + 'static,
-    ) -> Result<T, TurnError> {
+        question: impl Future<Output = Result<T, ResponseError>> + Send + 'static,
+    ) -> Result<T, ResponseError> {
         let id = ResponseId::in_bucket(0, rand::random());
         let joined = self.running.join(id, Fingerprint::of(&[]));
-        let place = joined.and_then(|(_, place)| place.ok_or(TurnError::TooMany));
+        let place = joined.and_then(|(_, place)| place.ok_or(ResponseError::TooMany));
         let place = place.and_then(|place| place.hold(bytes as u64).map(|()| place));
         let place = place.inspect_err(|error| match error {
-            TurnError::TooMany => self.observer.refused(TurnRefusal::TooMany),
-            TurnError::Stopping => self.observer.refused(TurnRefusal::Stopping),
+            ResponseError::TooMany => self.observer.refused(ResponseRefusal::TooMany),
+            ResponseError::Stopping => self.observer.refused(ResponseRefusal::Stopping),
             _ => {}
         })?;
         let stop = self.running.stop.clone();
@@ -39,7 +39,7 @@ impl Shared {
             let _place = place;
             select! {
                 biased;
-                () = stop.cancelled() => Err(TurnError::Stopping),
+                () = stop.cancelled() => Err(ResponseError::Stopping),
                 answer = question => answer,
             }
         };
@@ -49,26 +49,26 @@ impl Shared {
         match tasks.join_next().await {
             Some(Ok(answer)) => answer,
             // the runtime is gone
-            Some(Err(_)) | None => Err(TurnError::Stopping),
+            Some(Err(_)) | None => Err(ResponseError::Stopping),
         }
     }
 
     /// Counts an answer of an upstream that came since, or the failure.
     ///
     /// # Errors
-    /// [`TurnError::Failed`].
-    pub(super) fn observed<T>(
+    /// [`ResponseError::Failed`].
+    pub(crate) fn observed<T>(
         &self,
         model: &FoundModel,
         since: Instant,
         answer: Result<T, UpstreamError>,
-    ) -> Result<T, TurnError> {
+    ) -> Result<T, ResponseError> {
         let outcome = match &answer {
             Ok(_) => UpstreamOutcome::Answered,
             Err(error) => error.outcome(),
         };
         let time = since.elapsed();
         self.observer.answered(&model.upstream_name, outcome, time);
-        answer.map_err(|error| TurnError::Failed(error.failure()))
+        answer.map_err(|error| ResponseError::Failed(error.failure()))
     }
 }

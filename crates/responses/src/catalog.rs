@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::media::{self, MediaAt};
-use super::model::{Function, Model, Parameters};
-use super::request::InputItem;
+use crate::media::{self, MediaAt};
+use crate::values::model::{Function, Model, Parameters};
+use crate::values::request::InputItem;
 
 /// The models of a deployment, in the order in which their names are tried.
 #[derive(Debug, Clone, Default)]
@@ -25,11 +25,11 @@ pub struct CatalogEntry {
 
 /// A model that was found.
 #[derive(Debug, Clone)]
-pub(super) struct FoundModel {
-    pub(super) upstream_name: Arc<str>,
-    pub(super) upstream: Arc<dyn Model>,
+pub(crate) struct FoundModel {
+    pub(crate) upstream_name: Arc<str>,
+    pub(crate) upstream: Arc<dyn Model>,
     /// Its name there.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 impl Catalog {
@@ -77,7 +77,7 @@ impl Catalog {
         (!takes_it).then_some(custom)
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<FoundModel> {
+    pub(crate) fn find(&self, name: &str) -> Option<FoundModel> {
         let is_it = |entry: &&CatalogEntry| match entry.name.strip_suffix('*') {
             Some(beginning) => name.starts_with(beginning),
             None => name == entry.name,

@@ -4,28 +4,29 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::driver::functions;
-use super::error::TurnError;
-use super::model::Question;
-use super::request::TurnRequest;
-use super::turns::{ModelTurns, Shared};
+use crate::service::ResponseService;
+use crate::shared::Shared;
+use crate::values::error::ResponseError;
+use crate::values::model::Question;
+use crate::values::request::ResponseRequest;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
-impl ModelTurns {
-    /// Counts the tokens of the first question that a turn would ask, in a conversation before a place if it goes on from one.
+impl ResponseService {
+    /// Counts the tokens of the first question that a response would ask, in a conversation before a place if it goes on from one.
     /// None: the model's upstream does not count. Changes nothing.
     ///
     /// # Errors
-    /// [`TurnError`].
+    /// [`ResponseError`].
     pub async fn count_tokens(
         &self,
-        request: TurnRequest,
+        request: ResponseRequest,
         conversation: Option<(ScopeId, u64)>,
-    ) -> Result<Option<u64>, TurnError> {
+    ) -> Result<Option<u64>, ResponseError> {
         let items = match conversation {
             Some((scope, before)) => {
-                let turns = self.0.window_turns(&request);
-                self.0.earlier(&scope, before, turns).await?.items
+                let responses = self.0.window_exchanges(&request);
+                self.0.earlier(&scope, before, responses).await?.items
             }
             None => Vec::new(),
         };
@@ -41,11 +42,11 @@ impl ModelTurns {
 impl Shared {
     async fn count_tokens(
         &self,
-        request: &TurnRequest,
+        request: &ResponseRequest,
         items: &[Json],
-    ) -> Result<Option<u64>, TurnError> {
+    ) -> Result<Option<u64>, ResponseError> {
         let model = self.catalog.find(&request.model);
-        let model = model.ok_or(TurnError::NoModel)?;
+        let model = model.ok_or(ResponseError::NoModel)?;
         let items: Vec<_> = items
             .iter()
             .map(|item| readable_item(item.as_str()))

@@ -1,8 +1,8 @@
 //! The earlier part of a conversation.
 
-use super::error::TurnError;
-use super::request::TurnRequest;
-use super::turns::Shared;
+use crate::shared::Shared;
+use crate::values::error::ResponseError;
+use crate::values::request::ResponseRequest;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Json, Window};
 use threadkeep_store::HistoryFrom;
@@ -13,36 +13,36 @@ const WINDOW_MAX_BYTES: usize = 8 * 1_048_576;
 const PAGE: usize = 500;
 
 /// The earlier items of a conversation.
-pub(super) struct Earlier {
+pub(crate) struct Earlier {
     /// The items, the oldest first.
-    pub(super) items: Vec<Json>,
+    pub(crate) items: Vec<Json>,
     /// Whether these are all.
-    pub(super) is_whole: bool,
+    pub(crate) is_whole: bool,
     /// The place of the newest one.
-    pub(super) newest: Option<u64>,
+    pub(crate) newest: Option<u64>,
 }
 
 impl Shared {
-    /// The turns of a conversation that the model of a request reads at most; 0: all.
-    pub(super) fn window_turns(&self, request: &TurnRequest) -> usize {
+    /// The responses of a conversation that the model of a request reads at most; 0: all.
+    pub(crate) fn window_exchanges(&self, request: &ResponseRequest) -> usize {
         let limit = self.limits.window as usize;
-        match request.window_turns {
+        match request.window_exchanges {
             Some(wanted) if limit == 0 || (wanted as usize) < limit => wanted as usize,
             _ => limit,
         }
     }
 
-    /// The items of a conversation before a place: those of that many turns, or 0 for all, and up to 8 MiB of them.
+    /// The items of a conversation before a place: those of that many responses, or 0 for all, and up to 8 MiB of them.
     ///
     /// # Errors
-    /// [`TurnError::Service`].
-    pub(super) async fn earlier(
+    /// [`ResponseError::Service`].
+    pub(crate) async fn earlier(
         &self,
         scope: &ScopeId,
         mut before: u64,
-        turns: usize,
-    ) -> Result<Earlier, TurnError> {
-        let mut window = Window::new(turns, WINDOW_MAX_BYTES);
+        responses: usize,
+    ) -> Result<Earlier, ResponseError> {
+        let mut window = Window::new(responses, WINDOW_MAX_BYTES);
         let (mut items, mut is_whole, mut newest) = (Vec::new(), true, None);
         'pages: loop {
             let from = HistoryFrom::Before(before);

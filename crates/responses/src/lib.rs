@@ -1,61 +1,43 @@
 //! Responses of models that call tools of this service: the loop.
 //!
-//! A turn runs in a task of its own, the driver. Each answer of the model and each call is an entry of the turn's journal, and
+//! A response runs in a task of its own, the driver. Each answer of the model and each call is an entry of the response's journal, and
 //! the effect of a call and its entry are one step of the store, so another driver can go on with it at any moment.
 
 mod apart;
-mod broadcast;
 mod catalog;
-mod closing;
 mod compaction;
 mod counting;
-mod course;
-mod dialogue;
 mod driver;
 mod earlier;
-mod entry;
-mod error;
-mod event;
-mod executed;
-mod items;
-mod listening;
 mod media;
-mod message_window;
-mod model;
-mod observer;
-mod passing;
-mod rehearsal;
-mod request;
-mod run;
 mod running;
-mod stateless;
+mod service;
+mod shared;
+mod stream;
 mod telling;
-mod turns;
+mod values;
 
 pub use catalog::{Catalog, CatalogEntry};
 pub use compaction::{Compaction, WholeConversation};
-pub use dialogue::items_of_message;
-pub use error::TurnError;
-pub use event::{CallEvent, CallKind, TextKind, TurnEvent};
-pub use items::turn_item_id;
-pub use items::{item_id_of, turn_of_item, upstream_id_of};
-pub use listening::{SoFar, StreamItem, TurnStream};
 pub use media::MediaAt;
-pub use message_window::MessageWindow;
-pub use model::content_of;
-pub use model::{
+pub use service::ResponseService;
+pub use shared::{ResponseSettings, ResponseStores};
+pub use stream::{ResponseStream, SoFar, StreamItem};
+pub use values::dialogue::items_of_message;
+pub use values::error::ResponseError;
+pub use values::event::{CallEvent, CallKind, ResponseEvent, TextKind};
+pub use values::items::{item_id_of, response_item_id, response_of_item, upstream_id_of};
+pub use values::message_window::MessageWindow;
+pub use values::model::{
     AnswerPart, CompactedPrompt, CustomTool, Finish, Function, MediaPlace, Model, ModelAnswer,
-    Parameters, Piece, Question, ToolChoice, UpstreamError,
+    Parameters, Piece, Question, ToolChoice, UpstreamError, content_of,
 };
-pub use observer::{TurnObserver, TurnRefusal, UpstreamOutcome};
-pub use request::{
-    ContinuedItems, Door, FollowedTurn, InputItem, StateTools, TurnContext, TurnRequest,
+pub use values::observer::{ResponseObserver, ResponseRefusal, UpstreamOutcome};
+pub use values::request::{
+    ContinuedItems, Door, FollowedResponse, InputItem, ResponseContext, ResponseRequest, StateTools,
 };
-pub use stateless::without_image;
-pub use stateless::{
+pub use values::response::{EndedResponse, MissingThread, NewResponse, ResponseState};
+pub use values::stateless::{
     GeneratedImage, NoStatelessTools, SearchResult, StatelessError, StatelessServer, StatelessSet,
-    StatelessTools,
-};
-pub use turns::{
-    EndedTurn, MissingThread, ModelTurns, NewTurn, TurnState, TurnStores, TurnsSettings,
+    StatelessTools, without_image,
 };

@@ -1,8 +1,8 @@
-//! Images and files in the input of a turn, which an upstream need not take.
+//! Images and files in the input of a response, which an upstream need not take.
 
-use super::model::{MediaPlace, Model};
-use super::request::InputItem;
-use threadkeep_domain::{elements, member, member_text};
+use crate::values::model::{MediaPlace, Model};
+use crate::values::request::InputItem;
+use threadkeep_domain::{ItemKind, elements, member, member_text};
 
 /// The place of an image or a file in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct MediaAt {
 }
 
 /// The first image or file of an input that an upstream does not take.
-pub(super) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<MediaAt> {
+pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<MediaAt> {
     input.iter().enumerate().find_map(|(item, input)| {
         let (place, name) = place_of(input.value.as_str())?;
         let parts = member(input.value.as_str(), name).filter(|parts| parts.starts_with('['));
@@ -32,8 +32,8 @@ pub(super) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<Media
 
 /// Where an item has parts, if it has any that a prompt is made of.
 fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
-    match &*member_text(item, "type")? {
-        "message" => {
+    match ItemKind::of(item)? {
+        ItemKind::Message => {
             let place = match &*member_text(item, "role")? {
                 "user" => MediaPlace::User,
                 "assistant" => MediaPlace::Assistant,
@@ -41,7 +41,7 @@ fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
             };
             Some((place, "content"))
         }
-        "function_call_output" | "custom_tool_call_output" => Some((MediaPlace::Result, "output")),
+        kind if kind.is_output() => Some((MediaPlace::Result, "output")),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The turns that this process drives.
+//! The responses that this process drives.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,42 +11,42 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::broadcast::{Broadcast, Progress, TurnResult};
-use super::error::TurnError;
-use super::turns::EndedTurn;
-use threadkeep_domain::{Fingerprint, Refusal, ResponseId, TurnLimits};
+use crate::telling::broadcast::{Broadcast, Progress, ResponseResult};
+use crate::values::error::ResponseError;
+use crate::values::response::EndedResponse;
+use threadkeep_domain::{Fingerprint, Refusal, ResponseId, ResponseLimits};
 use threadkeep_service::ServiceError;
 
-/// The turns that this process drives, each with those that wait for it.
+/// The responses that this process drives, each with those that wait for it.
 #[derive(Debug)]
-pub(super) struct Running {
-    turns: Mutex<HashMap<ResponseId, RunningTurn>>,
+pub(crate) struct Running {
+    responses: Mutex<HashMap<ResponseId, RunningResponse>>,
     limit: usize,
-    /// Bytes that all turns hold.
+    /// Bytes that all responses hold.
     held: AtomicU64,
     held_max: u64,
-    pub(super) tasks: TaskTracker,
-    /// The process is stopping: no turn begins.
-    pub(super) closing: CancellationToken,
-    /// Drivers release their turns.
-    pub(super) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    /// The process is stopping: no response begins.
+    pub(crate) closing: CancellationToken,
+    /// Drivers release their responses.
+    pub(crate) stop: CancellationToken,
 }
 
 #[derive(Debug)]
-struct RunningTurn {
+struct RunningResponse {
     fingerprint: Fingerprint,
     broadcast: Arc<Broadcast>,
-    ended: Arc<SetOnce<EndedTurn>>,
+    ended: Arc<SetOnce<EndedResponse>>,
 }
 
-/// The place of a turn that this process is to drive. It is given back when this is dropped.
+/// The place of a response that this process is to drive. It is given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     running: Arc<Running>,
     id: ResponseId,
-    pub(super) broadcast: Arc<Broadcast>,
-    /// How a caller of this process has ended the turn, once one has.
-    pub(super) ended: Arc<SetOnce<EndedTurn>>,
+    pub(crate) broadcast: Arc<Broadcast>,
+    /// How a caller of this process has ended the response, once one has.
+    pub(crate) ended: Arc<SetOnce<EndedResponse>>,
     /// Bytes that it holds.
     held: AtomicU64,
     /// A process that is stopping waits for it.
@@ -54,10 +54,10 @@ pub(super) struct Place {
 }
 
 impl Running {
-    pub(super) fn new(limits: &TurnLimits) -> Self {
+    pub(crate) fn new(limits: &ResponseLimits) -> Self {
         Self {
-            turns: Mutex::default(),
-            limit: limits.turns_max,
+            responses: Mutex::default(),
+            limit: limits.responses_max,
             held: AtomicU64::new(0),
             held_max: limits.held_max(),
             tasks: TaskTracker::new(),
@@ -66,31 +66,31 @@ impl Running {
         }
     }
 
-    /// Joins the turn of that id, or makes a place for it.
+    /// Joins the response of that id, or makes a place for it.
     ///
     /// # Errors
-    /// [`TurnError`]: the id is that of another request, there are too many turns, or the process is stopping.
-    pub(super) fn join(
+    /// [`ResponseError`]: the id is that of another request, there are too many responses, or the process is stopping.
+    pub(crate) fn join(
         self: &Arc<Self>,
         id: ResponseId,
         fingerprint: Fingerprint,
-    ) -> Result<(Arc<Broadcast>, Option<Place>), TurnError> {
-        let mut turns = self.turns();
-        if let Some(turn) = turns.get(&id) {
-            return match turn.fingerprint == fingerprint {
-                true => Ok((Arc::clone(&turn.broadcast), None)),
+    ) -> Result<(Arc<Broadcast>, Option<Place>), ResponseError> {
+        let mut responses = self.responses();
+        if let Some(response) = responses.get(&id) {
+            return match response.fingerprint == fingerprint {
+                true => Ok((Arc::clone(&response.broadcast), None)),
                 false => Err(ServiceError::from(Refusal::IdempotencyKeyReused).into()),
             };
         }
-        self.check(turns.len())?;
+        self.check(responses.len())?;
         let broadcast = Arc::new(Broadcast::new());
         let ended = Arc::new(SetOnce::new());
-        let turn = RunningTurn {
+        let response = RunningResponse {
             fingerprint,
             broadcast: Arc::clone(&broadcast),
             ended: Arc::clone(&ended),
         };
-        turns.insert(id, turn);
+        responses.insert(id, response);
         let place = Place {
             running: Arc::clone(self),
             id,
@@ -102,50 +102,52 @@ impl Running {
         Ok((broadcast, Some(place)))
     }
 
-    /// Whether one more turn may begin.
+    /// Whether one more response may begin.
     ///
     /// # Errors
-    /// [`TurnError::TooMany`] or [`TurnError::Stopping`].
-    pub(super) fn check_room(&self) -> Result<(), TurnError> {
+    /// [`ResponseError::TooMany`] or [`ResponseError::Stopping`].
+    pub(crate) fn check_room(&self) -> Result<(), ResponseError> {
         match self.held.load(Ordering::Relaxed) < self.held_max {
-            true => self.check(self.turns().len()),
-            false => Err(TurnError::TooMany),
+            true => self.check(self.responses().len()),
+            false => Err(ResponseError::TooMany),
         }
     }
 
-    fn check(&self, turns: usize) -> Result<(), TurnError> {
+    fn check(&self, responses: usize) -> Result<(), ResponseError> {
         if self.closing.is_cancelled() {
-            return Err(TurnError::Stopping);
+            return Err(ResponseError::Stopping);
         }
-        match turns < self.limit {
+        match responses < self.limit {
             true => Ok(()),
-            false => Err(TurnError::TooMany),
+            false => Err(ResponseError::TooMany),
         }
     }
 
-    pub(super) fn count(&self) -> u64 {
-        self.turns().len() as u64
+    pub(crate) fn count(&self) -> u64 {
+        self.responses().len() as u64
     }
 
-    /// The turn of that id, if it is driven here.
-    pub(super) fn find(&self, id: &ResponseId) -> Option<Arc<Broadcast>> {
-        let turns = self.turns();
-        turns.get(id).map(|turn| Arc::clone(&turn.broadcast))
+    /// The response of that id, if it is driven here.
+    pub(crate) fn find(&self, id: &ResponseId) -> Option<Arc<Broadcast>> {
+        let responses = self.responses();
+        responses
+            .get(id)
+            .map(|response| Arc::clone(&response.broadcast))
     }
 
-    /// Has the driver of a turn that has ended stop at once.
-    pub(super) fn note_ended(&self, ended: &EndedTurn) {
-        if let Some(turn) = self.turns().get(&ended.id) {
+    /// Has the driver of a response that has ended stop at once.
+    pub(crate) fn note_ended(&self, ended: &EndedResponse) {
+        if let Some(response) = self.responses().get(&ended.id) {
             // the first end is the one
-            turn.ended.set(ended.clone()).ok();
+            response.ended.set(ended.clone()).ok();
         }
     }
 
-    /// Takes no new turns, waits for those that run, and has the rest released after a while.
-    pub(super) async fn shutdown(&self, patience: Duration) {
+    /// Takes no new responses, waits for those that run, and has the rest released after a while.
+    pub(crate) async fn shutdown(&self, patience: Duration) {
         {
-            // no turn joins in the meantime
-            let _turns = self.turns();
+            // no response joins in the meantime
+            let _responses = self.responses();
             self.closing.cancel();
         }
         self.tasks.close();
@@ -155,41 +157,44 @@ impl Running {
         }
     }
 
-    fn turns(&self) -> MutexGuard<'_, HashMap<ResponseId, RunningTurn>> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn responses(&self) -> MutexGuard<'_, HashMap<ResponseId, RunningResponse>> {
+        self.responses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Place {
-    /// Shows the end. By then it is given back: a repeat by a caller that knows the end joins no turn that is over.
-    pub(super) fn end(self, result: TurnResult) {
+    /// Shows the end. By then it is given back: a repeat by a caller that knows the end joins no response that is over.
+    pub(crate) fn end(self, result: ResponseResult) {
         self.leave();
         self.broadcast.show(Progress::Done(result));
     }
 
     fn leave(&self) {
-        let mut turns = self.running.turns();
-        let is_this = |turn: &RunningTurn| Arc::ptr_eq(&turn.broadcast, &self.broadcast);
-        if turns.get(&self.id).is_some_and(is_this) {
-            turns.remove(&self.id);
+        let mut responses = self.running.responses();
+        let is_this =
+            |response: &RunningResponse| Arc::ptr_eq(&response.broadcast, &self.broadcast);
+        if responses.get(&self.id).is_some_and(is_this) {
+            responses.remove(&self.id);
         }
     }
 
-    /// Counts bytes that the turn holds from now on.
+    /// Counts bytes that the response holds from now on.
     ///
     /// # Errors
-    /// [`TurnError::TooMany`] if the turns of this process hold as many as they may.
-    pub(super) fn hold(&self, bytes: u64) -> Result<(), TurnError> {
+    /// [`ResponseError::TooMany`] if the responses of this process hold as many as they may.
+    pub(crate) fn hold(&self, bytes: u64) -> Result<(), ResponseError> {
         if self.grow(bytes) <= self.running.held_max {
             return Ok(());
         }
         self.held.fetch_sub(bytes, Ordering::Relaxed);
         self.running.held.fetch_sub(bytes, Ordering::Relaxed);
-        Err(TurnError::TooMany)
+        Err(ResponseError::TooMany)
     }
 
-    /// Counts bytes that the turn cannot do without. Returns those of all turns.
-    pub(super) fn grow(&self, bytes: u64) -> u64 {
+    /// Counts bytes that the response cannot do without. Returns those of all responses.
+    pub(crate) fn grow(&self, bytes: u64) -> u64 {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.running.held.fetch_add(bytes, Ordering::Relaxed) + bytes
     }
@@ -201,7 +206,7 @@ impl Drop for Place {
         self.running.held.fetch_sub(held, Ordering::Relaxed);
         self.leave();
         // a driver that is gone with its runtime has shown no end
-        let stopped = Err(Arc::new(TurnError::Stopping));
+        let stopped = Err(Arc::new(ResponseError::Stopping));
         self.broadcast.show(Progress::Done(stopped));
     }
 }
@@ -211,9 +216,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_hold_as_many_bytes_as_they_may_together() {
-        let running = Arc::new(Running::new(&TurnLimits::DEFAULT));
-        let most = TurnLimits::DEFAULT.held_max();
+    fn responses_hold_as_many_bytes_as_they_may_together() {
+        let running = Arc::new(Running::new(&ResponseLimits::DEFAULT));
+        let most = ResponseLimits::DEFAULT.held_max();
         let place = |number: u8| {
             let id = ResponseId::in_bucket(0, [number; 16]);
             let (_, place) = running.join(id, Fingerprint::of(&[])).unwrap();
@@ -223,16 +228,16 @@ mod tests {
 
         one.hold(most - 10).unwrap();
         other.hold(10).unwrap();
-        assert!(matches!(other.hold(1), Err(TurnError::TooMany)));
+        assert!(matches!(other.hold(1), Err(ResponseError::TooMany)));
         drop(other);
         let third = place(3);
-        assert!(matches!(third.hold(11), Err(TurnError::TooMany)));
+        assert!(matches!(third.hold(11), Err(ResponseError::TooMany)));
         third.hold(10).unwrap();
-        assert!(matches!(running.check_room(), Err(TurnError::TooMany)));
+        assert!(matches!(running.check_room(), Err(ResponseError::TooMany)));
         third.grow(1);
         drop(one);
         running.check_room().unwrap();
         third.hold(most - 11).unwrap();
-        assert!(matches!(third.hold(1), Err(TurnError::TooMany)));
+        assert!(matches!(third.hold(1), Err(ResponseError::TooMany)));
     }
 }

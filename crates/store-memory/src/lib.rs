@@ -271,7 +271,7 @@ impl Backend for MemoryStore {
         Arc::new(self.clone())
     }
 
-    fn for_turns(&self, _runtime: Handle) -> Arc<dyn Backend> {
+    fn for_responses(&self, _runtime: Handle) -> Arc<dyn Backend> {
         Arc::new(self.clone())
     }
 }

@@ -172,7 +172,7 @@ impl Backend for RedisStore {
         Arc::new(self.over(self.link.another()))
     }
 
-    fn for_turns(&self, runtime: Handle) -> Arc<dyn Backend> {
+    fn for_responses(&self, runtime: Handle) -> Arc<dyn Backend> {
         Arc::new(self.over(self.link.driven_by(runtime)))
     }
 }

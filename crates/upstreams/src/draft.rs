@@ -6,7 +6,7 @@ use super::json::{elements, inside_member, text};
 use threadkeep_domain::{CallForm, Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, Piece, TextKind, content_of};
 
-/// Parts of one answer at most. The setting `turn_max_tool_calls` allows 10,000 calls.
+/// Parts of one answer at most. The setting `response_max_tool_calls` allows 10,000 calls.
 const PARTS_MAX: usize = 10_240;
 /// Texts of one part at most: each has a place of its own in a content or a summary.
 const TEXTS_MAX: usize = 1_024;

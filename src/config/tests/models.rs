@@ -1,7 +1,7 @@
-//! Upstreams, models and the limits of turns.
+//! Upstreams, models and the limits of responses.
 
 use super::*;
-use threadkeep_domain::TurnLimits;
+use threadkeep_domain::ResponseLimits;
 
 const UPSTREAMS: &str = "a openai-chat https://a.example/v1/, b.2 openai-chat http://10.0.0.1:8080";
 const MODELS: &str = "fast a gpt-5-mini, llama3:8b b.2, gpt-* a, * b.2";
@@ -56,7 +56,7 @@ fn models_are_at_upstreams_in_the_given_order() {
     assert_eq!(settings.upstream_timeout, Duration::from_secs(120));
     assert_eq!(settings.upstream_retries, 2);
     assert_eq!(settings.upstream_max_output_tokens, 4_096);
-    assert_eq!(settings.limits, TurnLimits::DEFAULT);
+    assert_eq!(settings.limits, ResponseLimits::DEFAULT);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn without_models_there_are_no_settings_of_the_loop() {
     }
     assert_eq!(load(&Layers::default()).unwrap().models, None);
     // they are checked nevertheless
-    assert!(load(&with(&[("MODELS", ""), ("TURNS_MAX", "0")])).is_err());
+    assert!(load(&with(&[("MODELS", ""), ("RESPONSES_MAX", "0")])).is_err());
 }
 
 #[test]
@@ -264,14 +264,14 @@ fn numbers_of_the_loop_have_bounds() {
         ("UPSTREAM_TIMEOUT_MS", 100, 3_600_000),
         ("UPSTREAM_RETRIES", 0, 10),
         ("UPSTREAM_MAX_OUTPUT_TOKENS", 1, 1_000_000),
-        ("TURN_MAX_STEPS", 1, 1_000),
-        ("TURN_MAX_TOOL_CALLS", 1, 10_000),
-        ("TURN_MAX_SECONDS", 1, 86_400),
-        ("TURN_MAX_BYTES", 1_024, 8_388_608),
-        ("TURNS_MAX", 1, 65_536),
-        ("TURN_LEASE_MS", 1_000, 600_000),
-        ("TURN_RESUME_SECONDS", 1, 86_400),
-        ("TURN_WINDOW", 0, 10_000),
+        ("RESPONSE_MAX_STEPS", 1, 1_000),
+        ("RESPONSE_MAX_TOOL_CALLS", 1, 10_000),
+        ("RESPONSE_MAX_SECONDS", 1, 86_400),
+        ("RESPONSE_MAX_BYTES", 1_024, 8_388_608),
+        ("RESPONSES_MAX", 1, 65_536),
+        ("RESPONSE_LEASE_MS", 1_000, 600_000),
+        ("RESPONSE_RESUME_SECONDS", 1, 86_400),
+        ("RESPONSE_WINDOW", 0, 10_000),
         ("RESPONSE_TTL_SECONDS", 60, 946_080_000),
     ] {
         let with = |number: i64| with(&[(name, &number.to_string())]);
@@ -292,14 +292,14 @@ fn each_number_of_the_loop_goes_to_its_limit() {
         ("UPSTREAM_TIMEOUT_MS", "101"),
         ("UPSTREAM_RETRIES", "3"),
         ("UPSTREAM_MAX_OUTPUT_TOKENS", "102"),
-        ("TURN_MAX_STEPS", "4"),
-        ("TURN_MAX_TOOL_CALLS", "5"),
-        ("TURN_MAX_SECONDS", "6"),
-        ("TURN_MAX_BYTES", "1025"),
-        ("TURNS_MAX", "7"),
-        ("TURN_LEASE_MS", "1001"),
-        ("TURN_RESUME_SECONDS", "8"),
-        ("TURN_WINDOW", "9"),
+        ("RESPONSE_MAX_STEPS", "4"),
+        ("RESPONSE_MAX_TOOL_CALLS", "5"),
+        ("RESPONSE_MAX_SECONDS", "6"),
+        ("RESPONSE_MAX_BYTES", "1025"),
+        ("RESPONSES_MAX", "7"),
+        ("RESPONSE_LEASE_MS", "1001"),
+        ("RESPONSE_RESUME_SECONDS", "8"),
+        ("RESPONSE_WINDOW", "9"),
         ("RESPONSE_TTL_SECONDS", "61"),
     ]);
 
@@ -308,12 +308,12 @@ fn each_number_of_the_loop_goes_to_its_limit() {
     assert_eq!(settings.upstream_max_output_tokens, 102);
     assert_eq!(
         settings.limits,
-        TurnLimits {
+        ResponseLimits {
             max_steps: 4,
             max_tool_calls: 5,
             max_time: Duration::from_secs(6),
             max_bytes: 1_025,
-            turns_max: 7,
+            responses_max: 7,
             lease: Duration::from_millis(1_001),
             resume: Duration::from_secs(8),
             window: 9,

@@ -124,8 +124,8 @@ impl Backend for ObservedStore {
         Arc::new(self.over(self.backend.for_worker()))
     }
 
-    fn for_turns(&self, runtime: Handle) -> Arc<dyn Backend> {
-        Arc::new(self.over(self.backend.for_turns(runtime)))
+    fn for_responses(&self, runtime: Handle) -> Arc<dyn Backend> {
+        Arc::new(self.over(self.backend.for_responses(runtime)))
     }
 }
 

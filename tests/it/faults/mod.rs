@@ -12,7 +12,7 @@ mod killed_redis;
 mod load;
 mod lost_scripts;
 mod many_writers;
-mod model_turns;
+mod model_responses;
 mod overload;
 mod partitions;
 mod readiness;

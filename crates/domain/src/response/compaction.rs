@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::carried::{carried, carry};
-use crate::{Json, member};
+use super::item::ItemKind;
+use crate::Json;
 
 /// The kind of text that an item carries.
-const KIND: &str = "compaction";
+const KIND: &str = ItemKind::Compaction.as_str();
 /// How a summary is shown to a model.
 const PREFACE: &str = "Summary of the earlier part of this conversation:\n\n";
 
@@ -43,7 +44,7 @@ pub fn readable_item(item: &str) -> Cow<'_, str> {
 /// Whether an item is a compaction.
 #[must_use]
 pub fn is_compaction(item: &str) -> bool {
-    item.starts_with('{') && member(item, "type") == Some(r#""compaction""#)
+    ItemKind::of(item) == Some(ItemKind::Compaction)
 }
 
 #[cfg(test)]

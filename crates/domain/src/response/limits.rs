@@ -1,34 +1,34 @@
-//! The limits and lifetimes of turns.
+//! The limits and lifetimes of responses.
 
 use std::time::Duration;
 
-/// Room for some turns of the largest kind.
+/// Room for some responses of the largest kind.
 const HELD_LEAST: u64 = 64 * 1_048_576;
 
-/// Limits and lifetimes of the turns that the server runs.
+/// Limits and lifetimes of the responses that the server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TurnLimits {
-    /// Answers of the model in a turn, 1 to 1000.
+pub struct ResponseLimits {
+    /// Answers of the model in a response, 1 to 1000.
     pub max_steps: u32,
-    /// Calls of tools in a turn, 1 to 10000.
+    /// Calls of tools in a response, 1 to 10000.
     pub max_tool_calls: u32,
-    /// How long a turn may take, 1 s to a day.
+    /// How long a response may take, 1 s to a day.
     pub max_time: Duration,
-    /// Bytes of the items of a turn without images, and of one answer of the model: 1 KiB to 8 MiB.
+    /// Bytes of the items of a response without images, and of one answer of the model: 1 KiB to 8 MiB.
     pub max_bytes: u64,
-    /// How long a driver has a turn without a sign of life, 1 s to 10 min. It renews the lease every third of this.
+    /// How long a driver has a response without a sign of life, 1 s to 10 min. It renews the lease every third of this.
     pub lease: Duration,
-    /// How long a failed turn can be resumed after its last write, 1 s to a day.
+    /// How long a failed response can be resumed after its last write, 1 s to a day.
     pub resume: Duration,
-    /// Turns of a conversation that go upstream, 0 to 10000; 0: all.
+    /// Responses of a conversation that go upstream, 0 to 10000; 0: all.
     pub window: u32,
     /// How long a response can be read after its end, 60 s to 30 years.
     pub response_ttl: Duration,
-    /// Turns that one process runs at the same time, 1 to 65536.
-    pub turns_max: usize,
+    /// Responses that one process runs at the same time, 1 to 65536.
+    pub responses_max: usize,
 }
 
-impl TurnLimits {
+impl ResponseLimits {
     /// The documented defaults.
     pub const DEFAULT: Self = Self {
         max_steps: 16,
@@ -39,14 +39,14 @@ impl TurnLimits {
         resume: Duration::from_secs(600),
         window: 100,
         response_ttl: Duration::from_secs(604_800),
-        turns_max: 256,
+        responses_max: 256,
     };
 
-    /// Bytes of requests, of conversations that models read, and of output that the turns of one process hold together: as
-    /// many as the items of all of them may have. Then no turn begins.
+    /// Bytes of requests, of conversations that models read, and of output that the responses of one process hold together: as
+    /// many as the items of all of them may have. Then no response begins.
     #[must_use]
     pub fn held_max(&self) -> u64 {
-        let turns = self.turns_max as u64;
-        turns.saturating_mul(self.max_bytes).max(HELD_LEAST)
+        let responses = self.responses_max as u64;
+        responses.saturating_mul(self.max_bytes).max(HELD_LEAST)
     }
 }

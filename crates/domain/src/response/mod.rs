@@ -1,8 +1,9 @@
-//! Responses: turns of a model in a conversation.
+//! Responses: what a model does for a request.
 
 mod carried;
 mod compaction;
 mod id;
+mod item;
 mod limits;
 mod outcome;
 mod prompt;
@@ -12,8 +13,9 @@ mod window;
 pub use carried::{carried, carry, is_carried};
 pub use compaction::{compaction_item, is_compaction, is_foreign_compaction, readable_item};
 pub use id::{ResponseId, ResponseIdError};
-pub use limits::TurnLimits;
+pub use item::{CallForm, CallResult, Item, ItemCall, ItemKind};
+pub use limits::ResponseLimits;
 pub use outcome::{Failure, FailureCode, Incomplete, Outcome, Status};
-pub use prompt::{CallForm, PromptItem, output_without_call, prompt_of};
+pub use prompt::{PromptItem, output_without_call, prompt_of};
 pub use usage::Usage;
 pub use window::{Window, is_user_message};

@@ -55,7 +55,7 @@ pub enum Incomplete {
     ContentFilter,
     /// The model wanted more calls or steps than it may have.
     MaxToolCalls,
-    /// It took as long as a turn may.
+    /// It took as long as a response may.
     TimeLimit,
 }
 
@@ -88,9 +88,9 @@ pub enum FailureCode {
     RateLimitExceeded,
     /// The conversation ended in the meantime.
     ConversationDestroyed,
-    /// The conversation has no room for the turn.
+    /// The conversation has no room for the response.
     ConversationTooLarge,
-    /// A later turn or an operator's limit ended it after its driver was gone.
+    /// A later response or an operator's limit ended it after its driver was gone.
     Abandoned,
 }
 

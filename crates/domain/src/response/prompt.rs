@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use serde_json::{Value, json};
-
-use crate::{member, member_text, text_of};
+use super::item::{CallForm, CallResult, Item, ItemCall};
+use crate::member;
 
 /// One part of a prompt, in the order of the conversation. JSON is compact text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,41 +47,20 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// The form of a call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum CallForm {
-    /// The call of a function, whose arguments are JSON.
-    #[default]
-    Function,
-    /// The call of a custom tool, whose arguments are any text.
-    Custom,
-}
-
-/// The member of an item that numbers the answers of its turn: calls of one answer have the same, and so have the items behind
+/// The member of an item that numbers the answers of its response: calls of one answer have the same, and so have the items behind
 /// them in that answer.
 const STEP: &str = "step";
+/// The roles of messages that models read.
+const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 /// The result of a call that nobody has answered.
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
 
-/// A part of a conversation, as its item has it.
-enum Part<'a> {
-    Item {
-        item: PromptItem<'a>,
-        /// As of a call, if it follows one in its answer.
-        step: Option<&'a str>,
-    },
-    Call {
-        form: CallForm,
-        id: Cow<'a, str>,
-        name: Cow<'a, str>,
-        arguments: Cow<'a, str>,
-        /// The answer of its turn that it belongs to, if that is known.
-        step: Option<&'a str>,
-        /// If a server has run it: JSON, and whether it was a mistake.
-        result: Option<(Cow<'a, str>, bool)>,
-    },
-    /// The result of a call that a client has run.
-    Output { id: Cow<'a, str>, output: &'a str },
+/// An item of a conversation, and the answer of its response that it belongs to, if that is known.
+struct Part<'a> {
+    /// The whole item.
+    text: &'a str,
+    item: Item<'a>,
+    step: Option<&'a str>,
 }
 
 /// The prompt that stored items make.
@@ -101,114 +79,50 @@ pub fn output_without_call<'a>(
     before: impl Iterator<Item = &'a str>,
     input: impl Iterator<Item = &'a str>,
 ) -> Option<usize> {
-    let input: Vec<_> = input.map(read).collect();
-    let is_output = |part: &Option<Part<'_>>| matches!(part, Some(Part::Output { .. }));
+    let input: Vec<_> = input.map(Item::read).collect();
+    let is_output = |item: &Option<Item<'_>>| matches!(item, Some(Item::Output { .. }));
     if !input.iter().any(is_output) {
         return None;
     }
-    let id_of_call = |part: &Part<'a>| match part {
-        Part::Call { id, .. } => Some(id.clone()),
+    let id_of_call = |item: &Item<'a>| match item {
+        Item::Call(call) => Some(call.id.clone()),
         _ => None,
     };
-    let before = before.filter_map(|item| id_of_call(&read(item)?));
+    let before = before.filter_map(|item| id_of_call(&Item::read(item)?));
     let calls = before.chain(input.iter().flatten().filter_map(id_of_call));
     let calls: HashSet<_> = calls.collect();
-    input.iter().position(|part| match part {
-        Some(Part::Output { id, .. }) => !calls.contains(id),
+    input.iter().position(|item| match item {
+        Some(Item::Output { id, .. }) => !calls.contains(id),
         _ => false,
     })
 }
 
 /// Reads a stored item, which need not be an object.
-fn read(item: &str) -> Option<Part<'_>> {
-    if !item.starts_with('{') {
-        return None;
-    }
-    let text = |name| member_text(item, name);
-    let part = |part| {
-        let step = member(item, STEP);
-        Some(Part::Item { item: part, step })
-    };
-    match text("type").as_deref() {
-        Some("message") | None => {
-            let role = member(item, "role").and_then(role_of)?;
-            let content = member(item, "content").filter(|content| content.starts_with('['))?;
-            part(PromptItem::Message {
-                role,
-                content,
-                item,
-            })
-        }
-        Some("function_call") => called(item, CallForm::Function, "arguments"),
-        Some("custom_tool_call") => called(item, CallForm::Custom, "input"),
-        Some("function_call_output" | "custom_tool_call_output") => Some(Part::Output {
-            id: text("call_id")?,
-            output: member(item, "output")?,
-        }),
-        Some("mcp_call") => {
-            let id = text("call_id").or_else(|| text("id"))?;
-            Some(executed(item, id, text("name")?))
-        }
-        // those that this server ran; of others, only their upstream knows the result
-        Some("web_search_call") if text("call_id").is_some() => {
-            Some(executed(item, text("call_id")?, "web_search".into()))
-        }
-        Some("image_generation_call") if text("call_id").is_some() => {
-            Some(executed(item, text("call_id")?, "image_generation".into()))
-        }
-        Some("reasoning") => part(PromptItem::Reasoning(item)),
-        Some(_) => part(PromptItem::Other(item)),
-    }
-}
-
-/// A call that a client runs, whose arguments are in that member.
-fn called<'a>(item: &'a str, form: CallForm, arguments: &str) -> Option<Part<'a>> {
-    let text = |name| member_text(item, name);
-    Some(Part::Call {
-        form,
-        id: text("call_id")?,
-        name: text("name")?,
-        arguments: text(arguments).unwrap_or_default(),
-        step: member(item, STEP),
-        result: None,
+fn read(text: &str) -> Option<Part<'_>> {
+    Some(Part {
+        text,
+        item: Item::read(text)?,
+        step: member(text, STEP),
     })
 }
 
-/// A call that a server has run.
-fn executed<'a>(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Part<'a> {
-    let text = |name| member_text(item, name);
-    let error = text("error");
-    let is_mistake = error.is_some();
-    let output = match (error, text("code")) {
-        (Some(error), Some(code)) => quoted(&json!({"error": error, "code": code})),
-        (Some(error), None) => quoted(&json!({ "error": error })),
-        (None, _) => Cow::Borrowed(member(item, "output").unwrap_or("\"\"")),
-    };
-    Part::Call {
-        form: CallForm::Function,
-        id,
-        name,
-        arguments: text("arguments").unwrap_or_default(),
-        step: member(item, STEP),
-        result: Some((output, is_mistake)),
+/// An item that is neither a call nor a result. Messages of other roles, or without parts, are left out.
+fn other<'a>(text: &'a str, item: &Item<'a>) -> Option<PromptItem<'a>> {
+    match item {
+        Item::Message { role, content } => Some(PromptItem::Message {
+            role: ROLES.into_iter().find(|known| known == role)?,
+            content: Some(*content).filter(|content| content.starts_with('['))?,
+            item: text,
+        }),
+        Item::Reasoning => Some(PromptItem::Reasoning(text)),
+        _ => Some(PromptItem::Other(text)),
     }
-}
-
-/// The text of a value, as a JSON string.
-fn quoted(value: &Value) -> Cow<'static, str> {
-    Cow::Owned(Value::from(value.to_string()).to_string())
-}
-
-fn role_of(json: &str) -> Option<&'static str> {
-    let role = text_of(json)?;
-    let roles = ["user", "assistant", "system", "developer"];
-    roles.into_iter().find(|known| *known == role)
 }
 
 fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     let mut outputs = HashMap::<Cow<'_, str>, VecDeque<&str>>::new();
     for part in &parts {
-        if let Part::Output { id, output } = part {
+        if let Item::Output { id, output } = &part.item {
             outputs.entry(id.clone()).or_default().push_back(output);
         }
     }
@@ -216,32 +130,34 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
     let mut prompt = Vec::with_capacity(parts.len());
     // the results of the calls before, and the answer that these came in
     let (mut open, mut answer) = (Vec::new(), None);
-    for part in parts {
-        match part {
-            Part::Call {
+    for Part { text, item, step } in parts {
+        match item {
+            Item::Call(ItemCall {
                 form,
                 id,
                 name,
                 arguments,
-                step,
                 result,
-            } => {
+            }) => {
                 // calls that clients have run say nothing of their answers, and stand together
                 let its = (step, result.is_some() && step.is_none());
                 if answer.is_some_and(|answer| answer != its || its.1) {
                     prompt.append(&mut open);
                 }
                 answer = Some(its);
-                let (output, is_mistake) = result.unwrap_or_else(|| {
+                let CallResult { output, is_error } = result.unwrap_or_else(|| {
                     let output = outputs.get_mut(&id).and_then(VecDeque::pop_front);
-                    (Cow::Borrowed(output.unwrap_or(NO_OUTPUT)), false)
+                    CallResult {
+                        output: Cow::Borrowed(output.unwrap_or(NO_OUTPUT)),
+                        is_error: false,
+                    }
                 });
                 let id = ids.distinct(id);
                 open.push(PromptItem::Result {
                     form,
                     id: id.clone(),
                     output,
-                    is_mistake,
+                    is_mistake: is_error,
                 });
                 prompt.push(PromptItem::Call {
                     form,
@@ -251,8 +167,11 @@ fn pair(parts: Vec<Part<'_>>) -> Vec<PromptItem<'_>> {
                 });
             }
             // it stands behind its call already
-            Part::Output { .. } => prompt.append(&mut open),
-            Part::Item { item, step } => {
+            Item::Output { .. } => prompt.append(&mut open),
+            item => {
+                let Some(item) = other(text, &item) else {
+                    continue;
+                };
                 let goes_on = step.is_some() && answer.is_some_and(|answer| answer.0 == step);
                 if !goes_on {
                     prompt.append(&mut open);

@@ -2,25 +2,25 @@
 
 use crate::member;
 
-/// The last turns of a conversation that a model reads, chosen item by item from the newest on. A turn begins at a user
+/// The last exchanges of a conversation that a model reads, chosen item by item from the newest on. An exchange begins at a user
 /// message that follows something else, and is never cut.
 #[derive(Debug, Clone)]
 pub struct Window {
-    turns_left: Option<usize>,
+    exchanges_left: Option<usize>,
     bytes_left: usize,
     newer_is_user: bool,
     items: usize,
-    /// The newest items that make whole turns.
+    /// The newest items that make whole exchanges.
     whole: usize,
     is_full: bool,
 }
 
 impl Window {
-    /// One for `turns` turns, or 0 for all, of up to `bytes` bytes together.
+    /// One for `exchanges` exchanges, or 0 for all, of up to `bytes` bytes together.
     #[must_use]
-    pub fn new(turns: usize, bytes: usize) -> Self {
+    pub fn new(exchanges: usize, bytes: usize) -> Self {
         Self {
-            turns_left: Some(turns).filter(|turns| *turns > 0),
+            exchanges_left: Some(exchanges).filter(|exchanges| *exchanges > 0),
             bytes_left: bytes,
             newer_is_user: false,
             items: 0,
@@ -34,9 +34,9 @@ impl Window {
         let is_user = is_user_message(item);
         if self.newer_is_user && !is_user {
             self.whole = self.items;
-            self.turns_left = self.turns_left.map(|left| left - 1);
+            self.exchanges_left = self.exchanges_left.map(|left| left - 1);
         }
-        self.is_full = self.turns_left == Some(0) || item.len() > self.bytes_left;
+        self.is_full = self.exchanges_left == Some(0) || item.len() > self.bytes_left;
         if !self.is_full {
             self.bytes_left -= item.len();
             self.items += 1;
@@ -71,8 +71,8 @@ mod tests {
     const OTHER: &str = r#"{"type":"message","role":"assistant","content":[]}"#;
     const CALL: &str = r#"{"type":"function_call","role":"user"}"#;
 
-    fn admitted(items: &[&str], turns: usize, bytes: usize) -> usize {
-        let mut window = Window::new(turns, bytes);
+    fn admitted(items: &[&str], exchanges: usize, bytes: usize) -> usize {
+        let mut window = Window::new(exchanges, bytes);
         let newest_first = items.iter().rev();
         let _ = newest_first.take_while(|item| window.admit(item)).count();
         window.items()
@@ -82,14 +82,14 @@ mod tests {
     fn a_window_begins_at_a_user_message_that_follows_something_else() {
         let items = [OTHER, USER, USER, OTHER, CALL, USER, OTHER, "7"];
 
-        for (turns, count) in [(0, 8), (1, 3), (2, 7), (3, 8), (9, 8)] {
-            assert_eq!(admitted(&items, turns, 10_000), count, "{turns}");
+        for (exchanges, count) in [(0, 8), (1, 3), (2, 7), (3, 8), (9, 8)] {
+            assert_eq!(admitted(&items, exchanges, 10_000), count, "{exchanges}");
         }
         assert_eq!(admitted(&[], 1, 10_000), 0);
     }
 
     #[test]
-    fn a_turn_that_does_not_fit_is_left_out_as_a_whole() {
+    fn a_response_that_does_not_fit_is_left_out_as_a_whole() {
         let items = [USER, CALL, OTHER, USER, OTHER];
         let last = USER.len() + OTHER.len();
 

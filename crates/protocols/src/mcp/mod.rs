@@ -59,7 +59,7 @@ struct Opened {
     scopes: ScopeService,
     /// The client's address, as rate limits count it.
     address: Option<Fingerprint>,
-    /// The turn that a call belongs to.
+    /// The response that a call belongs to.
     turn: Option<TurnToken>,
     /// The arguments of a call, as they were sent.
     arguments: Option<Arc<str>>,

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
 use threadkeep_domain::{Failure, FailureCode, Refusal};
 use threadkeep_identity::Right;
-use threadkeep_responses::TurnError;
+use threadkeep_responses::ResponseError;
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
 use threadkeep_web::ToProblem as _;
@@ -51,10 +51,10 @@ pub enum RelayError {
     /// The bodies of other requests use all the memory for bodies.
     #[error("the server has no memory left for the body")]
     Overloaded,
-    /// A turn of a model has no answer.
+    /// A response of a model has no answer.
     #[error("{0}")]
-    Turn(#[source] Arc<TurnError>),
-    /// A turn of a model has failed. Its message may be that of an upstream, which is for the caller alone.
+    Turn(#[source] Arc<ResponseError>),
+    /// A response of a model has failed. Its message may be that of an upstream, which is for the caller alone.
     #[error("the turn failed: {}", .0.code.as_str())]
     Failed(Failure),
     /// The service rejected the request, or failed.
@@ -62,14 +62,14 @@ pub enum RelayError {
     Service(#[from] ServiceError),
 }
 
-impl From<Arc<TurnError>> for RelayError {
-    fn from(error: Arc<TurnError>) -> Self {
+impl From<Arc<ResponseError>> for RelayError {
+    fn from(error: Arc<ResponseError>) -> Self {
         Self::Turn(error)
     }
 }
 
-impl From<TurnError> for RelayError {
-    fn from(error: TurnError) -> Self {
+impl From<ResponseError> for RelayError {
+    fn from(error: ResponseError) -> Self {
         Self::Turn(Arc::new(error))
     }
 }
@@ -116,9 +116,11 @@ impl RelayError {
             Self::Service(error) => error.problem().retry_after_seconds,
             Self::Failed(failure) => failure.retry_after_seconds,
             Self::Turn(error) => match &**error {
-                TurnError::Failed(failure) => failure.retry_after_seconds,
-                TurnError::Service(error) => error.problem().retry_after_seconds,
-                TurnError::Locked { .. } | TurnError::TooMany | TurnError::Stopping => Some(1),
+                ResponseError::Failed(failure) => failure.retry_after_seconds,
+                ResponseError::Service(error) => error.problem().retry_after_seconds,
+                ResponseError::Locked { .. } | ResponseError::TooMany | ResponseError::Stopping => {
+                    Some(1)
+                }
                 _ => None,
             },
             _ => (self.row() == UNAVAILABLE).then_some(1),
@@ -131,8 +133,8 @@ impl RelayError {
             Self::Failed(failure) => return failure.message.clone(),
             Self::Service(error) => Some(error),
             Self::Turn(error) => match &**error {
-                TurnError::Failed(failure) => return failure.message.clone(),
-                TurnError::Service(error) => Some(error),
+                ResponseError::Failed(failure) => return failure.message.clone(),
+                ResponseError::Service(error) => Some(error),
                 _ => None,
             },
             _ => None,
@@ -158,20 +160,22 @@ fn service_row(error: &ServiceError) -> Row {
     }
 }
 
-/// The row of a turn without an answer.
-fn turn_row(error: &TurnError) -> Row {
+/// The row of a response without an answer.
+fn turn_row(error: &ResponseError) -> Row {
     match error {
-        TurnError::NoModel | TurnError::NoResponse | TurnError::NoConversation => NOT_FOUND,
-        TurnError::StreamExpired | TurnError::NoSuchEvent => INVALID,
-        TurnError::NoCall { .. } | TurnError::NoInput => WRONG,
-        TurnError::Locked { .. } => CONFLICT,
-        TurnError::TooMany | TurnError::Stopping => UNAVAILABLE,
-        TurnError::Failed(failure) => failure_row(failure),
-        TurnError::Service(error) => service_row(error),
+        ResponseError::NoModel | ResponseError::NoResponse | ResponseError::NoConversation => {
+            NOT_FOUND
+        }
+        ResponseError::StreamExpired | ResponseError::NoSuchEvent => INVALID,
+        ResponseError::NoCall { .. } | ResponseError::NoInput => WRONG,
+        ResponseError::Locked { .. } => CONFLICT,
+        ResponseError::TooMany | ResponseError::Stopping => UNAVAILABLE,
+        ResponseError::Failed(failure) => failure_row(failure),
+        ResponseError::Service(error) => service_row(error),
     }
 }
 
-/// The row of a turn that failed.
+/// The row of a response that failed.
 fn failure_row(failure: &Failure) -> Row {
     match failure.code {
         FailureCode::UpstreamRefused => WRONG,
@@ -184,7 +188,7 @@ fn failure_row(failure: &Failure) -> Row {
     }
 }
 
-impl ResponseError for RelayError {
+impl actix_web::ResponseError for RelayError {
     fn status_code(&self) -> StatusCode {
         self.row().0
     }

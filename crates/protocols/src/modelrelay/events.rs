@@ -250,7 +250,7 @@ mod tests {
             runs: RunService::new(scopes.clone()),
             tools: Toolbox::new(scopes.clone()),
             scopes,
-            turns: None,
+            responses: None,
             events: Events::start(Arc::clone(&store) as Arc<dyn Backend>, settings),
             ring: KeyRing::new(vec![key]).unwrap(),
             api_keys: ApiKeys::default(),

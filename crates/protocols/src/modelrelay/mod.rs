@@ -33,7 +33,7 @@ mod tool_calls;
 use threadkeep_domain::KeyRing;
 use threadkeep_events::Events;
 use threadkeep_identity::ApiKeys;
-use threadkeep_responses::ModelTurns;
+use threadkeep_responses::ResponseService;
 use threadkeep_service::tools::Toolbox;
 use threadkeep_service::{RunService, ScopeService, SessionService, StateHandleService};
 
@@ -55,8 +55,8 @@ pub struct ModelRelay {
     pub scopes: ScopeService,
     /// The tools of models.
     pub tools: Toolbox,
-    /// The turns of models; none without models.
-    pub turns: Option<ModelTurns>,
+    /// The responses of models; none without models.
+    pub responses: Option<ResponseService>,
     /// When streams end.
     pub events: Events,
     /// The keys that derive ids, so that a repeat gets the same id.

@@ -21,8 +21,8 @@ impl ModelRelay {
         config.app_data(web::Data::new(self.clone()));
         for root in ROOTS {
             let families = FAMILIES.into_iter();
-            let turns = self.turns.is_some().then_some(TURNS);
-            for (below, routes) in families.chain(turns) {
+            let responses = self.responses.is_some().then_some(TURNS);
+            for (below, routes) in families.chain(responses) {
                 config.service(
                     web::scope(&format!("{root}{below}"))
                         .wrap(from_fn(envelope))

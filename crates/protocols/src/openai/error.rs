@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
+use actix_web::HttpResponse;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use actix_web::{HttpResponse, ResponseError};
 use serde_json::{Value, json};
 
 use super::fault::Fault;
 use threadkeep_domain::{Failure, FailureCode, Refusal, ResponseId};
 use threadkeep_http::mark_answer_of_replay;
-use threadkeep_responses::TurnError;
+use threadkeep_responses::ResponseError;
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;
 
@@ -30,7 +30,7 @@ pub enum OpenAiError {
     /// A malformed parameter.
     #[error(transparent)]
     Invalid(#[from] InvalidRequest),
-    /// The body of a request for a turn is not JSON.
+    /// The body of a request for a response is not JSON.
     #[error(transparent)]
     NotJson(ApiError),
     /// The body is JSON, but not an object.
@@ -48,10 +48,10 @@ pub enum OpenAiError {
     /// A page begins after an item that was never in the conversation.
     #[error("The item in 'after' was not found in this conversation.")]
     UnknownCursor,
-    /// A turn of a model has no answer.
+    /// A response of a model has no answer.
     #[error("{0}")]
-    Turn(Arc<TurnError>),
-    /// A turn of a model has failed. Its message may be that of an upstream, which is for the caller alone.
+    Turn(Arc<ResponseError>),
+    /// A response of a model has failed. Its message may be that of an upstream, which is for the caller alone.
     #[error("the turn failed: {}", .failure.code.as_str())]
     Failed {
         /// Why.
@@ -81,14 +81,14 @@ struct Row {
     message: String,
 }
 
-impl From<Arc<TurnError>> for OpenAiError {
-    fn from(error: Arc<TurnError>) -> Self {
+impl From<Arc<ResponseError>> for OpenAiError {
+    fn from(error: Arc<ResponseError>) -> Self {
         Self::Turn(error)
     }
 }
 
-impl From<TurnError> for OpenAiError {
-    fn from(error: TurnError) -> Self {
+impl From<ResponseError> for OpenAiError {
+    fn from(error: ResponseError) -> Self {
         Self::Turn(Arc::new(error))
     }
 }
@@ -117,7 +117,7 @@ impl OpenAiError {
         Self::Unchanged(error.into())
     }
 
-    /// The same of a request for a turn, whose errors have more codes.
+    /// The same of a request for a response, whose errors have more codes.
     pub(super) fn of_turn(self) -> Self {
         match self {
             Self::Api(error @ ApiError::InvalidJson(_)) => Self::NotJson(error),
@@ -141,18 +141,18 @@ impl OpenAiError {
 
     /// Whether the request can succeed later, though its status says that it cannot.
     pub(super) fn passes(&self) -> bool {
-        matches!(self, Self::Turn(error) if matches!(**error, TurnError::Locked { .. }))
+        matches!(self, Self::Turn(error) if matches!(**error, ResponseError::Locked { .. }))
     }
 
-    /// Whether a turn may have run its first calls, which another request would run again.
+    /// Whether a response may have run its first calls, which another request would run again.
     pub(super) fn has_run(&self) -> bool {
         match self {
             Self::Failed { .. } => true,
             Self::Turn(error) => matches!(
                 **error,
-                TurnError::Failed(_)
-                    | TurnError::Stopping
-                    | TurnError::Service(
+                ResponseError::Failed(_)
+                    | ResponseError::Stopping
+                    | ResponseError::Service(
                         ServiceError::Store(_) | ServiceError::Refused(Refusal::TurnLost)
                     )
             ),
@@ -165,22 +165,22 @@ impl OpenAiError {
         match self {
             Self::Failed { failure, .. } => failure.retry_after_seconds,
             Self::Turn(error) => match &**error {
-                TurnError::Failed(failure) => failure.retry_after_seconds,
-                TurnError::Locked { .. }
-                | TurnError::TooMany
-                | TurnError::Stopping
-                | TurnError::Service(ServiceError::Store(_)) => Some(1),
+                ResponseError::Failed(failure) => failure.retry_after_seconds,
+                ResponseError::Locked { .. }
+                | ResponseError::TooMany
+                | ResponseError::Stopping
+                | ResponseError::Service(ServiceError::Store(_)) => Some(1),
                 _ => None,
             },
             _ => None,
         }
     }
 
-    /// The response whose turn keeps the request out.
+    /// The response whose response keeps the request out.
     fn running_response(&self) -> Option<ResponseId> {
         match self {
             Self::Turn(error) => match **error {
-                TurnError::Locked { by, .. } => by,
+                ResponseError::Locked { by, .. } => by,
                 _ => None,
             },
             _ => None,
@@ -265,84 +265,89 @@ fn served(has_models: bool) -> &'static str {
     }
 }
 
-/// The row of a turn without an answer.
-fn row_of_turn(error: &TurnError, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
+/// The row of a response without an answer.
+fn row_of_turn(
+    error: &ResponseError,
+    row: impl Fn(StatusCode, Option<&'static str>) -> Row,
+) -> Row {
     let unavailable = |code| Row {
         kind: "server_error",
         ..row(StatusCode::SERVICE_UNAVAILABLE, Some(code))
     };
     match error {
-        TurnError::NoModel => Row {
+        ResponseError::NoModel => Row {
             param: Some("model".into()),
             ..row(StatusCode::NOT_FOUND, Some("model_not_found"))
         },
-        TurnError::NoResponse => row(StatusCode::NOT_FOUND, Some("response_not_found")),
-        TurnError::StreamExpired => Row {
+        ResponseError::NoResponse => row(StatusCode::NOT_FOUND, Some("response_not_found")),
+        ResponseError::StreamExpired => Row {
             param: Some("stream".into()),
             ..row(StatusCode::BAD_REQUEST, Some("stream_expired"))
         },
-        TurnError::NoSuchEvent => Row {
+        ResponseError::NoSuchEvent => Row {
             param: Some("starting_after".into()),
             ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
         },
-        TurnError::NoCall { index } => Row {
+        ResponseError::NoCall { index } => Row {
             param: Some(format!("input[{index}].call_id")),
             ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
         },
-        TurnError::NoInput => Row {
+        ResponseError::NoInput => Row {
             param: Some("input".into()),
             ..row(StatusCode::BAD_REQUEST, Some("missing_required_parameter"))
         },
-        TurnError::NoConversation => row(StatusCode::NOT_FOUND, None),
-        TurnError::Locked { .. } => row(StatusCode::BAD_REQUEST, Some("conversation_locked")),
-        TurnError::TooMany => unavailable("too_many_turns"),
-        TurnError::Failed(failure) => row_of_failure(failure, row),
-        TurnError::Service(ServiceError::Refused(Refusal::Destroyed)) => {
+        ResponseError::NoConversation => row(StatusCode::NOT_FOUND, None),
+        ResponseError::Locked { .. } => row(StatusCode::BAD_REQUEST, Some("conversation_locked")),
+        ResponseError::TooMany => unavailable("too_many_turns"),
+        ResponseError::Failed(failure) => row_of_failure(failure, row),
+        ResponseError::Service(ServiceError::Refused(Refusal::Destroyed)) => {
             row(StatusCode::GONE, Some("conversation_destroyed"))
         }
-        TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => Row {
+        ResponseError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => Row {
             param: Some(format!("input[{item}].id")),
             ..row(StatusCode::BAD_REQUEST, Some("item_id_reused"))
         },
-        TurnError::Service(ServiceError::Refused(refusal)) => {
+        ResponseError::Service(ServiceError::Refused(refusal)) => {
             let problem = ApiError::from(ServiceError::from(*refusal));
             row_of(&problem)
         }
-        TurnError::Stopping | TurnError::Service(_) => unavailable("store_unavailable"),
+        ResponseError::Stopping | ResponseError::Service(_) => unavailable("store_unavailable"),
     }
 }
 
-/// The text of a turn without an answer.
-fn turn_message(error: &TurnError) -> String {
+/// The text of a response without an answer.
+fn turn_message(error: &ResponseError) -> String {
     match error {
-        TurnError::NoModel => "The model does not exist or is not configured.".into(),
-        TurnError::NoResponse => "Response not found.".into(),
-        TurnError::StreamExpired => {
+        ResponseError::NoModel => "The model does not exist or is not configured.".into(),
+        ResponseError::NoResponse => "Response not found.".into(),
+        ResponseError::StreamExpired => {
             "The events of this response are no longer kept. The response itself may be.".into()
         }
-        TurnError::NoSuchEvent => {
+        ResponseError::NoSuchEvent => {
             "Invalid value for 'starting_after': the response has no event of that number.".into()
         }
-        TurnError::NoCall { index } => format!(
+        ResponseError::NoCall { index } => format!(
             "Invalid value for 'input[{index}].call_id': no call with this id waits for its output."
         ),
-        TurnError::NoInput => {
+        ResponseError::NoInput => {
             "Missing required parameter: 'input'. The conversation has no items to answer.".into()
         }
-        TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => format!(
+        ResponseError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => format!(
             "Invalid value for 'input[{item}].id': the conversation has another item with this id."
         ),
-        TurnError::NoConversation => OpenAiError::NoSuchConversation.to_string(),
-        TurnError::Locked { .. } => "Another turn of this conversation is running.".into(),
-        TurnError::TooMany => "The server runs as many turns as it may. Try again later.".into(),
-        TurnError::Stopping => "The server is stopping. Send the request again.".into(),
-        TurnError::Service(ServiceError::Store(_)) => "The store is unavailable.".into(),
-        TurnError::Failed(failure) => failure.message.clone(),
+        ResponseError::NoConversation => OpenAiError::NoSuchConversation.to_string(),
+        ResponseError::Locked { .. } => "Another turn of this conversation is running.".into(),
+        ResponseError::TooMany => {
+            "The server runs as many turns as it may. Try again later.".into()
+        }
+        ResponseError::Stopping => "The server is stopping. Send the request again.".into(),
+        ResponseError::Service(ServiceError::Store(_)) => "The store is unavailable.".into(),
+        ResponseError::Failed(failure) => failure.message.clone(),
         error => error.to_string(),
     }
 }
 
-/// The row of a turn that failed.
+/// The row of a response that failed.
 fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
     let code = Some(failure.code.as_str());
     let of_server = |status| Row {
@@ -437,7 +442,7 @@ fn message(error: &ApiError) -> Option<String> {
     }
 }
 
-impl ResponseError for OpenAiError {
+impl actix_web::ResponseError for OpenAiError {
     fn status_code(&self) -> StatusCode {
         self.row().status
     }

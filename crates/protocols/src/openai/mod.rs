@@ -1,7 +1,7 @@
 //! The protocol of `OpenAI`'s clients to their conversations and models, at `/v1` and `/openai/v1`.
 //!
 //! A conversation `conv_<x>` is the thread `thrd_<x>`, its metadata are the thread's, and its items are the thread's
-//! history. Its responses, which exist if models are configured, are turns of the model loop. Items are edited as text, so that numbers, unknown members and their order survive.
+//! history. Its responses, which exist if models are configured, are responses of the model loop. Items are edited as text, so that numbers, unknown members and their order survive.
 
 mod body;
 mod conversations;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use threadkeep_domain::Policy;
 use threadkeep_http::Api;
-use threadkeep_responses::ModelTurns;
+use threadkeep_responses::ResponseService;
 use threadkeep_service::{ScopeService, ThreadService};
 
 pub use error::OpenAiError;
@@ -38,14 +38,14 @@ pub struct OpenAi {
     scopes: ScopeService,
     /// How long a new conversation lives after its last use.
     ttl: Duration,
-    /// Turns of models, if models are configured.
-    turns: Option<ModelTurns>,
+    /// Responses of models, if models are configured.
+    responses: Option<ResponseService>,
 }
 
 impl OpenAi {
     /// The protocol over the API's services. New conversations live for `ttl` after their last use.
     #[must_use]
-    pub fn new(api: &Api, ttl: Duration, turns: Option<ModelTurns>) -> Self {
+    pub fn new(api: &Api, ttl: Duration, responses: Option<ResponseService>) -> Self {
         let policy = api.service.policy();
         let max_metadata_bytes = policy.max_metadata_bytes.max(metadata::MAX_BYTES);
         let threads = api.service.under(Policy {
@@ -57,7 +57,7 @@ impl OpenAi {
             threads,
             api: api.clone(),
             ttl,
-            turns,
+            responses,
         }
     }
 }

@@ -20,7 +20,7 @@ use threadkeep_domain::{ThreadId, TurnToken};
 use threadkeep_http::{
     About, Body, ConnectionState, Repeatable, idempotency, path_part, text_of, turn,
 };
-use threadkeep_responses::ModelTurns;
+use threadkeep_responses::ResponseService;
 use threadkeep_service::WriteOptions;
 use threadkeep_web::ApiError;
 
@@ -60,11 +60,11 @@ fn admitted(request: &HttpRequest) -> Result<(web::Data<OpenAi>, RequestContext)
 }
 
 impl SocketRequest {
-    /// The turns of models.
+    /// The responses of models.
     ///
     /// # Errors
     /// [`OpenAiError::UnknownUrl`] without models.
-    pub(super) fn turns(&self) -> Result<&ModelTurns, OpenAiError> {
+    pub(super) fn responses(&self) -> Result<&ResponseService, OpenAiError> {
         turns_of(&self.protocol)
     }
 
@@ -93,9 +93,9 @@ impl SocketRequest {
     }
 }
 
-fn turns_of(protocol: &OpenAi) -> Result<&ModelTurns, OpenAiError> {
+fn turns_of(protocol: &OpenAi) -> Result<&ResponseService, OpenAiError> {
     let unknown = OpenAiError::UnknownUrl { has_models: false };
-    protocol.turns.as_ref().ok_or(unknown)
+    protocol.responses.as_ref().ok_or(unknown)
 }
 
 impl OpenAiRequest {
@@ -139,11 +139,11 @@ impl OpenAiRequest {
         path_part(&self.request, index + usize::from(is_below_base))
     }
 
-    /// The turns of models.
+    /// The responses of models.
     ///
     /// # Errors
     /// [`OpenAiError::UnknownUrl`] without models.
-    pub(super) fn turns(&self) -> Result<&ModelTurns, OpenAiError> {
+    pub(super) fn responses(&self) -> Result<&ResponseService, OpenAiError> {
         turns_of(&self.protocol)
     }
 

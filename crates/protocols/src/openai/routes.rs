@@ -28,7 +28,7 @@ impl OpenAi {
 
     /// The paths below a base URL.
     fn routes(&self, base: Scope) -> impl HttpServiceFactory + use<> {
-        let has_models = self.turns.is_some();
+        let has_models = self.responses.is_some();
         let unknown = move || ready(Err::<&str, _>(OpenAiError::UnknownUrl { has_models }));
         base.wrap(from_fn(envelope))
             .configure(conversation_routes)

@@ -1,4 +1,4 @@
-//! How a driver gets a turn: it begins it, takes it over, or waits for the driver that has it.
+//! How a driver gets a response: it begins it, takes it over, or waits for the driver that has it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,36 +7,36 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
 use super::{Driver, LOOK_EVERY, RETRY_EVERY, Stop};
-use crate::broadcast::Progress;
-use crate::closing::Closing;
-use crate::course::Course;
-use crate::error::TurnError;
-use crate::observer::TurnRefusal;
-use crate::request::TurnRequest;
-use crate::run::Run;
-use crate::turns::{EndedTurn, MissingThread, NewTurn};
+use crate::driver::closing::Closing;
+use crate::driver::run::Run;
+use crate::telling::broadcast::Progress;
+use crate::values::course::Course;
+use crate::values::error::ResponseError;
+use crate::values::observer::ResponseRefusal;
+use crate::values::request::ResponseRequest;
+use crate::values::response::{EndedResponse, MissingThread, NewResponse};
 use threadkeep_domain::{Access, Refusal, ResponseId};
 use threadkeep_service::{NewThread, ServiceError, WriteOptions};
 use threadkeep_store::{BeginResponse, Begun, EndResponse, Floor, WriteError};
 
-/// How often a repeat checks whether a turn of another process has ended.
+/// How often a repeat checks whether a response of another process has ended.
 const LISTEN_EVERY: Duration = Duration::from_millis(250);
-/// How long an open turn is kept after its last write, so that the sweep finds it.
+/// How long an open response is kept after its last write, so that the sweep finds it.
 const OPEN_KEPT: Duration = Duration::from_secs(86_400);
-/// Requests up to this size are sent with the first attempt. A larger one is sent only when its turn can begin.
+/// Requests up to this size are sent with the first attempt. A larger one is sent only when its response can begin.
 const SENT_AT_ONCE: usize = 65_536;
 
-/// The outcome of the attempts to get a turn.
-pub(super) enum Opened {
+/// The outcome of the attempts to get a response.
+pub(crate) enum Opened {
     New(Run),
     TakenOver(Run),
     /// Another driver has ended it.
-    Ended(EndedTurn),
+    Ended(EndedResponse),
 }
 
 impl Driver<'_> {
-    /// Begins the turn, goes on with it, or waits for the driver that has it.
-    pub(super) async fn begin(&self, new: &NewTurn) -> Result<Opened, TurnError> {
+    /// Begins the response, goes on with it, or waits for the driver that has it.
+    pub(crate) async fn begin(&self, new: &NewResponse) -> Result<Opened, ResponseError> {
         let deadline = Instant::now() + new.wait;
         let (mut has_created, mut was_running) = (false, false);
         let mut pause = LISTEN_EVERY;
@@ -78,7 +78,7 @@ impl Driver<'_> {
                 }
                 Err(WriteError::Refused(Refusal::Destroyed)) if new.request.is_background => {
                     let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
-                    return ended.map(Opened::Ended).ok_or(TurnError::NoResponse);
+                    return ended.map(Opened::Ended).ok_or(ResponseError::NoResponse);
                 }
                 Err(error) => {
                     // it may have begun
@@ -108,14 +108,14 @@ impl Driver<'_> {
                 }
                 Ok(Begun::Ended(_)) => {
                     let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
-                    let ended = ended.ok_or(TurnError::NoResponse)?;
+                    let ended = ended.ok_or(ResponseError::NoResponse)?;
                     return Ok(Opened::Ended(ended.replayed_if(true)));
                 }
                 Ok(Begun::Locked { by, left }) => {
                     let now = Instant::now();
                     if now >= deadline {
-                        self.shared.observer.refused(TurnRefusal::Locked);
-                        return Err(TurnError::Locked { by, left });
+                        self.shared.observer.refused(ResponseRefusal::Locked);
+                        return Err(ResponseError::Locked { by, left });
                     }
                     let most = left.min(deadline - now);
                     match by {
@@ -136,13 +136,13 @@ impl Driver<'_> {
         }
     }
 
-    /// Makes the thread of the turn.
-    async fn create(&self, missing: &MissingThread) -> Result<(), TurnError> {
+    /// Makes the thread of the response.
+    async fn create(&self, missing: &MissingThread) -> Result<(), ResponseError> {
         let Some(thread) = self.scope.thread() else {
             return Err(ServiceError::from(Refusal::ScopeNotFound).into());
         };
         let MissingThread::Create(ttl) = missing else {
-            return Err(TurnError::NoConversation);
+            return Err(ResponseError::NoConversation);
         };
         let new = NewThread {
             ttl: *ttl,
@@ -158,11 +158,11 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes the turn back before anything came of it, so that nothing is kept of it.
+    /// Takes the response back before anything came of it, so that nothing is kept of it.
     ///
     /// # Errors
     /// [`Stop::Lost`] if it is another driver's, or has ended.
-    pub(super) async fn withdraw(&self) -> Result<(), Stop> {
+    pub(crate) async fn withdraw(&self) -> Result<(), Stop> {
         let end = EndResponse {
             token: Some(self.token),
             entries: 0,
@@ -177,15 +177,15 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// The end of a turn that is gone: a caller of this process that deletes one ends it first.
-    fn end_before_deletion(&self) -> Result<EndedTurn, TurnError> {
+    /// The end of a response that is gone: a caller of this process that deletes one ends it first.
+    fn end_before_deletion(&self) -> Result<EndedResponse, ResponseError> {
         let ended = self.place.ended.get().cloned();
-        Ok(ended.ok_or(TurnError::NoResponse)?.replayed_if(false))
+        Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
-    /// Waits for the end of a turn that another driver has. It never begins again: the turn may have ended and be forgotten,
+    /// Waits for the end of a response that another driver has. It never begins again: the response may have ended and be forgotten,
     /// and would run a second time.
-    pub(super) async fn follow(&self) -> Result<EndedTurn, TurnError> {
+    pub(crate) async fn follow(&self) -> Result<EndedResponse, ResponseError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
             let Some(view) = view? else {
@@ -193,25 +193,25 @@ impl Driver<'_> {
             };
             if view.answer.is_some() {
                 let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
-                return Ok(ended.ok_or(TurnError::NoResponse)?.replayed_if(false));
+                return Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false));
             }
             let Some(left) = view.driven else {
-                let request = TurnRequest::read(&view.journal.request)?;
+                let request = ResponseRequest::read(&view.journal.request)?;
                 let failure = Course::replay(self.id, &request, &view.journal)?.failure;
-                return Err(failure.map_or(TurnError::Stopping, TurnError::Failed));
+                return Err(failure.map_or(ResponseError::Stopping, ResponseError::Failed));
             };
             self.place.broadcast.show(Progress::Elsewhere);
             self.listen(left).await?;
         }
     }
 
-    /// Waits until the turn has ended or its driver may be gone.
-    async fn listen(&self, left: Duration) -> Result<(), TurnError> {
+    /// Waits until the response has ended or its driver may be gone.
+    async fn listen(&self, left: Duration) -> Result<(), ResponseError> {
         self.await_end(&self.id, left).await
     }
 
-    /// Waits until a turn has ended, but no longer than that.
-    async fn await_end(&self, id: &ResponseId, most: Duration) -> Result<(), TurnError> {
+    /// Waits until a response has ended, but no longer than that.
+    async fn await_end(&self, id: &ResponseId, most: Duration) -> Result<(), ResponseError> {
         let until = Instant::now() + most;
         while Instant::now() < until {
             let told = self.shared.responses.told(id, u64::from(u32::MAX), 1);

@@ -5,32 +5,32 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Driver, Stop};
-use crate::dialogue::items_of_message;
-use crate::error::TurnError;
-use crate::items::turn_of_item;
-use crate::request::{TurnContext, TurnRequest};
-use crate::run::Run;
+use crate::driver::run::Run;
+use crate::values::dialogue::items_of_message;
+use crate::values::error::ResponseError;
+use crate::values::items::response_of_item;
+use crate::values::request::{ResponseContext, ResponseRequest};
 use threadkeep_domain::scope::{ItemId, ScopeId};
 use threadkeep_domain::{Json, Refusal, member, member_text, output_without_call};
 use threadkeep_service::ServiceError;
 use threadkeep_store::HistoryFrom;
 
 impl Driver<'_> {
-    /// The earlier items of the conversation that the model reads, the oldest first, for a turn that may go on.
+    /// The earlier items of the conversation that the model reads, the oldest first, for a response that may go on.
     ///
     /// # Errors
-    /// [`Stop`]. Nothing is kept of a new turn that may not, so that the same request may come again.
-    pub(super) async fn prepare(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, Stop> {
+    /// [`Stop`]. Nothing is kept of a new response that may not, so that the same request may come again.
+    pub(crate) async fn prepare(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, Stop> {
         let error = match self.checked_history(run, is_new).await {
             Ok(history) => return Ok(history),
             Err(error) => error,
         };
         match error {
-            TurnError::TooMany
-            | TurnError::Locked { .. }
-            | TurnError::NoCall { .. }
-            | TurnError::NoInput
-            | TurnError::Service(ServiceError::Refused(Refusal::ItemIdReused { .. }))
+            ResponseError::TooMany
+            | ResponseError::Locked { .. }
+            | ResponseError::NoCall { .. }
+            | ResponseError::NoInput
+            | ResponseError::Service(ServiceError::Refused(Refusal::ItemIdReused { .. }))
                 if is_new =>
             {
                 self.withdraw().await?;
@@ -40,13 +40,13 @@ impl Driver<'_> {
         Err(error.into())
     }
 
-    /// This driver has the floor, so no other turn adds items in between.
-    async fn checked_history(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, TurnError> {
+    /// This driver has the floor, so no other response adds items in between.
+    async fn checked_history(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, ResponseError> {
         if let Some(after) = run.request.after
             && is_new
             && let Some(by) = self.shared.later_than(self.scope, after).await?
         {
-            return Err(TurnError::Locked {
+            return Err(ResponseError::Locked {
                 by: Some(by),
                 left: Duration::ZERO,
             });
@@ -61,7 +61,7 @@ impl Driver<'_> {
     }
 
     /// The earlier items of the conversation that the model reads, the oldest first, and whether these are all.
-    async fn history(&self, request: &TurnRequest) -> Result<(Vec<Json>, bool), TurnError> {
+    async fn history(&self, request: &ResponseRequest) -> Result<(Vec<Json>, bool), ResponseError> {
         let of_thread = request.continued.map(|items| ScopeId::Thread(items.thread));
         if of_thread.is_none() && !request.context.has_history() {
             return Ok((Vec::new(), true));
@@ -69,15 +69,15 @@ impl Driver<'_> {
         let scope = of_thread.as_ref().unwrap_or(self.scope);
         let until = request.continued.map(|items| items.until);
         let before = until.map_or(u64::MAX, |until| until.saturating_add(1));
-        let turns = self.shared.window_turns(request);
-        let earlier = self.shared.earlier(scope, before, turns).await?;
+        let responses = self.shared.window_exchanges(request);
+        let earlier = self.shared.earlier(scope, before, responses).await?;
         // the thread has ended since the request named its response, or has lost the item
         if until.is_some() && earlier.newest != until {
             return Err(ServiceError::from(Refusal::Destroyed).into());
         }
         let (items, is_whole) = (earlier.items, earlier.is_whole);
         let items = match request.context {
-            TurnContext::Session => {
+            ResponseContext::Session => {
                 let messages = items.iter();
                 let items = messages.flat_map(|message| items_of_message(message.as_str()));
                 items.collect()
@@ -87,31 +87,31 @@ impl Driver<'_> {
         Ok((items, is_whole))
     }
 
-    /// Checks the input of a new turn against its conversation, of which the items are known if that is small.
+    /// Checks the input of a new response against its conversation, of which the items are known if that is small.
     ///
     /// # Errors
-    /// [`TurnError::NoInput`], [`TurnError::NoCall`], or [`Refusal::ItemIdReused`] for an id that a client has given to another item.
+    /// [`ResponseError::NoInput`], [`ResponseError::NoCall`], or [`Refusal::ItemIdReused`] for an id that a client has given to another item.
     async fn check_input(
         &self,
-        request: &TurnRequest,
+        request: &ResponseRequest,
         history: Option<&[Json]>,
-    ) -> Result<(), TurnError> {
+    ) -> Result<(), ResponseError> {
         if let Some(history) = history {
             if request.input.is_empty() && history.is_empty() {
-                return Err(TurnError::NoInput);
+                return Err(ResponseError::NoInput);
             }
             let before = history.iter().map(Json::as_str);
             let input = request.input.iter().map(|item| item.value.as_str());
             if let Some(index) = output_without_call(before, input) {
-                return Err(TurnError::NoCall { index });
+                return Err(ResponseError::NoCall { index });
             }
         }
-        if request.context != TurnContext::Conversation {
+        if request.context != ResponseContext::Conversation {
             return Ok(());
         }
         for (index, item) in request.input.iter().enumerate() {
             let id = item.item_id();
-            let id = id.filter(|id| turn_of_item(id.as_str()).is_none());
+            let id = id.filter(|id| response_of_item(id.as_str()).is_none());
             if let Some(id) = id
                 && is_of_sender(&item.value)
                 && self.has_other(&id, &item.value).await?
@@ -123,7 +123,7 @@ impl Driver<'_> {
     }
 
     /// Whether the conversation has another message with that id.
-    async fn has_other(&self, id: &ItemId, value: &Json) -> Result<bool, TurnError> {
+    async fn has_other(&self, id: &ItemId, value: &Json) -> Result<bool, ResponseError> {
         let scopes = &self.shared.scopes;
         let place = scopes.find_item(self.scope, id).await?;
         let Some(place) = place.filter(|place| !place.is_removed) else {

@@ -3,11 +3,11 @@
 use tokio::time::{Instant, sleep};
 
 use super::{Driver, RETRY_EVERY, Stop};
-use crate::entry::Entry;
-use crate::error::TurnError;
-use crate::rehearsal::NotedWrite;
-use crate::run::Run;
+use crate::driver::rehearsal::NotedWrite;
+use crate::driver::run::Run;
 use crate::telling::Telling;
+use crate::values::entry::Entry;
+use crate::values::error::ResponseError;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 
@@ -37,7 +37,7 @@ impl Driver<'_> {
             self.persist(|| responses.journal(&self.id, self.scope, &step, write.as_ref()));
         let entry = match journaled.await? {
             Journaled::New(_) => entry,
-            Journaled::Known(bytes) => Entry::read(&bytes).map_err(TurnError::from)?,
+            Journaled::Known(bytes) => Entry::read(&bytes).map_err(ResponseError::from)?,
         };
         run.telling.note_written();
         self.place.grow(bytes.len() as u64);
@@ -57,8 +57,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Repeats a step of the store that may be repeated, for as long as the turn is surely this driver's.
-    pub(super) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
+    /// Repeats a step of the store that may be repeated, for as long as the response is surely this driver's.
+    pub(crate) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
     where
         F: Future<Output = Result<T, WriteError>>,
     {

@@ -1,4 +1,4 @@
-//! The lease of a turn.
+//! The lease of a response.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::{Driver, LOOK_EVERY, Stop};
-use crate::request::TurnContext;
+use crate::values::request::ResponseContext;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{ScopeParts, WriteError};
 
@@ -14,16 +14,16 @@ use threadkeep_store::{ScopeParts, WriteError};
 /// store takes its steps; but at least three times in a lease.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
 
-/// When the store last took a step of a driver, which shows that it still has its turn.
+/// When the store last took a step of a driver, which shows that it still has its response.
 #[derive(Debug)]
-pub(super) struct LastStep(Mutex<Instant>);
+pub(crate) struct LastStep(Mutex<Instant>);
 
 impl LastStep {
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self(Mutex::new(Instant::now()))
     }
 
-    pub(super) fn note(&self) {
+    pub(crate) fn note(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
@@ -34,12 +34,12 @@ impl LastStep {
 }
 
 impl Driver<'_> {
-    /// Gives signs of life until the turn is lost: one each second, but fewer while the store takes steps, which show as
+    /// Gives signs of life until the response is lost: one each second, but fewer while the store takes steps, which show as
     /// well whether another driver has it.
-    pub(super) async fn until_lost(&self, context: TurnContext) -> Stop {
+    pub(crate) async fn until_lost(&self, context: ResponseContext) -> Stop {
         let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
         let every = LOOK_EVERY.min(renew);
-        // turns that began together would keep Redis from answering reads once a second
+        // responses that began together would keep Redis from answering reads once a second
         let mut pause = every.mul_f64(rand::random());
         let mut kept = Instant::now();
         loop {
@@ -55,7 +55,7 @@ impl Driver<'_> {
                 Err(WriteError::Store(_)) => continue,
             }
             // a store keeps threads by itself, and handles and runs have lifetimes of their own
-            if context == TurnContext::Session {
+            if context == ResponseContext::Session {
                 let used = self.shared.scopes.read(self.scope, &ScopeParts::RECORD);
                 drop(used.await);
             }
@@ -69,8 +69,8 @@ impl Driver<'_> {
             .await
     }
 
-    /// Lets another driver go on at once. If this fails, the lease ends by itself. Whether the turn was this driver's.
-    pub(super) async fn release(&self) -> bool {
+    /// Lets another driver go on at once. If this fails, the lease ends by itself. Whether the response was this driver's.
+    pub(crate) async fn release(&self) -> bool {
         let released = self.keep(Duration::ZERO).await;
         if let Err(WriteError::Store(error)) = &released {
             tracing::debug!(%error, "a turn was not released");

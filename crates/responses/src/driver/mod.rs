@@ -1,10 +1,17 @@
-//! The driver of a turn.
+//! The driver of a response.
 
 mod begin;
+mod call;
+pub(crate) mod closing;
 mod history;
 mod journal;
 mod lease;
+mod passing;
 mod question;
+mod rehearsal;
+mod run;
+mod start;
+mod stateless_call;
 mod steps;
 
 use std::sync::Arc;
@@ -12,29 +19,30 @@ use std::time::Duration;
 
 use self::begin::Opened;
 use self::lease::LastStep;
-pub(super) use self::question::functions;
-use super::broadcast::Progress;
-use super::closing::{Closing, ends_context};
-use super::error::TurnError;
-use super::model::UpstreamError;
-use super::observer::TurnRefusal;
-use super::run::Run;
-use super::running::Place;
-use super::turns::{EndedTurn, NewTurn, Shared};
+pub(crate) use self::question::functions;
+use crate::driver::closing::{Closing, ends_context};
+use crate::driver::run::Run;
+use crate::running::Place;
+use crate::shared::Shared;
+use crate::telling::broadcast::Progress;
+use crate::values::error::ResponseError;
+use crate::values::model::UpstreamError;
+use crate::values::observer::ResponseRefusal;
+use crate::values::response::{EndedResponse, NewResponse};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Refusal, ResponseId, TurnToken};
 use threadkeep_service::ServiceError;
 
-/// How often a driver checks whether it still has its turn.
+/// How often a driver checks whether it still has its response.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Between attempts to reach a store that fails.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
-/// Drives one turn.
-pub(super) struct Driver<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) id: ResponseId,
-    pub(super) scope: &'a ScopeId,
+/// Drives one response.
+pub(crate) struct Driver<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) id: ResponseId,
+    pub(crate) scope: &'a ScopeId,
     token: TurnToken,
     /// The turn of the thread that the caller holds.
     lent: Option<TurnToken>,
@@ -44,15 +52,15 @@ pub(super) struct Driver<'a> {
 
 /// Why a driver stops before the end.
 #[derive(Debug)]
-pub(super) enum Stop {
-    /// The turn is another driver's, or has ended.
+pub(crate) enum Stop {
+    /// The response is another driver's, or has ended.
     Lost,
     /// The store refused a step.
     Refused(Refusal),
-    /// The turn failed, and stays open if that may pass.
+    /// The response failed, and stays open if that may pass.
     Upstream(UpstreamError),
     /// The error for the caller.
-    Error(TurnError),
+    Error(ResponseError),
 }
 
 impl From<ServiceError> for Stop {
@@ -65,14 +73,14 @@ impl From<ServiceError> for Stop {
     }
 }
 
-impl From<TurnError> for Stop {
-    fn from(error: TurnError) -> Self {
+impl From<ResponseError> for Stop {
+    fn from(error: ResponseError) -> Self {
         Self::Error(error)
     }
 }
 
-/// Drives a turn until it has a result, and tells that to all that wait.
-pub(super) async fn drive(shared: Arc<Shared>, new: NewTurn, place: Place) {
+/// Drives a response until it has a result, and tells that to all that wait.
+pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
     let driver = Driver {
         shared: &shared,
         id: new.id,
@@ -86,15 +94,15 @@ pub(super) async fn drive(shared: Arc<Shared>, new: NewTurn, place: Place) {
         result = driver.run(&new) => result,
         () = shared.running.stop.cancelled() => {
             driver.release().await;
-            Err(TurnError::Stopping)
+            Err(ResponseError::Stopping)
         }
     };
     place.end(result.map_err(Arc::new));
 }
 
 impl Driver<'_> {
-    /// Drives the turn to its end, or waits for the driver that has it.
-    async fn run(&self, new: &NewTurn) -> Result<EndedTurn, TurnError> {
+    /// Drives the response to its end, or waits for the driver that has it.
+    async fn run(&self, new: &NewResponse) -> Result<EndedResponse, ResponseError> {
         let (run, is_new) = match self.begin(new).await? {
             Opened::New(run) => (run, true),
             Opened::TakenOver(run) => (run, false),
@@ -109,7 +117,7 @@ impl Driver<'_> {
             Ok(ended) => Ok(ended),
             Err(Stop::Lost) => {
                 self.shared.observer.fenced();
-                // a driver that has lost the floor alone still has the turn
+                // a driver that has lost the floor alone still has the response
                 match self.release().await {
                     true => Err(self.without_floor(new.request.is_background)),
                     false => self.follow().await,
@@ -117,20 +125,20 @@ impl Driver<'_> {
             }
             Err(Stop::Refused(refusal)) if ends_context(&refusal) => {
                 let ended = self.shared.close(&self.id, Closing::Destroyed).await?;
-                ended.ok_or(TurnError::NoResponse)
+                ended.ok_or(ResponseError::NoResponse)
             }
             Err(Stop::Refused(refusal)) => Err(ServiceError::from(refusal).into()),
             Err(Stop::Upstream(error)) => {
                 let failure = error.failure();
                 let code = failure.code.as_str();
                 tracing::warn!(response = %self.id, code, "a turn has failed, and may go on");
-                Err(TurnError::Failed(failure))
+                Err(ResponseError::Failed(failure))
             }
             Err(Stop::Error(error)) => Err(error),
         }
     }
 
-    async fn prepare_and_work(&self, run: Run, is_new: bool) -> Result<EndedTurn, Stop> {
+    async fn prepare_and_work(&self, run: Run, is_new: bool) -> Result<EndedResponse, Stop> {
         let history = self.prepare(&run, is_new).await?;
         self.shared.observer.begun(!is_new);
         self.place.broadcast.begin_at(run.telling.first());
@@ -139,22 +147,22 @@ impl Driver<'_> {
         self.work(run, &history).await
     }
 
-    /// The error of a turn whose floor another caller has, and that nobody drives.
-    fn without_floor(&self, is_background: bool) -> TurnError {
+    /// The error of a response whose floor another caller has, and that nobody drives.
+    fn without_floor(&self, is_background: bool) -> ResponseError {
         match self.lent {
             // it goes on by itself
-            _ if is_background => TurnError::Stopping,
+            _ if is_background => ResponseError::Stopping,
             Some(_) => ServiceError::from(Refusal::TurnLost).into(),
-            None => TurnError::Locked {
+            None => ResponseError::Locked {
                 by: None,
                 left: Duration::ZERO,
             },
         }
     }
 
-    /// Counts bytes that this turn holds until its end.
-    fn hold(&self, bytes: usize) -> Result<(), TurnError> {
+    /// Counts bytes that this response holds until its end.
+    fn hold(&self, bytes: usize) -> Result<(), ResponseError> {
         let held = self.place.hold(bytes as u64);
-        held.inspect_err(|_| self.shared.observer.refused(TurnRefusal::TooMany))
+        held.inspect_err(|_| self.shared.observer.refused(ResponseRefusal::TooMany))
     }
 }

@@ -5,29 +5,29 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Driver, Stop};
 use crate::catalog::FoundModel;
-use crate::model::{Function, ModelAnswer, Question, ToolChoice, UpstreamError};
-use crate::observer::UpstreamOutcome;
-use crate::request::TurnRequest;
-use crate::run::Run;
+use crate::driver::run::Run;
+use crate::values::model::{Function, ModelAnswer, Question, ToolChoice, UpstreamError};
+use crate::values::observer::UpstreamOutcome;
+use crate::values::request::ResponseRequest;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
 /// Pieces of an answer that wait to be written.
 const PIECES: usize = 64;
 
-/// The parts of a question beyond the turn itself.
-pub(super) struct Asked<'a> {
-    pub(super) model: &'a FoundModel,
-    pub(super) history: &'a [Json],
+/// The parts of a question beyond the response itself.
+pub(crate) struct Asked<'a> {
+    pub(crate) model: &'a FoundModel,
+    pub(crate) history: &'a [Json],
     /// Functions offered to the model.
-    pub(super) functions: &'a [Function],
+    pub(crate) functions: &'a [Function],
     /// Whether to keep its calls. Some models make calls that they must not make.
-    pub(super) may_call: bool,
-    pub(super) deadline: Instant,
+    pub(crate) may_call: bool,
+    pub(crate) deadline: Instant,
 }
 
 impl Driver<'_> {
-    /// Has the model answer, and tells the pieces. None: the turn has no time left.
-    pub(super) async fn ask(
+    /// Has the model answer, and tells the pieces. None: the response has no time left.
+    pub(crate) async fn ask(
         &self,
         run: &mut Run,
         asked: &Asked<'_>,
@@ -83,7 +83,7 @@ impl Driver<'_> {
                 observer.used(upstream, &answer.usage);
                 Ok(Some(answer))
             }
-            // the timer of the upstream is as long as the turn's, and may be the first to see the end
+            // the timer of the upstream is as long as the response's, and may be the first to see the end
             Ok(Err(UpstreamError::Timeout)) if Instant::now() >= asked.deadline => {
                 observer.answered(upstream, UpstreamOutcome::TimedOut, time);
                 Ok(None)
@@ -101,7 +101,7 @@ impl Driver<'_> {
 }
 
 /// The functions that the model may call.
-pub(crate) fn functions(request: &TurnRequest) -> Vec<Function> {
+pub(crate) fn functions(request: &ResponseRequest) -> Vec<Function> {
     let tools = request.state_tools.iter().flat_map(|tools| tools.tools());
     let own = tools.map(|tool| {
         let schema = tool.schema().to_string();

@@ -6,22 +6,22 @@ use tokio::time::Instant;
 
 use super::question::{Asked, functions};
 use super::{Driver, Stop};
-use crate::closing::{Ending, context_ended, ends_context, failed};
-use crate::course::Course;
-use crate::entry::Entry;
-use crate::error::TurnError;
-use crate::model::{AnswerPart, ModelAnswer, ToolChoice, UpstreamError};
-use crate::request::TurnRequest;
-use crate::run::Run;
-use crate::turns::EndedTurn;
+use crate::driver::closing::{Ending, context_ended, ends_context, failed};
+use crate::driver::run::Run;
+use crate::values::course::Course;
+use crate::values::entry::Entry;
+use crate::values::error::ResponseError;
+use crate::values::model::{AnswerPart, ModelAnswer, ToolChoice, UpstreamError};
+use crate::values::request::ResponseRequest;
+use crate::values::response::EndedResponse;
 use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
-/// Calls of one answer beyond those of a whole turn, each of which is only answered that it was too many: one write each.
+/// Calls of one answer beyond those of a whole response, each of which is only answered that it was too many: one write each.
 const EXCESS_CALLS: usize = 1_000;
 
 impl Driver<'_> {
-    /// Answers and calls, until the turn has ended.
-    pub(super) async fn work(&self, mut run: Run, history: &[Json]) -> Result<EndedTurn, Stop> {
+    /// Answers and calls, until the response has ended.
+    pub(crate) async fn work(&self, mut run: Run, history: &[Json]) -> Result<EndedResponse, Stop> {
         let worked = self.steps(&mut run, history).await;
         run.telling.break_off();
         let status = match worked {
@@ -38,7 +38,7 @@ impl Driver<'_> {
             }
             Err(Stop::Lost) => return Err(Stop::Lost),
             // which would be found again and again
-            Err(Stop::Error(TurnError::NoModel)) if run.request.is_background => {
+            Err(Stop::Error(ResponseError::NoModel)) if run.request.is_background => {
                 failed(FailureCode::Abandoned, "The model is no longer configured.")
             }
             Err(stop) => {
@@ -55,7 +55,7 @@ impl Driver<'_> {
         let outcome = self.persist(|| ending.run(status.clone())).await?;
         let (first, events) = ending.events;
         self.place.broadcast.tell(first, events);
-        Ok(EndedTurn::new(
+        Ok(EndedResponse::new(
             self.id,
             run.request,
             self.scope.clone(),
@@ -71,7 +71,7 @@ impl Driver<'_> {
         }
         let deadline = Instant::now() + self.time_left(&run.request);
         let model = self.shared.catalog.find(&run.request.model);
-        let model = model.ok_or(TurnError::NoModel)?;
+        let model = model.ok_or(ResponseError::NoModel)?;
         let functions = functions(&run.request);
         loop {
             let Run {
@@ -127,9 +127,9 @@ impl Driver<'_> {
         }
     }
 
-    /// How long the turn may take from now on. One in the background, which goes on by itself again and again, has its time
+    /// How long the response may take from now on. One in the background, which goes on by itself again and again, has its time
     /// since the request; any other one has it again when a client repeats the request.
-    fn time_left(&self, request: &TurnRequest) -> Duration {
+    fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {
             true => {
@@ -141,8 +141,8 @@ impl Driver<'_> {
         }
     }
 
-    /// How a turn ends whose model has nothing more to do.
-    fn final_status(&self, request: &TurnRequest, course: &Course, status: &Status) -> Status {
+    /// How a response ends whose model has nothing more to do.
+    fn final_status(&self, request: &ResponseRequest, course: &Course, status: &Status) -> Status {
         let has_tools = request.state_tools.is_some()
             || !request.stateless.is_empty()
             || !request.functions.is_empty()
@@ -159,8 +159,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Calls of the turn at most.
-    pub(crate) fn max_tool_calls(&self, request: &TurnRequest) -> u32 {
+    /// Calls of the response at most.
+    pub(crate) fn max_tool_calls(&self, request: &ResponseRequest) -> u32 {
         let limit = self.shared.limits.max_tool_calls;
         request
             .max_tool_calls

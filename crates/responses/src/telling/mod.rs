@@ -1,5 +1,6 @@
-//! The events of a turn, as its driver tells them.
+//! The events of a response, as its driver tells them.
 
+pub(crate) mod broadcast;
 mod open_item;
 
 use std::collections::BTreeMap;
@@ -9,19 +10,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-use super::course::{Course, PendingCall};
-use super::entry::ItemNumbers;
-use super::event::{TextKind, TurnEvent};
-use super::executed::call_item;
-use super::items::{foreign, message};
-use super::model::{AnswerPart, Finish, ModelAnswer, Piece};
-use super::request::TurnRequest;
-use super::turns::Shared;
+use crate::shared::Shared;
+use crate::values::call::{PendingCall, call_item};
+use crate::values::course::Course;
+use crate::values::entry::ItemNumbers;
+use crate::values::event::{ResponseEvent, TextKind};
+use crate::values::items::{foreign, message};
+use crate::values::model::{AnswerPart, Finish, ModelAnswer, Piece};
+use crate::values::request::ResponseRequest;
 use open_item::OpenItem;
 use threadkeep_domain::{Json, ResponseId};
 use threadkeep_store::StoreError;
 
-pub(super) use open_item::whole;
+pub(crate) use open_item::whole;
 
 /// How long events wait for others that are written with them.
 const BATCH_EVERY: Duration = Duration::from_millis(50);
@@ -29,17 +30,17 @@ const BATCH_EVERY: Duration = Duration::from_millis(50);
 const PAGE: usize = 256;
 /// Bytes of an event beyond its text.
 const EVENT_BYTES: u64 = 128;
-/// The pieces that are reported one by one have at most that many times the bytes that the items of a turn may have, also
+/// The pieces that are reported one by one have at most that many times the bytes that the items of a response may have, also
 /// if an upstream breaks off repeatedly. Later items are reported when they are complete.
 const PIECES_FACTOR: u64 = 4;
 
-/// The events of a turn that are written, and those that wait to be. A turn that no client streams has none.
+/// The events of a response that are written, and those that wait to be. A response that no client streams has none.
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(crate) struct Telling {
     is_on: bool,
     /// The number of the first event that waits.
     first: u64,
-    waiting: Vec<TurnEvent>,
+    waiting: Vec<ResponseEvent>,
     write_at: Instant,
     /// Items of the current answer that have begun, by the number of their part.
     open: BTreeMap<usize, OpenItem>,
@@ -58,8 +59,8 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    /// That of a turn that goes on from there, and has reported nothing yet.
-    pub(super) fn of(request: &TurnRequest, course: &Course, max_bytes: u64) -> Self {
+    /// That of a response that goes on from there, and has reported nothing yet.
+    pub(crate) fn of(request: &ResponseRequest, course: &Course, max_bytes: u64) -> Self {
         Self {
             is_on: request.is_streamed,
             first: course.next_event,
@@ -75,14 +76,14 @@ impl Telling {
         }
     }
 
-    /// That of a turn whose driver is gone. Items that this has not completed are broken off.
+    /// That of a response whose driver is gone. Items that this has not completed are broken off.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) async fn resumed(
+    pub(crate) async fn resumed(
         shared: &Shared,
         id: &ResponseId,
-        request: &TurnRequest,
+        request: &ResponseRequest,
         course: &Course,
     ) -> Result<Self, StoreError> {
         let mut telling = Self::of(request, course, shared.limits.max_bytes);
@@ -98,11 +99,11 @@ impl Telling {
             next += told.events.len() as u64;
             for bytes in &told.events {
                 telling.charge(bytes.len() as u64);
-                let event = TurnEvent::read(bytes)?;
+                let event = ResponseEvent::read(bytes)?;
                 if let Some(item) = OpenItem::of_event(&event) {
                     telling.next_index = telling.next_index.max(item.index + 1);
                     open.insert(item.index, item);
-                } else if let TurnEvent::ItemDone { index, .. } = event {
+                } else if let ResponseEvent::ItemDone { index, .. } = event {
                     open.remove(&index);
                 } else if let Some(index) = event.index()
                     && let Some(item) = open.get_mut(&index)
@@ -124,15 +125,15 @@ impl Telling {
         Ok(telling)
     }
 
-    /// A driver goes on with the turn, which comes before all else that it reports.
-    pub(super) fn go_on(&mut self) {
+    /// A driver goes on with the response, which comes before all else that it reports.
+    pub(crate) fn go_on(&mut self) {
         if self.is_on {
-            self.waiting.insert(0, TurnEvent::Resumed);
+            self.waiting.insert(0, ResponseEvent::Resumed);
         }
     }
 
     /// The number of the first event that is not written.
-    pub(super) fn first(&self) -> u64 {
+    pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
@@ -140,14 +141,14 @@ impl Telling {
         self.pieces_left = self.pieces_left.saturating_sub(bytes);
     }
 
-    pub(super) fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.is_on
     }
 
     /// A piece of an answer. A model that may not call makes no calls.
-    pub(super) fn piece(
+    pub(crate) fn piece(
         &mut self,
-        request: &TurnRequest,
+        request: &ResponseRequest,
         course: &Course,
         may_call: bool,
         piece: Piece,
@@ -237,10 +238,10 @@ impl Telling {
     }
 
     /// The answer is complete. Returns the numbers of its items. Calls for the client are reported when this server has run its
-    /// own: whatever ends the turn before that leaves none.
-    pub(super) fn finish_answer(
+    /// own: whatever ends the response before that leaves none.
+    pub(crate) fn finish_answer(
         &mut self,
-        request: &TurnRequest,
+        request: &ResponseRequest,
         course: &Course,
         answer: &ModelAnswer,
         may_call: bool,
@@ -317,9 +318,9 @@ impl Telling {
     }
 
     /// A call that this server runs begins. Returns the number of its item, which older versions give it only now.
-    pub(super) fn begin_call(
+    pub(crate) fn begin_call(
         &mut self,
-        request: &TurnRequest,
+        request: &ResponseRequest,
         course: &Course,
         call: &PendingCall,
     ) -> u64 {
@@ -338,7 +339,7 @@ impl Telling {
 
     /// That call is complete, unless its entry cannot be written; and with the last one of an answer, those for the client.
     /// Returns the mark to take the events back by.
-    pub(super) fn finish_call(&mut self, index: u64, item: &Json, is_last: bool) -> usize {
+    pub(crate) fn finish_call(&mut self, index: u64, item: &Json, is_last: bool) -> usize {
         let mark = self.waiting.len();
         if let Some(open) = self.own.get(&index) {
             open.clone().finish(item, false, &mut self.waiting);
@@ -352,7 +353,7 @@ impl Telling {
     }
 
     /// The entry of that call is written.
-    pub(super) fn end_call(&mut self, index: u64, is_last: bool) {
+    pub(crate) fn end_call(&mut self, index: u64, is_last: bool) {
         self.own.remove(&index);
         if is_last {
             self.held.clear();
@@ -360,12 +361,12 @@ impl Telling {
     }
 
     /// Takes back the events since that mark.
-    pub(super) fn take_back(&mut self, mark: usize) {
+    pub(crate) fn take_back(&mut self, mark: usize) {
         self.waiting.truncate(mark);
     }
 
     /// Breaks off all items that are not complete.
-    pub(super) fn break_off(&mut self) {
+    pub(crate) fn break_off(&mut self) {
         self.calls = 0;
         self.ended.clear();
         let open = std::mem::take(&mut self.open).into_values();
@@ -376,12 +377,12 @@ impl Telling {
         }
     }
 
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Waits until there are events to write.
-    pub(super) async fn due(&self) {
+    pub(crate) async fn due(&self) {
         match self.has_waiting() {
             true => sleep_until(self.write_at).await,
             false => pending().await,
@@ -389,13 +390,13 @@ impl Telling {
     }
 
     /// The events that wait, with the number of the first.
-    pub(super) fn waiting(&self) -> (u64, Vec<Bytes>) {
-        let events = self.waiting.iter().map(TurnEvent::to_bytes).collect();
+    pub(crate) fn waiting(&self) -> (u64, Vec<Bytes>) {
+        let events = self.waiting.iter().map(ResponseEvent::to_bytes).collect();
         (self.first, events)
     }
 
     /// The events that waited are written.
-    pub(super) fn note_written(&mut self) {
+    pub(crate) fn note_written(&mut self) {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();
         self.write_at = Instant::now() + BATCH_EVERY;

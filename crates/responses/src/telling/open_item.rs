@@ -2,14 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::dialogue::text_of;
-use crate::event::{CallEvent, CallKind, TextKind, TurnEvent};
-use threadkeep_domain::{Json, elements, member};
+use crate::values::event::{CallEvent, CallKind, ResponseEvent, TextKind};
+use threadkeep_domain::{ItemKind, Json, elements, member, member_text};
 
 /// An item that has begun and is not done.
 #[derive(Debug, Clone)]
-pub(super) struct OpenItem {
-    pub(super) index: u64,
+pub(crate) struct OpenItem {
+    pub(crate) index: u64,
     id: String,
     /// The item as it began.
     begun: Json,
@@ -53,7 +52,7 @@ impl OpenText {
 }
 
 /// All events of a complete item.
-pub(crate) fn whole(index: u64, item: &Json, events: &mut Vec<TurnEvent>) {
+pub(crate) fn whole(index: u64, item: &Json, events: &mut Vec<ResponseEvent>) {
     let open = OpenItem::begin(index, begun(item), events);
     open.run(events);
     open.finish(item, is_cut(item), events);
@@ -65,26 +64,26 @@ fn is_cut(item: &Json) -> bool {
 }
 
 /// An item as it begins: without its content, arguments and results.
-pub(super) fn begun(item: &Json) -> Json {
+pub(crate) fn begun(item: &Json) -> Json {
     let Ok(Value::Object(mut members)) = serde_json::from_str(item.as_str()) else {
         return item.clone();
     };
-    let empty: &[(&str, Value)] = match members.get("type").and_then(Value::as_str) {
-        Some("message") => &[("content", json!([]))],
-        Some("reasoning") => {
+    let empty: &[(&str, Value)] = match ItemKind::of(item.as_str()) {
+        Some(ItemKind::Message) => &[("content", json!([]))],
+        Some(ItemKind::Reasoning) => {
             // other members are of the complete item
             members.retain(|name, _| ["type", "id", "summary", "content"].contains(&name.as_str()));
             &[("summary", json!([])), ("content", json!([]))]
         }
-        Some("function_call") => &[("arguments", json!(""))],
-        Some("custom_tool_call") => &[("input", json!(""))],
-        Some("mcp_call") => &[
+        Some(ItemKind::FunctionCall) => &[("arguments", json!(""))],
+        Some(ItemKind::CustomToolCall) => &[("input", json!(""))],
+        Some(ItemKind::McpCall) => &[
             ("arguments", json!("")),
             ("output", Value::Null),
             ("error", Value::Null),
         ],
-        Some("web_search_call") => &[("output", Value::Null), ("error", Value::Null)],
-        Some("image_generation_call") => &[
+        Some(ItemKind::WebSearchCall) => &[("output", Value::Null), ("error", Value::Null)],
+        Some(ItemKind::ImageGenerationCall) => &[
             ("result", Value::Null),
             ("output", Value::Null),
             ("error", Value::Null),
@@ -102,9 +101,9 @@ pub(super) fn begun(item: &Json) -> Json {
 
 impl OpenItem {
     /// Begins an item.
-    pub(super) fn begin(index: u64, begun: Json, events: &mut Vec<TurnEvent>) -> Self {
+    pub(crate) fn begin(index: u64, begun: Json, events: &mut Vec<ResponseEvent>) -> Self {
         let open = Self::begun(index, begun.clone());
-        events.push(TurnEvent::ItemAdded { index, item: begun });
+        events.push(ResponseEvent::ItemAdded { index, item: begun });
         open
     }
 
@@ -112,7 +111,7 @@ impl OpenItem {
     fn begun(index: u64, begun: Json) -> Self {
         Self {
             index,
-            id: text_of(begun.as_str(), "id").unwrap_or_default(),
+            id: member_text(begun.as_str(), "id").unwrap_or_default().into(),
             call: CallKind::of_item(begun.as_str()),
             begun,
             texts: Vec::new(),
@@ -121,23 +120,23 @@ impl OpenItem {
         }
     }
 
-    pub(super) fn is_call(&self) -> bool {
+    pub(crate) fn is_call(&self) -> bool {
         self.call.is_some()
     }
 
     /// More of the text of a part.
-    pub(super) fn add_text(
+    pub(crate) fn add_text(
         &mut self,
         (kind, part): (TextKind, usize),
         delta: String,
-        events: &mut Vec<TurnEvent>,
+        events: &mut Vec<ResponseEvent>,
     ) {
         let Some(text) = self.text(kind, part, events) else {
             return;
         };
         text.told.push_str(&delta);
         match events.last_mut() {
-            Some(TurnEvent::TextDelta {
+            Some(ResponseEvent::TextDelta {
                 index,
                 part: its_part,
                 kind: its_kind,
@@ -146,7 +145,7 @@ impl OpenItem {
             }) if (*index, *its_kind, *its_part) == (self.index, kind, part) => {
                 earlier.push_str(&delta);
             }
-            _ => events.push(TurnEvent::TextDelta {
+            _ => events.push(ResponseEvent::TextDelta {
                 index: self.index,
                 id: self.id.clone(),
                 part,
@@ -157,18 +156,18 @@ impl OpenItem {
     }
 
     /// An annotation of a part.
-    pub(super) fn annotate(
+    pub(crate) fn annotate(
         &mut self,
         (kind, part): (TextKind, usize),
         json: Json,
-        events: &mut Vec<TurnEvent>,
+        events: &mut Vec<ResponseEvent>,
     ) {
         let Some(text) = self.text(kind, part, events) else {
             return;
         };
         let number = text.annotations.len();
         text.annotations.push(json.clone());
-        events.push(TurnEvent::Annotation {
+        events.push(ResponseEvent::Annotation {
             index: self.index,
             id: self.id.clone(),
             part,
@@ -182,14 +181,14 @@ impl OpenItem {
         &mut self,
         kind: TextKind,
         part: usize,
-        events: &mut Vec<TurnEvent>,
+        events: &mut Vec<ResponseEvent>,
     ) -> Option<&mut OpenText> {
         if self.find(kind, part).is_none() {
             if matches!(kind, TextKind::Reasoning | TextKind::Summary) {
                 self.end_texts(events);
             }
             self.texts.push(OpenText::new(kind, part));
-            events.push(TurnEvent::PartAdded {
+            events.push(ResponseEvent::PartAdded {
                 index: self.index,
                 id: self.id.clone(),
                 part,
@@ -207,19 +206,19 @@ impl OpenItem {
     }
 
     /// More of the arguments.
-    pub(super) fn add_arguments(&mut self, delta: String, events: &mut Vec<TurnEvent>) {
+    pub(crate) fn add_arguments(&mut self, delta: String, events: &mut Vec<ResponseEvent>) {
         let Some(call) = self.call.filter(|call| call.tells_arguments()) else {
             return;
         };
         let index = self.index;
         self.arguments.push_str(&delta);
         match events.last_mut() {
-            Some(TurnEvent::ArgumentsDelta {
+            Some(ResponseEvent::ArgumentsDelta {
                 index: its,
                 delta: earlier,
                 ..
             }) if *its == index => earlier.push_str(&delta),
-            _ => events.push(TurnEvent::ArgumentsDelta {
+            _ => events.push(ResponseEvent::ArgumentsDelta {
                 index,
                 id: self.id.clone(),
                 call,
@@ -229,7 +228,7 @@ impl OpenItem {
     }
 
     /// The arguments are complete: reports what is not reported yet.
-    pub(super) fn end_arguments(&mut self, arguments: &str, events: &mut Vec<TurnEvent>) {
+    pub(crate) fn end_arguments(&mut self, arguments: &str, events: &mut Vec<ResponseEvent>) {
         let Some(call) = self.call.filter(|call| call.tells_arguments()) else {
             return;
         };
@@ -239,23 +238,25 @@ impl OpenItem {
         if let Some(rest) = rest_of(arguments, &self.arguments) {
             self.add_arguments(rest, events);
         }
-        events.push(TurnEvent::ArgumentsDone {
+        events.push(ResponseEvent::ArgumentsDone {
             index: self.index,
             id: self.id.clone(),
             call,
-            name: text_of(self.begun.as_str(), "name").unwrap_or_default(),
+            name: member_text(self.begun.as_str(), "name")
+                .unwrap_or_default()
+                .into(),
             arguments: arguments.into(),
         });
     }
 
     /// The server runs the call.
-    pub(super) fn run(&self, events: &mut Vec<TurnEvent>) {
+    pub(crate) fn run(&self, events: &mut Vec<ResponseEvent>) {
         let begins = self.call.map_or(&[][..], CallKind::begins);
         events.extend(begins.iter().map(|event| self.call_event(*event)));
     }
 
-    fn call_event(&self, event: CallEvent) -> TurnEvent {
-        TurnEvent::Call {
+    fn call_event(&self, event: CallEvent) -> ResponseEvent {
+        ResponseEvent::Call {
             index: self.index,
             id: self.id.clone(),
             event,
@@ -263,36 +264,36 @@ impl OpenItem {
     }
 
     /// Goes on by an event that is written.
-    pub(super) fn follow(&mut self, event: &TurnEvent) {
+    pub(crate) fn follow(&mut self, event: &ResponseEvent) {
         match event {
-            TurnEvent::PartAdded { kind, part, .. } => {
+            ResponseEvent::PartAdded { kind, part, .. } => {
                 self.texts.push(OpenText::new(*kind, *part));
             }
-            TurnEvent::TextDelta {
+            ResponseEvent::TextDelta {
                 kind, part, delta, ..
             } => {
                 if let Some(text) = self.find(*kind, *part) {
                     text.told.push_str(delta);
                 }
             }
-            TurnEvent::Annotation { part, json, .. } => {
+            ResponseEvent::Annotation { part, json, .. } => {
                 if let Some(text) = self.find(TextKind::Text, *part) {
                     text.annotations.push(json.clone());
                 }
             }
-            TurnEvent::PartDone { kind, part, .. } => {
+            ResponseEvent::PartDone { kind, part, .. } => {
                 if let Some(text) = self.find(*kind, *part) {
                     text.is_done = true;
                 }
             }
-            TurnEvent::ArgumentsDelta { delta, .. } => self.arguments.push_str(delta),
-            TurnEvent::ArgumentsDone { .. } => self.has_all_arguments = true,
+            ResponseEvent::ArgumentsDelta { delta, .. } => self.arguments.push_str(delta),
+            ResponseEvent::ArgumentsDone { .. } => self.has_all_arguments = true,
             _ => {}
         }
     }
 
     /// The item is complete: reports all of it that is not reported yet.
-    pub(super) fn finish(mut self, item: &Json, is_cut: bool, events: &mut Vec<TurnEvent>) {
+    pub(crate) fn finish(mut self, item: &Json, is_cut: bool, events: &mut Vec<ResponseEvent>) {
         for list in [TextKind::Summary.list(), TextKind::Text.list()] {
             let parts = member(item.as_str(), list).filter(|parts| parts.starts_with('['));
             for (part, json) in elements(parts.unwrap_or("[]")).enumerate() {
@@ -300,19 +301,19 @@ impl OpenItem {
             }
         }
         let arguments = self.call.map_or("arguments", CallKind::arguments);
-        let arguments = text_of(item.as_str(), arguments).unwrap_or_default();
+        let arguments = member_text(item.as_str(), arguments).unwrap_or_default();
         self.end_arguments(&arguments, events);
         let has_failed = member(item.as_str(), "status") == Some(r#""failed""#);
         let end = self.call.and_then(|call| call.ends(has_failed));
         events.extend(end.map(|event| self.call_event(event)));
-        events.push(TurnEvent::ItemDone {
+        events.push(ResponseEvent::ItemDone {
             index: self.index,
             item: item.clone(),
             is_cut,
         });
     }
 
-    fn finish_part(&mut self, part: usize, json: &str, events: &mut Vec<TurnEvent>) {
+    fn finish_part(&mut self, part: usize, json: &str, events: &mut Vec<ResponseEvent>) {
         let Some((kind, whole)) = TextKind::read(json) else {
             return;
         };
@@ -336,20 +337,20 @@ impl OpenItem {
         (kind, part): (TextKind, usize),
         text: String,
         json: Json,
-        events: &mut Vec<TurnEvent>,
+        events: &mut Vec<ResponseEvent>,
     ) {
         if let Some(open) = self.find(kind, part) {
             open.is_done = true;
         }
         let (index, id) = (self.index, self.id.clone());
-        events.push(TurnEvent::TextDone {
+        events.push(ResponseEvent::TextDone {
             index,
             id: id.clone(),
             part,
             kind,
             text,
         });
-        events.push(TurnEvent::PartDone {
+        events.push(ResponseEvent::PartDone {
             index,
             id,
             part,
@@ -359,7 +360,7 @@ impl OpenItem {
     }
 
     /// Ends all texts as far as they are reported.
-    fn end_texts(&mut self, events: &mut Vec<TurnEvent>) {
+    fn end_texts(&mut self, events: &mut Vec<ResponseEvent>) {
         let open = self.texts.iter().filter(|text| !text.is_done);
         let open: Vec<_> = open.cloned().collect();
         for text in open {
@@ -369,7 +370,7 @@ impl OpenItem {
     }
 
     /// The item was broken off, and is no part of the output.
-    pub(super) fn break_off(mut self, events: &mut Vec<TurnEvent>) {
+    pub(crate) fn break_off(mut self, events: &mut Vec<ResponseEvent>) {
         let mut item: Value = serde_json::from_str(self.begun.as_str()).unwrap_or_default();
         item["status"] = json!("incomplete");
         if let Some(call) = self.call.filter(|call| call.tells_arguments()) {
@@ -385,7 +386,7 @@ impl OpenItem {
                 item[list] = parts.into();
             }
         }
-        events.push(TurnEvent::ItemDone {
+        events.push(ResponseEvent::ItemDone {
             index: self.index,
             item: Json::from_compact(item.to_string()),
             is_cut: false,
@@ -393,9 +394,9 @@ impl OpenItem {
     }
 
     /// One that an event begins.
-    pub(super) fn of_event(event: &TurnEvent) -> Option<Self> {
+    pub(crate) fn of_event(event: &ResponseEvent) -> Option<Self> {
         match event {
-            TurnEvent::ItemAdded { index, item } => Some(Self::begun(*index, item.clone())),
+            ResponseEvent::ItemAdded { index, item } => Some(Self::begun(*index, item.clone())),
             _ => None,
         }
     }
@@ -430,7 +431,7 @@ mod tests {
     }
 
     /// The texts that a reader gets from events, each at its place. Each part must end as it was written.
-    fn heard(events: &[TurnEvent]) -> Vec<(TextKind, usize, String)> {
+    fn heard(events: &[ResponseEvent]) -> Vec<(TextKind, usize, String)> {
         fn find(
             heard: &mut [(TextKind, usize, String)],
             kind: TextKind,
@@ -443,16 +444,16 @@ mod tests {
         let mut heard = Vec::new();
         for event in events {
             match event {
-                TurnEvent::PartAdded { part, kind, .. } => {
+                ResponseEvent::PartAdded { part, kind, .. } => {
                     heard.push((*kind, *part, String::new()));
                 }
-                TurnEvent::TextDelta {
+                ResponseEvent::TextDelta {
                     part, kind, delta, ..
                 } => find(&mut heard, *kind, *part).push_str(delta),
-                TurnEvent::TextDone {
+                ResponseEvent::TextDone {
                     part, kind, text, ..
                 } => assert_eq!(find(&mut heard, *kind, *part), text),
-                TurnEvent::PartDone {
+                ResponseEvent::PartDone {
                     part, kind, json, ..
                 } => {
                     let text = find(&mut heard, *kind, *part);
@@ -500,7 +501,7 @@ mod tests {
 
         open.break_off(&mut events);
 
-        let Some(TurnEvent::ItemDone { item, .. }) = events.last() else {
+        let Some(ResponseEvent::ItemDone { item, .. }) = events.last() else {
             panic!("{events:?}");
         };
         assert_eq!(
@@ -523,20 +524,20 @@ mod tests {
 
         let id = || "fc_1".to_owned();
         let expected = [
-            TurnEvent::ArgumentsDelta {
+            ResponseEvent::ArgumentsDelta {
                 index: 3,
                 id: id(),
                 call: CallKind::Function,
                 delta: ":1}".into(),
             },
-            TurnEvent::ArgumentsDone {
+            ResponseEvent::ArgumentsDone {
                 index: 3,
                 id: id(),
                 call: CallKind::Function,
                 name: "f".into(),
                 arguments: "{\"a\":1}".into(),
             },
-            TurnEvent::ItemDone {
+            ResponseEvent::ItemDone {
                 index: 3,
                 item: call,
                 is_cut: false,
@@ -573,7 +574,7 @@ mod tests {
             whole(0, &item, &mut events);
 
             let shown = events.iter().filter_map(|event| match event {
-                TurnEvent::Call { event, .. } => Some(*event),
+                ResponseEvent::Call { event, .. } => Some(*event),
                 _ => None,
             });
             let expected = begins.iter().copied().chain(ends);
@@ -594,8 +595,8 @@ mod tests {
         open.finish(&item, false, &mut events);
 
         let order = events.iter().filter_map(|event| match event {
-            TurnEvent::PartAdded { part, .. } => Some(("added", *part)),
-            TurnEvent::PartDone { part, .. } => Some(("done", *part)),
+            ResponseEvent::PartAdded { part, .. } => Some(("added", *part)),
+            ResponseEvent::PartDone { part, .. } => Some(("done", *part)),
             _ => None,
         });
         assert_eq!(
@@ -621,7 +622,7 @@ mod tests {
         open.finish(&item, false, &mut events);
 
         let numbers = events.iter().filter_map(|event| match event {
-            TurnEvent::Annotation { number, json, .. } => Some((*number, json.as_str())),
+            ResponseEvent::Annotation { number, json, .. } => Some((*number, json.as_str())),
             _ => None,
         });
         assert_eq!(
@@ -630,7 +631,7 @@ mod tests {
         );
         let mut events = Vec::new();
         broken.break_off(&mut events);
-        let Some(TurnEvent::ItemDone { item, .. }) = events.last() else {
+        let Some(ResponseEvent::ItemDone { item, .. }) = events.last() else {
             panic!("{events:?}");
         };
         assert!(item.as_str().contains(r#""annotations":[{"n":1}]"#));
@@ -691,7 +692,7 @@ mod tests {
                 }
             }
             heard(&events);
-            let Some(TurnEvent::ItemDone { item, .. }) = events.last() else {
+            let Some(ResponseEvent::ItemDone { item, .. }) = events.last() else {
                 panic!("{events:?}");
             };
             let status = if breaks { "incomplete" } else { "completed" };

@@ -34,7 +34,7 @@ pub trait Backend:
     /// that a worker does goes over it, so that commands of several requests are sent at once.
     fn for_worker(&self) -> Arc<dyn Backend>;
 
-    /// The back end as turns should use it: over connections of their own too, which the runtime that drives turns drives,
-    /// and workers also use to read turns.
-    fn for_turns(&self, runtime: Handle) -> Arc<dyn Backend>;
+    /// The back end as responses should use it: over connections of their own too, which the runtime that drives them drives,
+    /// and workers also use to read responses.
+    fn for_responses(&self, runtime: Handle) -> Arc<dyn Backend>;
 }

@@ -1,4 +1,4 @@
-//! Responses: turns of a model that survive the process that drives them.
+//! Responses: what a model does for a request, which survives the process that drives them.
 
 use std::fmt;
 use std::time::Duration;

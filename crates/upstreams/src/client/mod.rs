@@ -205,7 +205,7 @@ impl Endpoint {
         left: Duration,
     ) -> Result<(), Failure> {
         let wait = wait(self.http.first_wait, attempt, failure.requested_wait);
-        // the turn would be over
+        // the response would be over
         let is_last = !failure.is_temporary || attempt >= self.retries || wait >= left;
         tracing::warn!(
             upstream = &*self.name,

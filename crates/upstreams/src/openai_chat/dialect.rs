@@ -36,7 +36,7 @@ impl Dialect {
     }
 
     /// Whether messages of the assistant have a field for reasoning: an extension of compatible servers, some of whose
-    /// models need their reasoning between the calls of a turn.
+    /// models need their reasoning between the calls of a response.
     pub(super) fn has_reasoning(self) -> bool {
         self == Self::Compatible
     }

@@ -103,7 +103,7 @@ async fn a_turn_runs_state_tools_over_each_kind(server: &Server) {
 async fn the_last_step_of_a_turn_has_no_tools_to_call_over_each_kind(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_kinds(server, &upstream)
-        .set("THREADKEEP_TURN_MAX_STEPS", 2)
+        .set("THREADKEEP_RESPONSE_MAX_STEPS", 2)
         .start();
     let program = Program::of(&server);
     for kind in KINDS {

@@ -10,8 +10,8 @@ use super::tools::{GivenChoice, GivenTool, TOOLS_MAX, Tools};
 use crate::leading::Leading;
 use crate::modelrelay::RelayError;
 use crate::object::Object;
-use threadkeep_domain::{Json, ResponseId, TurnLimits};
-use threadkeep_responses::{Door, Parameters, ToolChoice, TurnRequest};
+use threadkeep_domain::{Json, ResponseId, ResponseLimits};
+use threadkeep_responses::{Door, Parameters, ResponseRequest, ToolChoice};
 
 /// Bytes of the name of a model at most.
 const MODEL_MAX: usize = 128;
@@ -60,7 +60,7 @@ struct Extension {
     history: bool,
 }
 
-/// A request as it was understood, for a turn that has no id yet.
+/// A request as it was understood, for a response that has no id yet.
 pub(super) struct Asked {
     pub(super) context: Context,
     pub(super) model: String,
@@ -71,7 +71,7 @@ pub(super) struct Asked {
     is_json: bool,
 }
 
-/// How the turn of a request is made.
+/// How the response of a request is made.
 pub(super) struct Making {
     pub(super) id: ResponseId,
     pub(super) created_ms: u64,
@@ -97,7 +97,7 @@ impl ResponsesBody {
     ///
     /// # Errors
     /// [`RelayError`].
-    pub(super) fn read(self, limits: &TurnLimits) -> Result<Asked, RelayError> {
+    pub(super) fn read(self, limits: &ResponseLimits) -> Result<Asked, RelayError> {
         let has_history = self.threadkeep.as_ref().is_some_and(|own| own.0.history);
         let ids = [&self.state_id, &self.session_id, &self.run_id];
         let context = Context::read(ids.map(|id| id.as_deref()), has_history)?;
@@ -190,8 +190,8 @@ impl OutputFormat {
 }
 
 impl Asked {
-    /// The request of the turn.
-    pub(super) fn into_request(self, making: &Making) -> TurnRequest {
+    /// The request of the response.
+    pub(super) fn into_request(self, making: &Making) -> ResponseRequest {
         let echo = Echo {
             created_at: making.created_ms / 1_000,
             model: self.model.clone(),
@@ -199,7 +199,7 @@ impl Asked {
             is_json: self.is_json,
         };
         let echo = serde_json::to_string(&echo).expect("an echo has text for keys");
-        TurnRequest {
+        ResponseRequest {
             door: Door::ModelRelay,
             context: self.context.of_turn(),
             model: self.model,
@@ -212,7 +212,7 @@ impl Asked {
             choice: self.choice,
             parameters: self.parameters,
             max_tool_calls: None,
-            window_turns: None,
+            window_exchanges: None,
             messages: None,
             after: None,
             continued: None,
@@ -229,7 +229,7 @@ impl Asked {
 
 impl Echo {
     /// That of a request, which has one if it came by this protocol.
-    pub(super) fn of(request: &TurnRequest) -> Self {
+    pub(super) fn of(request: &ResponseRequest) -> Self {
         serde_json::from_str(request.echo.as_str()).unwrap_or_default()
     }
 

@@ -1,11 +1,11 @@
-//! The context of a turn: where its tools keep state.
+//! The context of a response: where its tools keep state.
 
 use uuid::Uuid;
 
 use crate::modelrelay::bodies::read_id;
 use crate::modelrelay::{ModelRelay, RelayError};
 use threadkeep_domain::scope::ScopeId;
-use threadkeep_responses::TurnContext;
+use threadkeep_responses::ResponseContext;
 use threadkeep_service::Making;
 
 /// The context that a request names.
@@ -15,7 +15,7 @@ pub(super) enum Context {
     Nothing,
     /// A state handle.
     State(Uuid),
-    /// A session, whose messages the turn continues or not.
+    /// A session, whose messages the response continues or not.
     Session { id: Uuid, has_history: bool },
     /// A run.
     Run(Uuid),
@@ -51,17 +51,17 @@ impl Context {
     }
 
     /// The context in the terms of the loop.
-    pub(super) fn of_turn(self) -> TurnContext {
+    pub(super) fn of_turn(self) -> ResponseContext {
         match self {
-            Self::Nothing => TurnContext::Nothing,
+            Self::Nothing => ResponseContext::Nothing,
             Self::Session {
                 has_history: true, ..
-            } => TurnContext::Session,
-            Self::State(_) | Self::Session { .. } | Self::Run(_) => TurnContext::State,
+            } => ResponseContext::Session,
+            Self::State(_) | Self::Session { .. } | Self::Run(_) => ResponseContext::State,
         }
     }
 
-    /// The scope of the turn, which need not be there. Without a context, nothing is ever written to it.
+    /// The scope of the response, which need not be there. Without a context, nothing is ever written to it.
     ///
     /// # Errors
     /// [`RelayError::Service`].

@@ -9,7 +9,7 @@ use threadkeep_http::EVENT_STREAM;
 pub(super) enum Form {
     /// One JSON object.
     Whole,
-    /// Lines of JSON while the turn runs.
+    /// Lines of JSON while the response runs.
     Lines,
     /// The same as server-sent events.
     Events,
@@ -32,7 +32,7 @@ impl Form {
         found.unwrap_or(Self::Whole)
     }
 
-    /// Whether the turn is shown while it runs.
+    /// Whether the response is shown while it runs.
     pub(super) fn is_streamed(self) -> bool {
         self != Self::Whole
     }

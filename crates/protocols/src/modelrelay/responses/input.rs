@@ -8,8 +8,8 @@ use super::tools::name_there;
 use crate::leading::Leading;
 use crate::modelrelay::RelayError;
 use crate::object::Object;
-use threadkeep_domain::{Json, ResponseId, elements, member};
-use threadkeep_responses::{InputItem, items_of_message, turn_item_id};
+use threadkeep_domain::{ItemKind, Json, ResponseId, elements, member};
+use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
 /// Messages of an input at most, and items that they become: a write of a history takes 1,000, and the output needs room
 /// too.
@@ -109,12 +109,12 @@ impl Input {
         instructions.saturating_add(items)
     }
 
-    /// The items of the turn with that response.
+    /// The items of the response with that response.
     pub(super) fn items(&self, id: &ResponseId, created_ms: u64) -> Vec<InputItem> {
         let numbered = (0..).zip(&self.items);
         numbered
             .map(|(number, item)| {
-                let id = turn_item_id(prefix(item), id, created_ms, number);
+                let id = response_item_id(prefix(item), id, created_ms, number);
                 let value = format!(r#"{{"id":"{id}",{}"#, &item.as_str()[1..]);
                 InputItem {
                     id,
@@ -192,18 +192,14 @@ pub(super) fn invalid(at: &str, wanted: &str) -> RelayError {
     RelayError::Validation(format!("{at} must be {wanted}"))
 }
 
-fn kind_of(item: &Json) -> &str {
-    member(item.as_str(), "type").unwrap_or_default()
-}
-
 fn is_of_system(item: &Json) -> bool {
     member(item.as_str(), "role") == Some(r#""system""#)
 }
 
 fn prefix(item: &Json) -> &'static str {
-    match kind_of(item) {
-        r#""function_call""# => "fc_",
-        r#""function_call_output""# => "fco_",
+    match ItemKind::of(item.as_str()) {
+        Some(ItemKind::FunctionCall) => "fc_",
+        Some(ItemKind::FunctionCallOutput) => "fco_",
         _ => "msg_",
     }
 }

@@ -1,4 +1,4 @@
-//! Responses of models: turns whose tools this server runs, in the form of the protocol.
+//! Responses of models: responses whose tools this server runs, in the form of the protocol.
 
 mod body;
 mod context;
@@ -22,30 +22,33 @@ use context::Context;
 use form::Form;
 use threadkeep_domain::Status;
 use threadkeep_http::mark_replay;
-use threadkeep_responses::{MissingThread, NewTurn, TurnError};
+use threadkeep_responses::{MissingThread, NewResponse, ResponseError};
 use threadkeep_store::Clock;
 
 /// `POST /responses`
 pub(super) async fn create_response(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let relay = request.relay.clone();
-    let turns = relay.turns.clone().ok_or(RelayError::NotFound("path"))?;
+    let responses = relay
+        .responses
+        .clone()
+        .ok_or(RelayError::NotFound("path"))?;
     let form = Form::of(request.headers());
-    let asked = request.json::<ResponsesBody>()?.read(turns.limits())?;
-    if !turns.catalog().has(&asked.model) {
-        return Err(TurnError::NoModel.into());
+    let asked = request.json::<ResponsesBody>()?.read(responses.limits())?;
+    if !responses.catalog().has(&asked.model) {
+        return Err(ResponseError::NoModel.into());
     }
     let making = request.making("response", None)?;
     let context = asked.context;
     let scope = context.scope(&relay, &making).await?;
-    let id = turns.response_id(&scope, making.id.into_bytes());
+    let id = responses.response_id(&scope, making.id.into_bytes());
     let is_repeatable = making.request.is_some();
     if let Err(error) = context.check(&relay).await {
         // the answer to a repeat outlives the context
-        if !is_repeatable || !turns.knows(&id).await? {
+        if !is_repeatable || !responses.knows(&id).await? {
             return Err(error);
         }
     }
-    // a turn counts as one write
+    // a response counts as one write
     if context != Context::Nothing {
         relay.scopes.admit(&scope).await?;
     }
@@ -55,7 +58,7 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
         is_streamed: form.is_streamed(),
         is_repeatable,
     };
-    let new = NewTurn {
+    let new = NewResponse {
         id,
         scope,
         missing: MissingThread::Refuse,
@@ -64,7 +67,7 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
         fingerprint: request.fingerprint(),
         request: Arc::new(asked.into_request(&of_turn)),
     };
-    let catalog = turns.catalog();
+    let catalog = responses.catalog();
     if catalog
         .refused_media(&new.request.model, &new.request.input)
         .is_some()
@@ -72,12 +75,12 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
         let text = "the server of this model does not take a file in that place and form";
         return Err(RelayError::Validation(text.into()));
     }
-    // a body can be large, and a turn takes a while
+    // a body can be large, and a response takes a while
     drop(request);
     if form.is_streamed() {
-        return stream::respond(turns, new, form).await;
+        return stream::respond(responses, new, form).await;
     }
-    let ended = turns.run(new).await?;
+    let ended = responses.run(new).await?;
     if let Status::Failed(failure) = &ended.outcome.status {
         return Err(RelayError::Failed(failure.clone()));
     }

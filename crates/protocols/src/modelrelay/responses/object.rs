@@ -1,78 +1,60 @@
 //! Parts of answers as the wire has them.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::body::Echo;
-use threadkeep_domain::{Incomplete, Json, Outcome, Status, Usage, elements, member};
-use threadkeep_responses::EndedTurn;
+use threadkeep_domain::{
+    Incomplete, Item, ItemCall, ItemKind, Json, Outcome, Status, Usage, elements, member,
+    member_text, text_of,
+};
+use threadkeep_responses::EndedResponse;
 use threadkeep_service::tools::StatelessTool;
 
-/// The type of the items of generated images.
-const IMAGE_CALL: &str = "image_generation_call";
-
 /// A call of a function, as an item has it.
-#[derive(Deserialize)]
-pub(super) struct CallItem {
-    #[serde(rename = "type")]
-    kind: String,
-    call_id: String,
-    /// None of a tool with a type of its own.
-    name: Option<String>,
-    arguments: String,
-    output: Option<String>,
-    error: Option<String>,
-    code: Option<String>,
+pub(super) struct Call<'a> {
+    call: ItemCall<'a>,
     /// An image in base64.
-    #[serde(rename = "result")]
-    image: Option<String>,
+    image: Option<Cow<'a, str>>,
 }
 
-impl CallItem {
+impl<'a> Call<'a> {
     /// The call of an item.
-    pub(super) fn of(item: &Json) -> Option<Self> {
-        serde_json::from_str(item.as_str()).ok()
+    pub(super) fn of(item: &'a Json) -> Option<Self> {
+        match Item::read(item.as_str())? {
+            Item::Call(call) => Some(Self {
+                call,
+                image: member_text(item.as_str(), "result"),
+            }),
+            _ => None,
+        }
     }
 
     /// Whether the client has to run it.
     pub(super) fn is_for_client(&self) -> bool {
-        self.kind == "function_call"
+        self.call.result.is_none()
     }
 
     /// The result, if the server has run it.
     pub(super) fn result(&self) -> Option<Value> {
-        if !matches!(self.kind.as_str(), "mcp_call" | IMAGE_CALL) {
-            return None;
-        }
-        let mut result = match (&self.error, &self.output) {
-            (Some(error), _) => match &self.code {
-                Some(code) => json!({"error": error, "code": code}),
-                None => json!({ "error": error }),
-            },
-            (None, Some(output)) => serde_json::from_str(output).unwrap_or_else(|_| json!(output)),
-            (None, None) => Value::Null,
-        };
+        let output = text_of(&self.call.result.as_ref()?.output).unwrap_or("null".into());
+        let mut result = serde_json::from_str(&output).unwrap_or_else(|_| json!(output));
         if let Some(image) = &self.image
             && let Some(data) = result.pointer_mut("/data/0")
         {
-            data["b64_json"] = image.as_str().into();
+            data["b64_json"] = image.as_ref().into();
         }
         Some(result)
-    }
-
-    fn name<'a>(&'a self, echo: &'a Echo) -> &'a str {
-        let name = self.name.as_deref();
-        echo.name_here(name.unwrap_or(StatelessTool::ImageGeneration.as_str()))
     }
 
     /// It as the wire has it.
     pub(super) fn to_json(&self, echo: &Echo) -> Value {
         json!({
-            "id": self.call_id,
+            "id": self.call.id,
             "type": "function",
-            "function": {"name": self.name(echo), "arguments": self.arguments},
+            "function": {"name": echo.name_here(&self.call.name), "arguments": self.arguments()},
         })
     }
 
@@ -80,19 +62,19 @@ impl CallItem {
     pub(super) fn to_delta(&self, echo: &Echo, index: usize, arguments: &str) -> Value {
         json!({
             "index": index,
-            "id": self.call_id,
+            "id": self.call.id,
             "type": "function",
-            "function": {"name": self.name(echo), "arguments": arguments},
+            "function": {"name": echo.name_here(&self.call.name), "arguments": arguments},
         })
     }
 
     pub(super) fn arguments(&self) -> &str {
-        &self.arguments
+        &self.call.arguments
     }
 }
 
-/// A turn that has ended with an answer.
-pub(super) fn of_ended(ended: &EndedTurn) -> String {
+/// A response that has ended with an answer.
+pub(super) fn of_ended(ended: &EndedResponse) -> String {
     let echo = Echo::of(&ended.request);
     let outcome = &ended.outcome;
     let text: String = outcome.output.iter().filter_map(text_of_message).collect();
@@ -116,11 +98,11 @@ pub(super) fn of_ended(ended: &EndedTurn) -> String {
     answer.to_string()
 }
 
-/// The pages that searches of a turn have found, each once.
+/// The pages that searches of a response have found, each once.
 fn citations(outcome: &Outcome) -> Vec<Value> {
-    let searches = outcome.output.iter().filter_map(CallItem::of);
+    let searches = outcome.output.iter().filter_map(Call::of);
     let name = StatelessTool::WebSearch.as_str();
-    let searches = searches.filter(|call| call.name.as_deref() == Some(name));
+    let searches = searches.filter(|call| call.call.name == name);
     let mut known = HashSet::new();
     let mut citations = Vec::new();
     for result in searches.filter_map(|call| call.result()) {
@@ -136,15 +118,15 @@ fn citations(outcome: &Outcome) -> Vec<Value> {
 
 /// The calls that the client has to run.
 pub(super) fn calls_for_client(outcome: &Outcome, echo: &Echo) -> Vec<Value> {
-    let calls = outcome.output.iter().filter_map(CallItem::of);
-    let calls = calls.filter(CallItem::is_for_client);
+    let calls = outcome.output.iter().filter_map(Call::of);
+    let calls = calls.filter(Call::is_for_client);
     calls.map(|call| call.to_json(echo)).collect()
 }
 
 /// The text of a message of the model; none of another item.
 pub(super) fn text_of_message(item: &Json) -> Option<String> {
     let item = item.as_str();
-    if member(item, "type") != Some(r#""message""#) {
+    if ItemKind::of(item) != Some(ItemKind::Message) {
         return None;
     }
     let parts = elements(member(item, "content").unwrap_or("[]"));
@@ -163,9 +145,9 @@ pub(super) fn of_usage(usage: &Usage) -> Value {
     })
 }
 
-/// Why a turn has ended, unless it has failed.
+/// Why a response has ended, unless it has failed.
 pub(super) fn stop_reason(outcome: &Outcome) -> &'static str {
-    let is_call = |item: &Json| CallItem::of(item).is_some_and(|call| call.is_for_client());
+    let is_call = |item: &Json| Call::of(item).is_some_and(|call| call.is_for_client());
     match outcome.status {
         Status::Completed if outcome.output.iter().any(is_call) => "tool_calls",
         Status::Completed => "end_turn",

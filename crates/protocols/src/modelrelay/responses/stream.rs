@@ -1,4 +1,4 @@
-//! A turn as a stream of lines, or of server-sent events.
+//! A response as a stream of lines, or of server-sent events.
 
 use std::fmt::Write;
 use std::pin::Pin;
@@ -14,16 +14,16 @@ use super::transcript::{Line, Transcript};
 use crate::modelrelay::RelayError;
 use crate::modelrelay::lines::ascii;
 use threadkeep_http::{cut_at_error, mark_replay, streamed};
-use threadkeep_responses::{ModelTurns, NewTurn, TurnError, TurnStream};
+use threadkeep_responses::{NewResponse, ResponseError, ResponseService, ResponseStream};
 
 /// The longest silence.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// How long a turn may take to begin before the first line: a client posts again after five seconds without headers.
+/// How long a response may take to begin before the first line: a client posts again after five seconds without headers.
 const BEGINNING_MAX: Duration = Duration::from_secs(1);
 /// Bytes of lines that are sent together.
 const CHUNK_BYTES: usize = 32 * 1_024;
 
-type Beginning = Pin<Box<dyn Future<Output = Result<TurnStream, Arc<TurnError>>>>>;
+type Beginning = Pin<Box<dyn Future<Output = Result<ResponseStream, Arc<ResponseError>>>>>;
 
 /// A stream and its reader.
 struct Feed {
@@ -33,23 +33,23 @@ struct Feed {
 }
 
 enum Source {
-    /// The turn waits for another one.
+    /// The response waits for another one.
     Beginning(Beginning),
-    Running(Box<TurnStream>),
+    Running(Box<ResponseStream>),
     Over,
 }
 
-/// Runs a turn, and shows it while it runs. If the stream breaks before the end of the turn, the connection is cut.
+/// Runs a response, and shows it while it runs. If the stream breaks before the end of the response, the connection is cut.
 ///
 /// # Errors
-/// [`RelayError`], if the turn does not begin at once.
+/// [`RelayError`], if the response does not begin at once.
 pub(super) async fn respond(
-    turns: ModelTurns,
-    new: NewTurn,
+    responses: ResponseService,
+    new: NewResponse,
     form: Form,
 ) -> Result<HttpResponse, RelayError> {
     let transcript = Transcript::new(new.id, &new.request);
-    let mut beginning: Beginning = Box::pin(async move { turns.stream(new).await });
+    let mut beginning: Beginning = Box::pin(async move { responses.stream(new).await });
     let begun = timeout(BEGINNING_MAX, &mut beginning).await;
     let mut response = streamed(form.media_type());
     let source = match begun {
@@ -70,7 +70,7 @@ pub(super) async fn respond(
 
 impl Feed {
     /// The next lines; none at the end.
-    async fn next(&mut self) -> Result<Option<Bytes>, TurnError> {
+    async fn next(&mut self) -> Result<Option<Bytes>, ResponseError> {
         loop {
             match &mut self.source {
                 Source::Beginning(beginning) => {

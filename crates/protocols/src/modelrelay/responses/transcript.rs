@@ -8,10 +8,10 @@
 use serde_json::{Value, json};
 
 use super::body::Echo;
-use super::object::{CallItem, calls_for_client, of_usage, stop_reason, text_of_message};
+use super::object::{Call, calls_for_client, of_usage, stop_reason, text_of_message};
 use crate::modelrelay::RelayError;
-use threadkeep_domain::{Json, Outcome, ResponseId, Status, member};
-use threadkeep_responses::{StreamItem, TextKind, TurnEvent, TurnRequest};
+use threadkeep_domain::{ItemKind, Json, Outcome, ResponseId, Status, member};
+use threadkeep_responses::{ResponseEvent, ResponseRequest, StreamItem, TextKind};
 
 /// Between a text that broke off and the one that replaces it.
 const GAP: &str = "\n\n";
@@ -64,7 +64,7 @@ impl Line {
         Self::new("keepalive", json!({}))
     }
 
-    /// The last line of a turn that failed.
+    /// The last line of a response that failed.
     pub(super) fn error(error: &RelayError) -> Self {
         let (status, code, message) = error.shown();
         Self::new(
@@ -76,7 +76,7 @@ impl Line {
 
 impl Transcript {
     /// A transcript without a line.
-    pub(super) fn new(id: ResponseId, request: &TurnRequest) -> Self {
+    pub(super) fn new(id: ResponseId, request: &ResponseRequest) -> Self {
         Self {
             id,
             model: request.model.clone(),
@@ -115,9 +115,9 @@ impl Transcript {
         }
     }
 
-    fn event(&mut self, event: &TurnEvent) -> Vec<Line> {
+    fn event(&mut self, event: &ResponseEvent) -> Vec<Line> {
         match event {
-            TurnEvent::TextDelta {
+            ResponseEvent::TextDelta {
                 kind: TextKind::Text | TextKind::Refusal,
                 delta,
                 ..
@@ -125,15 +125,14 @@ impl Transcript {
                 let text = self.attempt.add(delta);
                 self.update(text)
             }
-            TurnEvent::ItemDone { item, is_cut, .. } => self.done(item, *is_cut),
+            ResponseEvent::ItemDone { item, is_cut, .. } => self.done(item, *is_cut),
             _ => Vec::new(),
         }
     }
 
     /// An item is complete or was broken off.
     fn done(&mut self, item: &Json, is_cut: bool) -> Vec<Line> {
-        let kind = member(item.as_str(), "type");
-        if kind == Some(r#""reasoning""#) {
+        if ItemKind::of(item.as_str()) == Some(ItemKind::Reasoning) {
             return Vec::new();
         }
         if !is_cut && member(item.as_str(), "status") == Some(r#""incomplete""#) {
@@ -145,7 +144,7 @@ impl Transcript {
             false => self.attempt.end(),
         };
         let mut lines = self.update(text);
-        if let Some(call) = CallItem::of(item) {
+        if let Some(call) = Call::of(item) {
             lines.extend(self.call(&call));
         }
         lines
@@ -170,7 +169,7 @@ impl Transcript {
         serde_json::from_str(content).ok()
     }
 
-    fn call(&mut self, call: &CallItem) -> Vec<Line> {
+    fn call(&mut self, call: &Call<'_>) -> Vec<Line> {
         let stop = json!({"tool_calls": [call.to_json(&self.echo)]});
         if let Some(result) = call.result() {
             let mut stop = stop;

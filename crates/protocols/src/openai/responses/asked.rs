@@ -1,4 +1,4 @@
-//! Requests about a conversation that run no turn.
+//! Requests about a conversation that run no response.
 
 use std::iter::empty;
 
@@ -14,7 +14,7 @@ use crate::openai::ids::thread_of;
 use crate::openai::request::OpenAiRequest;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{ResponseId, output_without_call};
-use threadkeep_responses::{TurnError, TurnRequest};
+use threadkeep_responses::{ResponseError, ResponseRequest};
 use threadkeep_store::Clock;
 
 /// Stands for an input that a request may omit; it is read as none.
@@ -24,7 +24,7 @@ const NO_INPUT: &str = r#""-""#;
 pub(super) struct Asked {
     /// The id that its items are numbered by. Nothing is stored under it.
     pub(super) id: ResponseId,
-    pub(super) request: TurnRequest,
+    pub(super) request: ResponseRequest,
     /// The conversation that it goes on from, and the place before which the items count.
     pub(super) conversation: Option<(ScopeId, u64)>,
 }
@@ -38,7 +38,7 @@ impl Asked {
         request: &OpenAiRequest,
         body: ObjectBody,
     ) -> Result<Self, OpenAiError> {
-        let turns = request.turns()?;
+        let responses = request.responses()?;
         let context = Context::read(&body)?;
         let body = references::resolve(request, &context, body).await?;
         let is_new = matches!(context, Context::New | Context::Nothing);
@@ -51,17 +51,17 @@ impl Asked {
         let created_ms = Clock::system().now_ms();
         let stays = matches!(context, Context::ReadOnly(_));
         let conversation = (!is_new && !stays).then_some("");
-        let mut asked = read_request(&filled, &id, created_ms, turns.limits(), conversation)?;
+        let mut asked = read_request(&filled, &id, created_ms, responses.limits(), conversation)?;
         if !has_input {
             asked.input.clear();
         }
-        let catalog = turns.catalog();
+        let catalog = responses.catalog();
         if !catalog.has(&asked.model) {
-            return Err(TurnError::NoModel.into());
+            return Err(ResponseError::NoModel.into());
         }
         let input = asked.input.iter().map(|item| item.value.as_str());
         if is_new && let Some(index) = output_without_call(empty(), input) {
-            return Err(TurnError::NoCall { index }.into());
+            return Err(ResponseError::NoCall { index }.into());
         }
         check_catalog(catalog, &asked)?;
         Ok(Self {
@@ -96,7 +96,7 @@ async fn place(
         Context::Previous(previous) | Context::ReadOnly(previous) => {
             let state = previous_response(request, previous).await?;
             if state.scope.thread().is_none() {
-                return Err(TurnError::NoResponse.into());
+                return Err(ResponseError::NoResponse.into());
             }
             let Some(end) = end_of(request, &state).await? else {
                 let wanted = "a response whose items are in its conversation";

@@ -7,8 +7,8 @@ use super::tools::Tools;
 use crate::openai::OpenAiError;
 use crate::openai::body::{ObjectBody, given, string};
 use crate::openai::fault::Fault;
-use threadkeep_domain::{Key, ResponseId, ThreadId, TurnLimits, member};
-use threadkeep_responses::{Door, MessageWindow, TurnContext, TurnRequest};
+use threadkeep_domain::{Key, ResponseId, ResponseLimits, ThreadId, member};
+use threadkeep_responses::{Door, MessageWindow, ResponseContext, ResponseRequest};
 
 /// The truncation of a request that names none.
 pub(super) const DISABLED: &str = r#""disabled""#;
@@ -23,11 +23,11 @@ pub(super) enum Context {
     Conversation(String),
     /// The conversation of a response.
     Previous(ResponseId),
-    /// The items up to a response, whose conversation the turn leaves as it is.
+    /// The items up to a response, whose conversation the response leaves as it is.
     ReadOnly(ResponseId),
     /// One of its own.
     New,
-    /// None: the turn leaves nothing.
+    /// None: the response leaves nothing.
     Nothing,
 }
 
@@ -80,7 +80,7 @@ impl Context {
     }
 }
 
-/// Reads the request of a turn.
+/// Reads the request of a response.
 ///
 /// # Errors
 /// [`OpenAiError`].
@@ -88,9 +88,9 @@ pub(super) fn read_request(
     body: &ObjectBody,
     id: &ResponseId,
     created_ms: u64,
-    limits: &TurnLimits,
+    limits: &ResponseLimits,
     conversation: Option<&str>,
-) -> Result<TurnRequest, OpenAiError> {
+) -> Result<ResponseRequest, OpenAiError> {
     refuse_unsupported(body)?;
     let text = |name: &str| body.given(name).map(|json| string(json, name)).transpose();
     let model = text("model")?.ok_or_else(|| Fault::missing("model"))?;
@@ -125,11 +125,11 @@ pub(super) fn read_request(
     let max_tool_calls = max_tool_calls.map(|json| whole(json, "max_tool_calls", 1, 10_000));
     let flags = [is_background, is_kept];
     let echo = echo::kept(body, &tools.functions, flags, conversation, created_ms)?;
-    Ok(TurnRequest {
+    Ok(ResponseRequest {
         door: Door::OpenAi,
         context: match conversation {
-            Some(_) => TurnContext::Conversation,
-            None => TurnContext::Nothing,
+            Some(_) => ResponseContext::Conversation,
+            None => ResponseContext::Nothing,
         },
         model,
         instructions,
@@ -141,7 +141,7 @@ pub(super) fn read_request(
         choice,
         parameters: read_parameters(body)?,
         max_tool_calls: max_tool_calls.transpose()?.map(|calls| calls as u32),
-        window_turns: extension.window_turns,
+        window_exchanges: extension.window_exchanges,
         messages: extension.messages,
         after: None,
         continued: None,
@@ -157,7 +157,7 @@ pub(super) fn read_request(
 /// `threadkeep`, the member that no other server has.
 #[derive(Default)]
 struct Extension {
-    window_turns: Option<u32>,
+    window_exchanges: Option<u32>,
     messages: Option<MessageWindow>,
 }
 
@@ -170,10 +170,10 @@ impl Extension {
         if !extension.starts_with('{') {
             return Err(Fault::wrong_type(name, "an object"));
         }
-        let window = |turns| whole(turns, "threadkeep.window_turns", 1, 10_000);
-        let window_turns = given(extension, "window_turns").map(window).transpose()?;
+        let window = |responses| whole(responses, "threadkeep.window_turns", 1, 10_000);
+        let window_exchanges = given(extension, "window_turns").map(window).transpose()?;
         Ok(Self {
-            window_turns: window_turns.map(|turns| turns as u32),
+            window_exchanges: window_exchanges.map(|responses| responses as u32),
             messages: given(extension, "messages").map(messages).transpose()?,
         })
     }

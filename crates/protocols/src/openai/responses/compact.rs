@@ -15,7 +15,7 @@ use threadkeep_domain::{
     Fingerprint, Json, Refusal, ResponseId, Usage, is_compaction, member_text,
 };
 use threadkeep_responses::{
-    CompactedPrompt, Compaction, WholeConversation, turn_item_id, turn_of_item,
+    CompactedPrompt, Compaction, WholeConversation, response_item_id, response_of_item,
 };
 use threadkeep_service::ServiceError;
 
@@ -40,7 +40,7 @@ pub(in crate::openai) async fn compact_response(
 
 /// Compacts a history, and changes nothing.
 async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
-    let turns = request.turns()?.clone();
+    let responses = request.responses()?.clone();
     let Asked {
         id,
         request: asked,
@@ -48,7 +48,7 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
     } = asked;
     let mut items = match &conversation {
         Some((scope, before)) => {
-            let earlier = turns.all_before(scope, *before).await?;
+            let earlier = responses.all_before(scope, *before).await?;
             earlier
                 .ok_or_else(|| too_large("previous_response_id"))?
                 .items
@@ -63,24 +63,24 @@ async fn apart(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, 
     request.note_recognized();
     drop(request);
     let compaction = Compaction {
-        item_id: turn_item_id("cmp_", &id, asked.created_ms, 0),
+        item_id: response_item_id("cmp_", &id, asked.created_ms, 0),
         model: asked.model,
         instructions: asked.instructions,
         items,
         into_one: false,
     };
-    Ok(turns.compact(compaction).await?)
+    Ok(responses.compact(compaction).await?)
 }
 
 /// Replaces a conversation's items with one summary. Items added meanwhile stay.
 async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPrompt, OpenAiError> {
-    let turns = request.turns()?.clone();
+    let responses = request.responses()?.clone();
     let nothing = || Fault::wrong_value("conversation", "a conversation with items");
     let (scope, before) = asked.conversation.ok_or_else(nothing)?;
     let ScopeId::Thread(thread) = scope else {
         return Err(nothing().into());
     };
-    let whole = turns.all_before(&scope, before).await?;
+    let whole = responses.all_before(&scope, before).await?;
     let WholeConversation { items, through } = whole.ok_or_else(|| too_large("conversation"))?;
     let options = request.options()?;
     let name = match options.idempotency {
@@ -94,13 +94,13 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
         request.note_recognized();
         return Ok(unchanged(first));
     }
-    if let Some(wanted) = turns.refused_history(&asked.request.model, &items) {
+    if let Some(wanted) = responses.refused_history(&asked.request.model, &items) {
         return Err(Fault::unsupported("unsupported_value", "conversation", wanted).into());
     }
-    // carries the last turn's id, so `previous_response_id` still works
+    // carries the last response's id, so `previous_response_id` still works
     let last_turn = items.iter().rev().find_map(|item| {
         let id = id_of(item);
-        turn_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))
+        response_of_item(&id).and(id.rsplit_once('_').map(|(_, digits)| format!("_{digits}")))
     });
     let count = items.len() as u64;
     let compaction = Compaction {
@@ -113,7 +113,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
     let scopes = request.protocol.scopes.clone();
     drop(request);
     let id: ItemId = compaction.item_id.parse().map_err(|_| nothing())?;
-    let compacted = turns.clone().compact(compaction).await?;
+    let compacted = responses.clone().compact(compaction).await?;
     let new: Vec<_> = compacted
         .output
         .iter()
@@ -127,7 +127,7 @@ async fn in_place(request: OpenAiRequest, asked: Asked) -> Result<CompactedPromp
         Ok(written) if !written.replayed => Ok(compacted),
         // the same request at the same time was first
         Ok(_) => {
-            let whole = turns.all_before(&scope, before).await?;
+            let whole = responses.all_before(&scope, before).await?;
             let first = whole.and_then(|whole| whole.items.into_iter().next());
             let first = first.filter(|first| id_of(first) == id.as_str());
             Ok(unchanged(&first.ok_or_else(changed)?))

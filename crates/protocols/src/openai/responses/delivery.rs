@@ -10,11 +10,11 @@ use bytes::Bytes;
 
 use threadkeep_domain::ResponseId;
 use threadkeep_http::ConnectionState;
-use threadkeep_responses::ModelTurns;
+use threadkeep_responses::ResponseService;
 
-/// Notes the answer of a turn once all of it is written to the client's connection.
+/// Notes the answer of a response once all of it is written to the client's connection.
 pub(super) struct Delivery {
-    pub(super) turns: ModelTurns,
+    pub(super) responses: ResponseService,
     pub(super) id: ResponseId,
     pub(super) connection: Option<ConnectionState>,
 }
@@ -29,13 +29,13 @@ struct Delivered {
 impl Delivery {
     fn note(self) {
         let Self {
-            turns,
+            responses,
             id,
             connection,
         } = self;
         // bytes to a client that is gone can be written, but arrive nowhere
         if connection.is_none_or(|connection| !connection.is_gone()) {
-            rt::spawn(async move { turns.note_delivered(&id).await });
+            rt::spawn(async move { responses.note_delivered(&id).await });
         }
     }
 

@@ -1,6 +1,6 @@
 //! The settings of a request that its response repeats.
 //!
-//! A turn keeps them as an object. It stores the instructions and the functions already, so the object omits the
+//! A response keeps them as an object. It stores the instructions and the functions already, so the object omits the
 //! instructions, and its last member `tools` has `null` for each function or custom tool that the model may call.
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::openai::body::{ObjectBody, given, required};
 use crate::openai::fault::Fault;
 use threadkeep_domain::{Json, elements, is_named, member, members};
-use threadkeep_responses::{CustomTool, Function, TurnRequest};
+use threadkeep_responses::{CustomTool, Function, ResponseRequest};
 
 /// The settings, each with the value that it has where a request omits it. `ResponseResource` of the Open Responses
 /// specification (2026-04-24) requires all of them but `user`.
@@ -43,7 +43,7 @@ static FUNCTION_MEMBERS: [(&str, &str); 3] = [
     ("strict", "null"),
 ];
 
-/// The form in which a turn keeps the settings.
+/// The form in which a response keeps the settings.
 ///
 /// # Errors
 /// [`Fault`].
@@ -85,7 +85,7 @@ pub(super) fn kept(
 
 /// Writes the settings as members, separated by commas. An earlier version kept fewer of them, or `null` for a default;
 /// a still earlier one kept the instructions and the functions too.
-pub(super) fn write_members(request: &TurnRequest, text: &mut String) {
+pub(super) fn write_members(request: &ResponseRequest, text: &mut String) {
     let echo = request.echo.as_str();
     let settings = with_defaults(echo, &SETTINGS);
     for (key, value) in members(&settings) {

@@ -7,7 +7,7 @@ use crate::openai::fault::Fault;
 use crate::openai::kinds::prefix;
 use crate::openai::new_items::complete_item;
 use threadkeep_domain::{ResponseId, elements, member, member_text};
-use threadkeep_responses::{InputItem, turn_item_id, without_image};
+use threadkeep_responses::{InputItem, response_item_id, without_image};
 
 /// Items of an input at most: a write of a history takes 1,000, and the output needs room too.
 pub(super) const INPUT_MAX: usize = 400;
@@ -46,14 +46,14 @@ pub(super) fn is_input_kind(item: &str) -> bool {
 /// [`Fault`].
 pub(super) fn read_input(
     input: Option<&str>,
-    turn: (&ResponseId, u64),
+    response: (&ResponseId, u64),
 ) -> Result<Vec<InputItem>, Fault> {
     let Some(input) = input else {
         return Ok(Vec::new());
     };
     if input.starts_with('"') {
         let message = format!(r#"{{"type":"message","role":"user","content":{input}}}"#);
-        return Ok(vec![read_item(&message, "input", turn, 0)?]);
+        return Ok(vec![read_item(&message, "input", response, 0)?]);
     }
     if !input.starts_with('[') {
         let wanted = format!("a string or an array, but got {}", kind_of(input));
@@ -66,7 +66,7 @@ pub(super) fn read_input(
             let message = format!("Invalid 'input': expected at most {INPUT_MAX} items.");
             return Err(Fault::new("array_above_max_length", "input", message));
         }
-        let item = read_item(item, &format!("input[{index}]"), turn, index)?;
+        let item = read_item(item, &format!("input[{index}]"), response, index)?;
         if !ids.insert(item.id.clone()) {
             let wanted = "another id than that of an earlier item";
             return Err(Fault::wrong_value(format!("input[{index}].id"), wanted));
@@ -87,11 +87,11 @@ pub(super) fn nothing_to_answer(input: Option<&str>) -> Fault {
 fn read_item(
     item: &str,
     at: &str,
-    turn: (&ResponseId, u64),
+    response: (&ResponseId, u64),
     index: usize,
 ) -> Result<InputItem, Fault> {
     let item = complete_item(item, at, |kind| {
-        turn_item_id(prefix(kind), turn.0, turn.1, index as u64)
+        response_item_id(prefix(kind), response.0, response.1, index as u64)
     })?;
     // a client may send the image of an earlier response again, and its prompt needs the description alone
     let value = without_image(&item.value);

@@ -13,7 +13,7 @@ use crate::openai::request::OpenAiRequest;
 pub(in crate::openai) async fn count_input_tokens(
     request: OpenAiRequest,
 ) -> Result<HttpResponse, OpenAiError> {
-    let turns = request.turns()?.clone();
+    let responses = request.responses()?.clone();
     let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
     let asked = Asked::read(&request, body).await?;
     if asked.request.input.is_empty() && asked.conversation.is_none() {
@@ -22,7 +22,7 @@ pub(in crate::openai) async fn count_input_tokens(
     // a repeat changes nothing
     request.note_recognized();
     drop(request);
-    let counted = turns
+    let counted = responses
         .count_tokens(asked.request, asked.conversation)
         .await?;
     let count = counted.ok_or_else(|| {

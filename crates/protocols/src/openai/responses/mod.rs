@@ -43,25 +43,25 @@ use threadkeep_domain::{
     Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
 };
 use threadkeep_responses::{
-    Catalog, Door, MediaAt, MessageWindow, MissingThread, ModelTurns, NewTurn, TurnError,
-    TurnRequest,
+    Catalog, Door, MediaAt, MessageWindow, MissingThread, NewResponse, ResponseError,
+    ResponseRequest, ResponseService,
 };
 use threadkeep_service::{ServiceError, ThreadService};
 use threadkeep_store::Clock;
 
 /// `POST /responses`
 pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
-    let (turns, connection) = (request.turns()?.clone(), request.connection());
+    let (responses, connection) = (request.responses()?.clone(), request.connection());
     let Prepared {
         new,
         is_found_by_itself,
     } = prepare(request).await?;
     let id = new.id;
-    let answer = run(&turns, new).await?;
+    let answer = run(&responses, new).await?;
     // without a key, a repeat is recognized by the conversation
     Ok(match is_found_by_itself {
         true => Delivery {
-            turns,
+            responses,
             id,
             connection,
         }
@@ -70,16 +70,16 @@ pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpRespon
     })
 }
 
-/// A turn that is to begin.
+/// A response that is to begin.
 struct Prepared {
-    new: NewTurn,
+    new: NewResponse,
     /// Whether a repeat is recognized without a key.
     is_found_by_itself: bool,
 }
 
-/// Reads a request for a turn, and finds the place of the turn.
+/// Reads a request for a response, and finds the place of the response.
 async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
-    let turns = request.turns()?;
+    let responses = request.responses()?;
     let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
     let digest = request.repeat_digest("threadkeep response")?;
     let context = Context::read(&body)?;
@@ -88,25 +88,25 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
     let created_ms = Clock::system().now_ms();
     let has_no_history = matches!(context, Context::New | Context::Nothing);
     let read = |id: &ResponseId, conversation: Option<&str>| {
-        let turn = read_request(&body, id, created_ms, turns.limits(), conversation)?;
-        let catalog = turns.catalog();
-        if !catalog.has(&turn.model) {
-            return Err(OpenAiError::from(TurnError::NoModel));
+        let parsed = read_request(&body, id, created_ms, responses.limits(), conversation)?;
+        let catalog = responses.catalog();
+        if !catalog.has(&parsed.model) {
+            return Err(OpenAiError::from(ResponseError::NoModel));
         }
-        if has_no_history && turn.input.is_empty() {
+        if has_no_history && parsed.input.is_empty() {
             return Err(input::nothing_to_answer(body.given("input")).into());
         }
-        let input = turn.input.iter().map(|item| item.value.as_str());
+        let input = parsed.input.iter().map(|item| item.value.as_str());
         if has_no_history && let Some(index) = output_without_call(empty(), input) {
-            return Err(TurnError::NoCall { index }.into());
+            return Err(ResponseError::NoCall { index }.into());
         }
-        check_catalog(catalog, &turn)?;
-        if let Some(name) = catalog.lacks(&turn.model, &turn.parameters) {
+        check_catalog(catalog, &parsed)?;
+        if let Some(name) = catalog.lacks(&parsed.model, &parsed.parameters) {
             let message =
                 format!("Unsupported '{name}': the server of this model does not have it.");
             return Err(Fault::new("unsupported_parameter", name, message).into());
         }
-        Ok(turn)
+        Ok(parsed)
     };
     let placed = Placed {
         request: &request,
@@ -119,12 +119,12 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
     let entropy = || digest.unwrap_or_else(rand::random);
     let id = place
         .repeated
-        .unwrap_or_else(|| turns.response_id(&place.scope, entropy()));
-    let mut turn = read(&id, thread.as_ref().map(conversation_of).as_deref())?;
-    turn.is_repeatable = digest.is_some();
-    turn.after = place.after;
-    turn.continued = place.continued;
-    if turn.input.is_empty() {
+        .unwrap_or_else(|| responses.response_id(&place.scope, entropy()));
+    let mut parsed = read(&id, thread.as_ref().map(conversation_of).as_deref())?;
+    parsed.is_repeatable = digest.is_some();
+    parsed.after = place.after;
+    parsed.continued = place.continued;
+    if parsed.input.is_empty() {
         // a new conversation would have nothing to answer
         place.missing = MissingThread::Refuse;
     }
@@ -132,18 +132,18 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
         request.note_about(thread);
         let threads = &request.protocol.api.service;
         threads.admit(&thread).await?;
-        if let Some(window) = &turn.messages {
+        if let Some(window) = &parsed.messages {
             check_window(threads, &thread, window).await?;
         }
     }
-    let new = NewTurn {
+    let new = NewResponse {
         id,
         scope: place.scope,
         missing: place.missing,
         lent: place.lent,
         wait: request.wait(),
         fingerprint,
-        request: Arc::new(turn),
+        request: Arc::new(parsed),
     };
     let is_found_again = place.is_found_again;
     if is_found_again {
@@ -155,20 +155,20 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
     })
 }
 
-/// Runs a turn, and answers as its request wants.
-async fn run(turns: &ModelTurns, new: NewTurn) -> Result<HttpResponse, OpenAiError> {
+/// Runs a response, and answers as its request wants.
+async fn run(responses: &ResponseService, new: NewResponse) -> Result<HttpResponse, OpenAiError> {
     if new.request.is_streamed {
-        return Ok(stream::respond(turns.stream(new).await?));
+        return Ok(stream::respond(responses.stream(new).await?));
     }
     if new.request.is_background {
-        let begun = turns.begin(new).await?;
+        let begun = responses.begin(new).await?;
         if let Some(ended) = begun.ended().filter(|_| begun.is_replay()) {
             return Ok(answer(object::of_ended(&ended), true));
         }
         let queued = object::of_running(begun.id(), begun.request(), true);
         return Ok(answer(queued, begun.is_replay()));
     }
-    let ended = turns.run(new).await?;
+    let ended = responses.run(new).await?;
     match &ended.outcome.status {
         Status::Failed(failure) => Err(OpenAiError::Failed {
             failure: failure.clone(),
@@ -187,14 +187,14 @@ fn fingerprint(key: &str, body: &ObjectBody) -> Fingerprint {
 }
 
 /// Checks that the upstream of a model takes what a request has.
-fn check_catalog(catalog: &Catalog, turn: &TurnRequest) -> Result<(), Fault> {
-    if let Some(media) = catalog.refused_media(&turn.model, &turn.input) {
+fn check_catalog(catalog: &Catalog, parsed: &ResponseRequest) -> Result<(), Fault> {
+    if let Some(media) = catalog.refused_media(&parsed.model, &parsed.input) {
         return Err(refused_media(media));
     }
-    if let Some(index) = catalog.refused_compaction(&turn.model, &turn.input) {
+    if let Some(index) = catalog.refused_compaction(&parsed.model, &parsed.input) {
         return Err(refused_compaction(index));
     }
-    match catalog.refused_custom_tool(&turn.model, &turn.functions) {
+    match catalog.refused_custom_tool(&parsed.model, &parsed.functions) {
         Some(tool) => Err(refused_custom_tool(&tool.name)),
         None => Ok(()),
     }
@@ -220,7 +220,7 @@ fn refused_compaction(index: usize) -> Fault {
     Fault::unsupported("unsupported_value", at, wanted)
 }
 
-/// Checks that the state of a thread has an array, or nothing, where a turn is to leave messages.
+/// Checks that the state of a thread has an array, or nothing, where a response is to leave messages.
 async fn check_window(
     threads: &ThreadService,
     thread: &ThreadId,
@@ -239,34 +239,34 @@ async fn check_window(
 
 /// The response in the path.
 fn response_id(request: &OpenAiRequest) -> Result<ResponseId, OpenAiError> {
-    let name = request.named().ok_or(TurnError::NoResponse)?;
-    Ok(name.parse().map_err(|_| TurnError::NoResponse)?)
+    let name = request.named().ok_or(ResponseError::NoResponse)?;
+    Ok(name.parse().map_err(|_| ResponseError::NoResponse)?)
 }
 
 /// `GET /responses/{response}`
 pub(super) async fn get_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
-    let turns = request.turns()?;
+    let responses = request.responses()?;
     let query = StreamQuery::read(request.query(), request.last_event_id())?;
     if !query.is_wanted {
-        let state = turns.get(Door::OpenAi, &id).await?;
+        let state = responses.get(Door::OpenAi, &id).await?;
         return Ok(answer(object::of_state(&id, &state), false));
     }
-    let events = turns.listen(Door::OpenAi, &id, query.after).await?;
+    let events = responses.listen(Door::OpenAi, &id, query.after).await?;
     Ok(stream::respond(events))
 }
 
 /// `POST /responses/{response}/cancel`
 pub(super) async fn cancel_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
-    let ended = request.turns()?.cancel(Door::OpenAi, &id).await?;
+    let ended = request.responses()?.cancel(Door::OpenAi, &id).await?;
     Ok(answer(object::of_ended(&ended), false))
 }
 
 /// `DELETE /responses/{response}`
 pub(super) async fn delete_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
-    request.turns()?.delete(Door::OpenAi, &id).await?;
+    request.responses()?.delete(Door::OpenAi, &id).await?;
     let deleted = format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#);
     Ok(answer(deleted, false))
 }
@@ -275,7 +275,7 @@ pub(super) async fn delete_response(request: OpenAiRequest) -> Result<HttpRespon
 pub(super) async fn list_input_items(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
     let query = ListQuery::read(request.query())?;
-    let state = request.turns()?.get(Door::OpenAi, &id).await?;
+    let state = request.responses()?.get(Door::OpenAi, &id).await?;
     let mut items: Vec<_> = state.request.input.iter().collect();
     if !query.is_ascending {
         items.reverse();
@@ -292,7 +292,7 @@ pub(super) async fn list_input_items(request: OpenAiRequest) -> Result<HttpRespo
 
 /// `GET /models`
 pub(super) async fn list_models(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
-    let models: Vec<_> = request.turns()?.catalog().names().map(model).collect();
+    let models: Vec<_> = request.responses()?.catalog().names().map(model).collect();
     let list = json!({"object": "list", "data": models});
     Ok(answer(list.to_string(), false))
 }
@@ -300,10 +300,10 @@ pub(super) async fn list_models(request: OpenAiRequest) -> Result<HttpResponse, 
 /// `GET /models/{model}`
 pub(super) async fn get_model(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let name = request.named().unwrap_or_default();
-    let mut names = request.turns()?.catalog().names();
+    let mut names = request.responses()?.catalog().names();
     let found = names.find(|known| *known == name);
     Ok(answer(
-        model(found.ok_or(TurnError::NoModel)?).to_string(),
+        model(found.ok_or(ResponseError::NoModel)?).to_string(),
         false,
     ))
 }

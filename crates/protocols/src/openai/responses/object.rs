@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::echo;
 use crate::openai::objects::list;
 use threadkeep_domain::{Incomplete, Json, ResponseId, Status, Usage};
-use threadkeep_responses::{EndedTurn, InputItem, SoFar, TurnRequest, TurnState};
+use threadkeep_responses::{EndedResponse, InputItem, ResponseRequest, ResponseState, SoFar};
 
-/// A turn that has ended.
-pub(super) fn of_ended(ended: &EndedTurn) -> String {
+/// A response that has ended.
+pub(super) fn of_ended(ended: &EndedResponse) -> String {
     let outcome = &ended.outcome;
     response(
         &ended.id,
@@ -21,8 +21,8 @@ pub(super) fn of_ended(ended: &EndedTurn) -> String {
     )
 }
 
-/// A turn as it is now.
-pub(super) fn of_state(id: &ResponseId, state: &TurnState) -> String {
+/// A response as it is now.
+pub(super) fn of_state(id: &ResponseId, state: &ResponseState) -> String {
     let request = &state.request;
     match (&state.outcome, &state.failure) {
         (Some(outcome), _) => {
@@ -40,8 +40,8 @@ pub(super) fn of_state(id: &ResponseId, state: &TurnState) -> String {
     }
 }
 
-/// A turn that has just been accepted, or that runs.
-pub(super) fn of_running(id: &ResponseId, request: &TurnRequest, is_queued: bool) -> String {
+/// A response that has just been accepted, or that runs.
+pub(super) fn of_running(id: &ResponseId, request: &ResponseRequest, is_queued: bool) -> String {
     let course = match is_queued {
         true => Course::Queued,
         false => Course::Running,
@@ -49,10 +49,10 @@ pub(super) fn of_running(id: &ResponseId, request: &TurnRequest, is_queued: bool
     response(id, request, &[], None, &course)
 }
 
-/// A turn that cannot go on for now.
+/// A response that cannot go on for now.
 pub(super) fn of_stopped(
     id: &ResponseId,
-    request: &TurnRequest,
+    request: &ResponseRequest,
     so_far: &SoFar,
     (code, message): (&str, &str),
 ) -> String {
@@ -75,7 +75,7 @@ enum Course<'a> {
 
 fn response(
     id: &ResponseId,
-    request: &TurnRequest,
+    request: &ResponseRequest,
     output: &[Json],
     usage: Option<&Usage>,
     course: &Course<'_>,

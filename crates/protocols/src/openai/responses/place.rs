@@ -1,4 +1,4 @@
-//! Where a turn takes place.
+//! Where a response takes place.
 
 use std::time::Duration;
 
@@ -11,34 +11,34 @@ use crate::openai::request::OpenAiRequest;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Included, Refusal, ResponseId, ThreadId, TurnToken};
 use threadkeep_responses::{
-    ContinuedItems, Door, FollowedTurn, MissingThread, TurnError, TurnState, item_id_of,
+    ContinuedItems, Door, FollowedResponse, MissingThread, ResponseError, ResponseState, item_id_of,
 };
 use threadkeep_service::{ForkDraft, ServiceError, WriteOptions};
 use threadkeep_store::ItemPlace;
 
 use super::body::Context;
 
-/// Where a turn takes place.
+/// Where a response takes place.
 pub(super) struct Place {
-    /// That of a thread; or one that nothing is ever written to, for a turn that leaves nothing.
+    /// That of a thread; or one that nothing is ever written to, for a response that leaves nothing.
     pub(super) scope: ScopeId,
     pub(super) missing: MissingThread,
-    /// The turn that it follows in this thread.
-    pub(super) after: Option<FollowedTurn>,
+    /// The response that it follows in this thread.
+    pub(super) after: Option<FollowedResponse>,
     /// The items that it continues without the thread that they are in.
     pub(super) continued: Option<ContinuedItems>,
     /// The turn of the thread that the caller holds.
     pub(super) lent: Option<TurnToken>,
     /// Whether a repeat without a key leads here too.
     pub(super) is_found_again: bool,
-    /// The turn that the request repeats, where it has no key that names it.
+    /// The response that the request repeats, where it has no key that names it.
     pub(super) repeated: Option<ResponseId>,
 }
 
-/// A request for a turn, as far as its place depends on it.
+/// A request for a response, as far as its place depends on it.
 pub(super) struct Placed<'a, F> {
     pub(super) request: &'a OpenAiRequest,
-    /// The digest of the request, and that of the key by which a repeat names its turn.
+    /// The digest of the request, and that of the key by which a repeat names its response.
     pub(super) fingerprint: Fingerprint,
     pub(super) digest: Option<[u8; 16]>,
     /// Checks the rest of the request.
@@ -46,7 +46,7 @@ pub(super) struct Placed<'a, F> {
 }
 
 impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
-    /// The thread of a context, which is made if a turn goes on from an earlier response than the last one.
+    /// The thread of a context, which is made if a response goes on from an earlier response than the last one.
     ///
     /// # Errors
     /// [`OpenAiError`].
@@ -80,14 +80,14 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
             Context::New => {
                 let digest = request.repeat_digest("threadkeep conversation of a response")?;
                 let id = digest.map_or_else(ThreadId::random, ThreadId::from_entropy);
-                let ttl = request.turns()?.limits().response_ttl;
+                let ttl = request.responses()?.limits().response_ttl;
                 place(id, MissingThread::Create(Some(ttl)), false).await
             }
             Context::Nothing => Ok(self.nowhere()),
         }
     }
 
-    /// The place of a turn that leaves nothing.
+    /// The place of a response that leaves nothing.
     fn nowhere(&self) -> Place {
         let entropy = self.digest.unwrap_or_else(rand::random);
         Place {
@@ -101,22 +101,22 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
         }
     }
 
-    /// The turn of a thread that the request repeats, by the word of a client that sends no key.
+    /// The response of a thread that the request repeats, by the word of a client that sends no key.
     async fn repeated(&self, thread: &ThreadId) -> Result<Option<ResponseId>, OpenAiError> {
         if self.digest.is_some() || !self.request.is_retry() {
             return Ok(None);
         }
-        let turns = self.request.turns()?;
-        Ok(turns.repeated(thread, self.fingerprint).await?)
+        let responses = self.request.responses()?;
+        Ok(responses.repeated(thread, self.fingerprint).await?)
     }
 
     /// The thread of a response if that is the last one there, or if the request is a repeat; else a copy up to the response.
     async fn after(&self, previous: ResponseId) -> Result<Place, OpenAiError> {
-        let (request, turns) = (self.request, self.request.turns()?);
+        let (request, responses) = (self.request, self.request.responses()?);
         let state = previous_response(request, &previous).await?;
         let missing = || OpenAiError::NoPreviousResponse(previous.to_string());
         let thread = *state.scope.thread().ok_or_else(missing)?;
-        let followed = FollowedTurn {
+        let followed = FollowedResponse {
             id: previous,
             created_ms: state.request.created_ms,
         };
@@ -130,27 +130,31 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
             repeated: self.repeated(&thread).await?,
         };
         if let Some(digest) = self.digest {
-            let own = turns.response_id(&state.scope, digest);
-            if let Some(scope) = turns.scope_of(&own).await? {
+            let own = responses.response_id(&state.scope, digest);
+            if let Some(scope) = responses.scope_of(&own).await? {
                 place.scope = scope;
                 return Ok(place);
             }
         } else if place.repeated.is_some() {
             return Ok(place);
         }
-        if turns.later_than(&state.scope, followed).await?.is_none() {
+        if responses
+            .later_than(&state.scope, followed)
+            .await?
+            .is_none()
+        {
             place.after = Some(followed);
             return Ok(place);
         }
         // a copy that nobody uses would stay for a while
         (self.check)()?;
-        turns.check_room()?;
+        responses.check_room()?;
         request.protocol.api.service.admit(&thread).await?;
         let (copy, is_new) = fork(request, &thread, &followed, &state).await?;
         Ok(Place {
             scope: ScopeId::Thread(copy),
             after: (!is_new).then_some(followed),
-            // the turn of the copied thread is not that of the copy
+            // the response of the copied thread is not that of the copy
             lent: None,
             is_found_again: false,
             ..place
@@ -165,10 +169,10 @@ impl<F: Fn() -> Result<(), OpenAiError>> Placed<'_, F> {
 pub(super) async fn previous_response(
     request: &OpenAiRequest,
     id: &ResponseId,
-) -> Result<TurnState, OpenAiError> {
-    let state = request.turns()?.get(Door::OpenAi, id).await;
+) -> Result<ResponseState, OpenAiError> {
+    let state = request.responses()?.get(Door::OpenAi, id).await;
     state.map_err(|error| match error {
-        TurnError::NoResponse => OpenAiError::NoPreviousResponse(id.to_string()),
+        ResponseError::NoResponse => OpenAiError::NoPreviousResponse(id.to_string()),
         error => error.into(),
     })
 }
@@ -181,7 +185,7 @@ async fn items_until(
     let state = previous_response(request, previous).await?;
     if state.outcome.is_none() && state.failure.is_none() {
         let (by, left) = (Some(*previous), Duration::ZERO);
-        return Err(TurnError::Locked { by, left }.into());
+        return Err(ResponseError::Locked { by, left }.into());
     }
     let missing = || OpenAiError::NoPreviousResponse(previous.to_string());
     Ok(ContinuedItems {
@@ -190,8 +194,11 @@ async fn items_until(
     })
 }
 
-/// The place of the last item of a turn whose items its conversation still has.
-async fn kept_end_of(request: &OpenAiRequest, state: &TurnState) -> Result<ItemPlace, OpenAiError> {
+/// The place of the last item of a response whose items its conversation still has.
+async fn kept_end_of(
+    request: &OpenAiRequest,
+    state: &ResponseState,
+) -> Result<ItemPlace, OpenAiError> {
     let place = end_of(request, state).await?;
     let place = place.filter(|place| !place.is_removed);
     place.ok_or_else(|| {
@@ -200,13 +207,13 @@ async fn kept_end_of(request: &OpenAiRequest, state: &TurnState) -> Result<ItemP
     })
 }
 
-/// The place of the last item of a turn in its conversation.
+/// The place of the last item of a response in its conversation.
 ///
 /// # Errors
 /// [`OpenAiError`].
 pub(super) async fn end_of(
     request: &OpenAiRequest,
-    state: &TurnState,
+    state: &ResponseState,
 ) -> Result<Option<ItemPlace>, OpenAiError> {
     let last = state.output.last().and_then(item_id_of);
     let Some(last) = last.or_else(|| state.request.input.last()?.id.parse().ok()) else {
@@ -221,8 +228,8 @@ pub(super) async fn end_of(
 async fn fork(
     request: &OpenAiRequest,
     source: &ThreadId,
-    followed: &FollowedTurn,
-    state: &TurnState,
+    followed: &FollowedResponse,
+    state: &ResponseState,
 ) -> Result<(ThreadId, bool), OpenAiError> {
     let place = kept_end_of(request, state).await?;
     let draft = ForkDraft {

@@ -14,7 +14,7 @@ use crate::openai::kinds::ITEM_REFERENCE;
 use crate::openai::request::OpenAiRequest;
 use threadkeep_domain::scope::{ItemId, ScopeId};
 use threadkeep_domain::{Json, ResponseId, elements, member_text};
-use threadkeep_responses::{Door, TurnError, item_id_of, turn_of_item};
+use threadkeep_responses::{Door, ResponseError, item_id_of, response_of_item};
 use threadkeep_web::ApiError;
 
 /// Maximum bytes of all items in the responses that one request refers to.
@@ -109,7 +109,7 @@ impl Reference {
     fn read(index: usize, item: &str) -> Result<Self, OpenAiError> {
         let id = required(item, "id", &format!("input[{index}]"))?;
         let id: ItemId = id.parse().map_err(|_| unknown(index))?;
-        let response = turn_of_item(id.as_str()).map(|turn| turn.id);
+        let response = response_of_item(id.as_str()).map(|found| found.id);
         Ok(Self {
             index,
             id,
@@ -128,16 +128,16 @@ async fn stored(
     request: &OpenAiRequest,
     references: &[Reference],
 ) -> Result<HashMap<usize, Json>, OpenAiError> {
-    let turns = request.turns()?;
+    let responses = request.responses()?;
     let (mut read, mut found) = (Bytes::of_at_most(READ_MAX_BYTES), HashMap::new());
-    let mut taken = Bytes::of_at_most(turns.limits().max_bytes);
+    let mut taken = Bytes::of_at_most(responses.limits().max_bytes);
     for reference in references {
         if found.contains_key(&reference.index) {
             continue;
         }
         let response = reference.response.ok_or_else(|| unknown(reference.index))?;
-        let state = match turns.get(Door::OpenAi, &response).await {
-            Err(TurnError::NoResponse) => return Err(unknown(reference.index).into()),
+        let state = match responses.get(Door::OpenAi, &response).await {
+            Err(ResponseError::NoResponse) => return Err(unknown(reference.index).into()),
             state => state?,
         };
         let input = state.request.input.iter().map(|item| &item.value);

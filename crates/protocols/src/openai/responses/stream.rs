@@ -1,4 +1,4 @@
-//! The events of a turn as server-sent events
+//! The events of a response as server-sent events
 //! ([the HTML standard, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::wire_event::WireEvent;
 use threadkeep_http::{COMMENT, EVENT_STREAM, cut_at_error, mark_replay, streamed};
-use threadkeep_responses::{TurnError, TurnStream};
+use threadkeep_responses::{ResponseError, ResponseStream};
 
 /// The longest silence: then comes a comment.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
@@ -19,9 +19,9 @@ const CHUNK_BYTES: usize = 32 * 1_024;
 /// The end of a stream, behind the last event.
 const DONE: &str = "data: [DONE]\n\n";
 
-/// A stream that lasts until the turn ends. If it breaks before that, the connection is cut, so that the client goes on
+/// A stream that lasts until the response ends. If it breaks before that, the connection is cut, so that the client goes on
 /// from its last event.
-pub(super) fn respond(events: TurnStream) -> HttpResponse {
+pub(super) fn respond(events: ResponseStream) -> HttpResponse {
     let mut response = streamed(EVENT_STREAM);
     mark_replay(&mut response, events.is_replay());
     let events = Events {
@@ -32,12 +32,12 @@ pub(super) fn respond(events: TurnStream) -> HttpResponse {
 }
 
 struct Events {
-    events: TurnStream,
+    events: ResponseStream,
     is_done: bool,
 }
 
 /// The next events, or a comment after a silence; none at the end.
-async fn next(events: &mut Events) -> Result<Option<Bytes>, TurnError> {
+async fn next(events: &mut Events) -> Result<Option<Bytes>, ResponseError> {
     let Events { events, is_done } = events;
     if *is_done {
         return Ok(None);

@@ -171,7 +171,7 @@ impl Tools {
         functions.chain(state.map(String::as_str)).chain(stateless)
     }
 
-    /// Whether the model has to call a tool. With `allowed_tools`, the turn has no other tools than those: the model is
+    /// Whether the model has to call a tool. With `allowed_tools`, the response has no other tools than those: the model is
     /// not offered them, and a call of one is that of an unknown tool.
     ///
     /// # Errors

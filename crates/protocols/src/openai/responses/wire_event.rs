@@ -1,11 +1,13 @@
-//! Events of a turn as the wire has them.
+//! Events of a response as the wire has them.
 
 use serde_json::{Value, json};
 
 use super::object;
 use crate::openai::OpenAiError;
 use threadkeep_domain::{ResponseId, Status};
-use threadkeep_responses::{CallEvent, CallKind, StreamItem, TextKind, TurnEvent, TurnRequest};
+use threadkeep_responses::{
+    CallEvent, CallKind, ResponseEvent, ResponseRequest, StreamItem, TextKind,
+};
 
 /// An event of OpenAI's Responses API.
 pub(super) struct WireEvent {
@@ -21,7 +23,7 @@ impl WireEvent {
         number: u64,
         item: &StreamItem,
         id: &ResponseId,
-        request: &TurnRequest,
+        request: &ResponseRequest,
     ) -> Self {
         let is_queued = request.is_background;
         let (kind, rest) = match item {
@@ -55,20 +57,24 @@ impl WireEvent {
     }
 }
 
-fn running(id: &ResponseId, request: &TurnRequest) -> (&'static str, String) {
+fn running(id: &ResponseId, request: &ResponseRequest) -> (&'static str, String) {
     let response = object::of_running(id, request, false);
     ("response.in_progress", format!(r#""response":{response}"#))
 }
 
 /// The type of an event, and its members.
-fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'static str, String) {
+fn of_event(
+    event: &ResponseEvent,
+    id: &ResponseId,
+    request: &ResponseRequest,
+) -> (&'static str, String) {
     match event {
-        TurnEvent::Resumed => running(id, request),
-        TurnEvent::ItemAdded { index, item } => (
+        ResponseEvent::Resumed => running(id, request),
+        ResponseEvent::ItemAdded { index, item } => (
             "response.output_item.added",
             format!(r#""output_index":{index},"item":{}"#, item.as_str()),
         ),
-        TurnEvent::PartAdded {
+        ResponseEvent::PartAdded {
             index,
             id,
             part,
@@ -81,7 +87,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
                 kind.part("")
             ),
         ),
-        TurnEvent::TextDelta {
+        ResponseEvent::TextDelta {
             index,
             id,
             part,
@@ -96,7 +102,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
                 logprobs(*kind)
             ),
         ),
-        TurnEvent::TextDone {
+        ResponseEvent::TextDone {
             index,
             id,
             part,
@@ -112,7 +118,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
                 logprobs(*kind)
             ),
         ),
-        TurnEvent::Annotation {
+        ResponseEvent::Annotation {
             index,
             id,
             part,
@@ -126,7 +132,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
                 json.as_str()
             ),
         ),
-        TurnEvent::PartDone {
+        ResponseEvent::PartDone {
             index,
             id,
             part,
@@ -140,7 +146,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
                 json.as_str()
             ),
         ),
-        TurnEvent::ArgumentsDelta {
+        ResponseEvent::ArgumentsDelta {
             index,
             id,
             call,
@@ -153,7 +159,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
             },
             format!(r#"{},"delta":{}"#, item_place(*index, id), quoted(delta)),
         ),
-        TurnEvent::ArgumentsDone {
+        ResponseEvent::ArgumentsDone {
             index,
             id,
             call,
@@ -181,7 +187,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
                 ),
             },
         ),
-        TurnEvent::Call { index, id, event } => (
+        ResponseEvent::Call { index, id, event } => (
             match event {
                 CallEvent::McpBegun => "response.mcp_call.in_progress",
                 CallEvent::McpCompleted => "response.mcp_call.completed",
@@ -195,7 +201,7 @@ fn of_event(event: &TurnEvent, id: &ResponseId, request: &TurnRequest) -> (&'sta
             },
             item_place(*index, id),
         ),
-        TurnEvent::ItemDone { index, item, .. } => (
+        ResponseEvent::ItemDone { index, item, .. } => (
             "response.output_item.done",
             format!(r#""output_index":{index},"item":{}"#, item.as_str()),
         ),

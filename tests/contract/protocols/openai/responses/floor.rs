@@ -82,7 +82,7 @@ async fn turns_of_one_conversation_come_one_after_the_other(server: &Server) {
 async fn a_process_runs_no_more_turns_than_it_may(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
-        .set("THREADKEEP_TURNS_MAX", 2)
+        .set("THREADKEEP_RESPONSES_MAX", 2)
         .start();
     let program = Program::of(&server);
     let gate = upstream.hold();

@@ -44,7 +44,7 @@ pub(in crate::protocols) fn with_models(server: &Server, upstream: &Upstream) ->
 pub(in crate::protocols) fn two_replicas(shared: &Server, upstream: &Upstream) -> [Server; 2] {
     [(); 2].map(|()| {
         with_models(shared, upstream)
-            .set("THREADKEEP_TURN_LEASE_MS", 1_000)
+            .set("THREADKEEP_RESPONSE_LEASE_MS", 1_000)
             .set("THREADKEEP_SHUTDOWN_SECONDS", 1)
             .start()
     })

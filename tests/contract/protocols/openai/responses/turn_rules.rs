@@ -84,7 +84,7 @@ async fn a_response_that_is_not_stored_leaves_nothing(server: &Server) {
 async fn a_turn_that_loses_the_turn_that_was_lent_to_it_says_so(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
-        .set("THREADKEEP_TURN_LEASE_MS", 60_000)
+        .set("THREADKEEP_RESPONSE_LEASE_MS", 60_000)
         .start();
     let program = Program::of(&server);
     for is_streamed in [false, true] {
@@ -210,7 +210,7 @@ async fn what_no_prompt_would_have_is_refused(server: &Server) {
 async fn calls_that_are_too_many_end_no_turn_as_a_failure(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
-        .set("THREADKEEP_TURN_MAX_STEPS", 2)
+        .set("THREADKEEP_RESPONSE_MAX_STEPS", 2)
         .start();
     let program = Program::of(&server);
     let mut body =
@@ -274,7 +274,7 @@ async fn a_model_that_must_not_call_tools_calls_none(server: &Server) {
 async fn a_turn_whose_time_is_up_is_incomplete(server: &Server) {
     let upstream = Upstream::start().await;
     let server = with_models(server, &upstream)
-        .set("THREADKEEP_TURN_MAX_SECONDS", 1)
+        .set("THREADKEEP_RESPONSE_MAX_SECONDS", 1)
         .set("THREADKEEP_UPSTREAM_TIMEOUT_MS", 60_000)
         .start();
     let program = Program::of(&server);

@@ -632,7 +632,7 @@ async fn a_call_whose_replica_is_killed_runs_again_and_is_recorded_once() {
     .await;
     let [first, second] = [(); 2].map(|()| {
         with_pages(&shared, &upstream, &pages)
-            .set("THREADKEEP_TURN_LEASE_MS", 1_000)
+            .set("THREADKEEP_RESPONSE_LEASE_MS", 1_000)
             .start()
     });
     let (name, arguments) = fetch(&pages.url("/"));

@@ -1,7 +1,7 @@
 use super::*;
 
 /// A stored request with that echo.
-fn stored(echo: &Value, functions: &Value) -> TurnRequest {
+fn stored(echo: &Value, functions: &Value) -> ResponseRequest {
     let request = json!({
         "door": "open_ai",
         "model": "m",
@@ -23,7 +23,7 @@ fn stored(echo: &Value, functions: &Value) -> TurnRequest {
     serde_json::from_value(request).unwrap()
 }
 
-fn shown(request: &TurnRequest) -> Value {
+fn shown(request: &ResponseRequest) -> Value {
     let mut text = String::from("{");
     write_members(request, &mut text);
     text.push('}');

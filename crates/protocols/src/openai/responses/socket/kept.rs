@@ -4,7 +4,7 @@ use crate::openai::body::ObjectBody;
 use crate::openai::edit::{Edit, edited};
 use crate::openai::responses::input::is_input_kind;
 use threadkeep_domain::{Json, ResponseId, Status, elements};
-use threadkeep_responses::{EndedTurn, TurnRequest};
+use threadkeep_responses::{EndedResponse, ResponseRequest};
 
 /// Bytes that a socket keeps at most. A longer response cannot be gone on from: the client sends all items again.
 const KEPT_MAX_BYTES: usize = 1_048_576;
@@ -19,7 +19,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// A response that has ended well, unless it is stored or too long.
-    pub(super) fn of(request: &TurnRequest, base: &str, ended: &EndedTurn) -> Option<Self> {
+    pub(super) fn of(request: &ResponseRequest, base: &str, ended: &EndedResponse) -> Option<Self> {
         let is_whole = matches!(
             ended.outcome.status,
             Status::Completed | Status::Incomplete(_)
@@ -62,7 +62,7 @@ impl Kept {
     }
 
     /// Names it in the response that goes on from it.
-    pub(super) fn name_in(&self, request: &mut TurnRequest) {
+    pub(super) fn name_in(&self, request: &mut ResponseRequest) {
         let name = self.name();
         let edit = Edit {
             name: "previous_response_id",

@@ -25,7 +25,7 @@ use crate::openai::fault::Fault;
 use crate::openai::request::{OpenAiRequest, SocketRequest};
 use ears::{Ears, Gone};
 use kept::Kept;
-use threadkeep_responses::{StreamItem, TurnRequest};
+use threadkeep_responses::{ResponseRequest, StreamItem};
 use threadkeep_service::rates::RateSubject;
 use warm_up::{warm_up, warm_up_body};
 
@@ -39,7 +39,7 @@ pub(in crate::openai) async fn open_socket(
     request: SocketRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, OpenAiError> {
-    let stop = request.turns()?.closing();
+    let stop = request.responses()?.closing();
     let (response, session, messages) = request.handshake(payload)?;
     let messages = messages
         .max_frame_size(MESSAGE_MAX_BYTES)
@@ -176,7 +176,7 @@ impl Asking {
     }
 
     /// Names the response that it goes on from, as the client did.
-    fn name_earlier_in(&self, request: &mut TurnRequest) {
+    fn name_earlier_in(&self, request: &mut ResponseRequest) {
         if let Some(earlier) = &self.earlier {
             earlier.name_in(request);
         }
@@ -201,7 +201,7 @@ async fn respond(
         let Prepared { mut new, .. } = prepare(asking.message(request)).await?;
         asking.name_earlier_in(Arc::make_mut(&mut new.request));
         let asked = Arc::clone(&new.request);
-        let events = request.turns()?.stream(new).await?;
+        let events = request.responses()?.stream(new).await?;
         Ok::<_, OpenAiError>((asked, asking.base, events))
     };
     let (asked, base, mut events) = match begun.await {

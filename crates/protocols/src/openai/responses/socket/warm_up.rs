@@ -14,7 +14,7 @@ use crate::openai::responses::asked::Asked;
 use crate::openai::responses::wire_event::WireEvent;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Outcome, Status, Usage};
-use threadkeep_responses::{EndedTurn, StreamItem};
+use threadkeep_responses::{EndedResponse, StreamItem};
 use threadkeep_store::Clock;
 
 /// The body of a warm-up, which only its socket keeps.
@@ -54,13 +54,13 @@ pub(super) async fn warm_up(
 }
 
 /// Checks a warm-up as any request. No model is asked, and nothing is stored.
-async fn ended(request: &SocketRequest, asking: &Asking) -> Result<EndedTurn, OpenAiError> {
+async fn ended(request: &SocketRequest, asking: &Asking) -> Result<EndedResponse, OpenAiError> {
     let body = ObjectBody::read(asking.body.as_str())?;
     let asked = Asked::read(&asking.message(request), body).await?;
     let mut request = asked.request;
     asking.name_earlier_in(&mut request);
     let nowhere = ScopeId::State(Uuid::nil());
-    Ok(EndedTurn {
+    Ok(EndedResponse {
         id: asked.id,
         request: Arc::new(request),
         scope: nowhere,

@@ -1,0 +1,261 @@
+//! Items of a conversation, in the form of OpenAI's Responses API: their types, and what this server reads in them.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use crate::{member, member_text};
+
+/// The form of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CallForm {
+    /// The call of a function, whose arguments are JSON.
+    #[default]
+    Function,
+    /// The call of a custom tool, whose arguments are any text.
+    Custom,
+}
+
+/// The types of items that this server reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemKind {
+    /// A message. Items without a type are messages too.
+    Message,
+    /// What a model thought.
+    Reasoning,
+    /// A call of a function that the client runs.
+    FunctionCall,
+    /// Its result.
+    FunctionCallOutput,
+    /// A call of a custom tool, which the client runs.
+    CustomToolCall,
+    /// Its result.
+    CustomToolCallOutput,
+    /// A call of a tool server's tool, with its result.
+    McpCall,
+    /// A web search.
+    WebSearchCall,
+    /// The generation of an image.
+    ImageGenerationCall,
+    /// A summary of earlier items.
+    Compaction,
+}
+
+/// An item, as far as a prompt or a message depends on it. JSON is compact text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A message.
+    Message {
+        /// Any text; known roles are `user`, `assistant`, `system` and `developer`.
+        role: Cow<'a, str>,
+        /// JSON: an array of parts, or a string.
+        content: &'a str,
+    },
+    /// What a model thought.
+    Reasoning,
+    /// A call, with its result if a server has run it.
+    Call(ItemCall<'a>),
+    /// The result of a call that a client has run.
+    Output {
+        /// The id of the call.
+        id: Cow<'a, str>,
+        /// JSON: a string, or an array of content parts.
+        output: &'a str,
+    },
+    /// An item of another type.
+    Other,
+}
+
+/// A call of a tool by a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemCall<'a> {
+    /// Its form.
+    pub form: CallForm,
+    /// Pairs it with its result.
+    pub id: Cow<'a, str>,
+    /// The name of the tool.
+    pub name: Cow<'a, str>,
+    /// The arguments, which need not be JSON.
+    pub arguments: Cow<'a, str>,
+    /// The result, if a server has run it.
+    pub result: Option<CallResult<'a>>,
+}
+
+/// The result of a call that a server has run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallResult<'a> {
+    /// JSON: a string, or `null`. An error is the text of an object with `error`, and `code` if the tool failed.
+    pub output: Cow<'a, str>,
+    /// Whether it is an error.
+    pub is_error: bool,
+}
+
+impl ItemKind {
+    const ALL: [Self; 10] = [
+        Self::Message,
+        Self::Reasoning,
+        Self::FunctionCall,
+        Self::FunctionCallOutput,
+        Self::CustomToolCall,
+        Self::CustomToolCallOutput,
+        Self::McpCall,
+        Self::WebSearchCall,
+        Self::ImageGenerationCall,
+        Self::Compaction,
+    ];
+
+    /// Its `type`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Reasoning => "reasoning",
+            Self::FunctionCall => "function_call",
+            Self::FunctionCallOutput => "function_call_output",
+            Self::CustomToolCall => "custom_tool_call",
+            Self::CustomToolCallOutput => "custom_tool_call_output",
+            Self::McpCall => "mcp_call",
+            Self::WebSearchCall => "web_search_call",
+            Self::ImageGenerationCall => "image_generation_call",
+            Self::Compaction => "compaction",
+        }
+    }
+
+    /// The kind with that `type`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// The kind of a JSON value; none if it is no object, or one of another type.
+    #[must_use]
+    pub fn of(item: &str) -> Option<Self> {
+        if !item.starts_with('{') {
+            return None;
+        }
+        match member_text(item, "type") {
+            Some(kind) => Self::named(&kind),
+            None => Some(Self::Message),
+        }
+    }
+
+    /// The form of the calls that have this kind, and that clients run.
+    #[must_use]
+    pub fn call_form(self) -> Option<CallForm> {
+        match self {
+            Self::FunctionCall => Some(CallForm::Function),
+            Self::CustomToolCall => Some(CallForm::Custom),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the result of a call that a client has run.
+    #[must_use]
+    pub fn is_output(self) -> bool {
+        matches!(self, Self::FunctionCallOutput | Self::CustomToolCallOutput)
+    }
+}
+
+impl CallForm {
+    /// The kind of a call that a client runs.
+    #[must_use]
+    pub fn call_kind(self) -> ItemKind {
+        match self {
+            Self::Function => ItemKind::FunctionCall,
+            Self::Custom => ItemKind::CustomToolCall,
+        }
+    }
+
+    /// The kind of its result.
+    #[must_use]
+    pub fn output_kind(self) -> ItemKind {
+        match self {
+            Self::Function => ItemKind::FunctionCallOutput,
+            Self::Custom => ItemKind::CustomToolCallOutput,
+        }
+    }
+
+    /// The member of the call that has its arguments.
+    #[must_use]
+    pub fn arguments_member(self) -> &'static str {
+        match self {
+            Self::Function => "arguments",
+            Self::Custom => "input",
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    /// Reads an item; none if it is no object, or lacks what an item of its type has.
+    #[must_use]
+    pub fn read(item: &'a str) -> Option<Self> {
+        if !item.starts_with('{') {
+            return None;
+        }
+        let Some(kind) = ItemKind::of(item) else {
+            return Some(Self::Other);
+        };
+        let text = |name| member_text(item, name);
+        Some(match kind {
+            ItemKind::Message => Self::Message {
+                role: text("role")?,
+                content: member(item, "content").unwrap_or("[]"),
+            },
+            ItemKind::Reasoning => Self::Reasoning,
+            ItemKind::FunctionCall | ItemKind::CustomToolCall => {
+                let form = kind.call_form()?;
+                Self::Call(ItemCall {
+                    form,
+                    id: text("call_id")?,
+                    name: text("name")?,
+                    arguments: text(form.arguments_member()).unwrap_or_default(),
+                    result: None,
+                })
+            }
+            ItemKind::FunctionCallOutput | ItemKind::CustomToolCallOutput => Self::Output {
+                id: text("call_id")?,
+                output: member(item, "output")?,
+            },
+            ItemKind::McpCall => {
+                let id = text("call_id").or_else(|| text("id"))?;
+                Self::executed(item, id, text("name")?)
+            }
+            // only calls that this server ran have a `call_id`; of others, their upstream alone knows the result
+            ItemKind::WebSearchCall | ItemKind::ImageGenerationCall => match text("call_id") {
+                Some(id) => Self::executed(item, id, tool_of(kind).into()),
+                None => Self::Other,
+            },
+            ItemKind::Compaction => Self::Other,
+        })
+    }
+
+    /// A call that a server has run.
+    fn executed(item: &'a str, id: Cow<'a, str>, name: Cow<'a, str>) -> Self {
+        let text = |name| member_text(item, name);
+        let (error, code) = (text("error"), text("code"));
+        let is_error = error.is_some();
+        let output = match (error, code) {
+            (Some(error), Some(code)) => quoted(&json!({"error": error, "code": code})),
+            (Some(error), None) => quoted(&json!({ "error": error })),
+            (None, _) => Cow::Borrowed(member(item, "output").unwrap_or("\"\"")),
+        };
+        Self::Call(ItemCall {
+            form: CallForm::Function,
+            id,
+            name,
+            arguments: text("arguments").unwrap_or_default(),
+            result: Some(CallResult { output, is_error }),
+        })
+    }
+}
+
+/// The name of the tool whose calls have a type of their own.
+fn tool_of(kind: ItemKind) -> &'static str {
+    let name = kind.as_str();
+    name.strip_suffix("_call").unwrap_or(name)
+}
+
+/// The text of a value, as a JSON string.
+fn quoted(value: &Value) -> Cow<'static, str> {
+    Cow::Owned(Value::from(value.to_string()).to_string())
+}

@@ -1,0 +1,401 @@
+//! The end of a response: the items that it leaves in the conversation, and the answer that is kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::driver::run::Run;
+use crate::shared::Shared;
+use crate::values::course::Course;
+use crate::values::dialogue::messages_of_item;
+use crate::values::error::ResponseError;
+use crate::values::items::{item_id_of, response_of_item};
+use crate::values::request::{ResponseContext, ResponseRequest};
+use crate::values::response::{EndedResponse, read_outcome};
+use crate::values::stateless::without_image;
+use threadkeep_domain::scope::{HistoryItem, ItemId, RecordChange, ScopeId, ScopeWrite};
+use threadkeep_domain::{
+    Access, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status, TurnToken, Write,
+};
+use threadkeep_service::{ServiceError, WriteOptions};
+use threadkeep_store::{EndResponse, EndWrite, ScopeParts, WriteError};
+
+/// How long events are kept after the end.
+pub(crate) const EVENTS_KEPT: Duration = Duration::from_secs(600);
+/// How long a response is kept that nobody may read later, beyond the time for repeats of the write that ended it.
+const FORGOTTEN: Duration = Duration::from_secs(5);
+/// As [`FORGOTTEN`], if a reader may not have its last events yet.
+const STREAM_FORGOTTEN: Duration = Duration::from_secs(60);
+
+/// A response that is to end.
+pub(crate) struct Ending<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) id: &'a ResponseId,
+    pub(crate) scope: &'a ScopeId,
+    /// The token of its driver; without one, the driver loses it.
+    pub(crate) token: Option<TurnToken>,
+    /// The turn of the thread that its caller has lent.
+    pub(crate) lent: Option<TurnToken>,
+    pub(crate) request: &'a ResponseRequest,
+    pub(crate) course: &'a Course,
+    /// The last events, with the number of the first.
+    pub(crate) events: (u64, Vec<Bytes>),
+}
+
+/// The traces of a response in its conversation.
+struct Left {
+    /// Items for the history.
+    items: Vec<HistoryItem>,
+    /// Messages for the state.
+    messages: Vec<Operation>,
+}
+
+impl Left {
+    /// All of it as one list for the thread; nothing if only the history gets some of it.
+    fn operations(&self) -> Vec<Operation> {
+        match self.messages.is_empty() {
+            true => Vec::new(),
+            false => {
+                let items = self.items.iter().cloned().map(Operation::Append);
+                items.chain(self.messages.iter().cloned()).collect()
+            }
+        }
+    }
+}
+
+/// Why a response of another driver is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// A caller wants it so.
+    Cancelled,
+    /// Its driver is gone.
+    Abandoned,
+    /// Its thread has ended.
+    Destroyed,
+}
+
+impl<'a> Ending<'a> {
+    /// The end of a response, whose driver loses it.
+    pub(crate) fn of(
+        shared: &'a Shared,
+        id: &'a ResponseId,
+        scope: &'a ScopeId,
+        run: &'a Run,
+    ) -> Self {
+        Self {
+            shared,
+            id,
+            scope,
+            token: None,
+            lent: None,
+            request: &run.request,
+            course: &run.course,
+            events: run.telling.waiting(),
+        }
+    }
+}
+
+impl Ending<'_> {
+    /// Ends the response, with its items in the conversation, in one step. A response that failed leaves none, unless steps of it
+    /// had effects. One that has ended already stays as it is: then its earlier end is returned.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub(crate) async fn run(&self, status: Status) -> Result<Outcome, WriteError> {
+        let has_effects = !matches!(status, Status::Failed(_)) || self.course.steps > 0;
+        if !has_effects || !self.request.context.has_history() {
+            return self.write(status, None).await;
+        }
+        // a window would have messages twice that clients send again
+        let known = match self.request.messages {
+            Some(_) => self.known_items().await?,
+            None => Vec::new(),
+        };
+        let (mut status, mut left) = (status, self.left(&known));
+        let (mut has_looked, mut is_without_messages) = (false, false);
+        let ended = loop {
+            let ended = self.write(status.clone(), Some(&left)).await;
+            match &ended {
+                // clients send output of earlier responses again, and need not send it unchanged
+                Err(WriteError::Refused(
+                    Refusal::ItemIdReused { .. } | Refusal::AppendReusesId { .. },
+                )) if !has_looked => {
+                    has_looked = true;
+                    left = self.left(&self.known_items().await?);
+                }
+                Err(WriteError::Refused(refusal)) if !is_without_messages => {
+                    let Some(failed) = messages_refused(refusal) else {
+                        break ended;
+                    };
+                    (is_without_messages, status) = (true, failed);
+                }
+                _ => break ended,
+            }
+            if is_without_messages {
+                left.messages.clear();
+            }
+        };
+        match ended {
+            Err(WriteError::Refused(Refusal::Changed | Refusal::TurnLost)) => ended,
+            Err(WriteError::Refused(Refusal::HistoryTooLarge { .. })) => {
+                let failed = failed(
+                    FailureCode::ConversationTooLarge,
+                    "The conversation has no room for the items of this turn.",
+                );
+                self.write(failed, None).await
+            }
+            Err(WriteError::Refused(refusal)) if ends_context(&refusal) => {
+                self.write(context_ended(), None).await
+            }
+            // whatever the items met: a response that cannot end would keep all others out
+            Err(WriteError::Refused(_)) => {
+                let failed = failed(
+                    FailureCode::Abandoned,
+                    "The items of this turn cannot be added to the conversation.",
+                );
+                self.write(failed, None).await
+            }
+            ended => ended,
+        }
+    }
+
+    async fn write(&self, status: Status, left: Option<&Left>) -> Result<Outcome, WriteError> {
+        let outcome = Outcome {
+            status,
+            output: self.course.output.clone(),
+            usage: self.course.usage,
+            ended_ms: self.shared.clock.now_ms(),
+        };
+        let json = serde_json::to_vec(&outcome).expect("an outcome has text for keys");
+        let limits = &self.shared.limits;
+        let end = EndResponse {
+            token: self.token,
+            entries: self.course.entries,
+            events: (self.events.0, &self.events.1),
+            answer: &json.into(),
+            kept: match (self.request.is_kept, self.request.is_repeatable) {
+                (true, _) => limits.response_ttl,
+                (false, true) => limits.resume,
+                (false, false) if self.request.is_streamed => STREAM_FORGOTTEN,
+                (false, false) => limits.lease + FORGOTTEN,
+            },
+            events_kept: EVENTS_KEPT,
+        };
+        let policy = self.shared.scopes.policy(self.scope);
+        let operations = left.map(Left::operations).unwrap_or_default();
+        let mut record = None;
+        loop {
+            let earlier = record;
+            record = match (left, self.request.context) {
+                (Some(_), ResponseContext::Session) => Some(self.session_record().await?),
+                _ => None,
+            };
+            let items = left.map(|left| ScopeWrite {
+                history: &left.items,
+                record: record.as_ref(),
+                access: Access::All,
+                turn: self.lent,
+                ..ScopeWrite::new(&policy)
+            });
+            let messages = Write {
+                operations: &operations,
+                history: policy.history,
+                ..self.shared.threads.plain(WriteOptions {
+                    turn: self.lent,
+                    ..WriteOptions::default()
+                })
+            };
+            let write = match operations.is_empty() {
+                true => items.as_ref().map(EndWrite::Scope),
+                false => Some(EndWrite::Thread(&messages)),
+            };
+            let responses = &self.shared.responses;
+            let ended = responses.end_response(self.id, self.scope, &end, write);
+            match ended.await {
+                // of a session, the metadata may have changed in between; with the same record, it was the response
+                Err(WriteError::Refused(Refusal::Changed))
+                    if record.is_some() && record != earlier => {}
+                ended => {
+                    let ended = ended?;
+                    if !ended.replayed {
+                        self.observe(&outcome);
+                    }
+                    return Ok(read_outcome(&ended.answer)?);
+                }
+            }
+        }
+    }
+
+    /// The record of the session, so that the end of a response is only written while that is unchanged. A scope without a record
+    /// is not a session.
+    async fn session_record(&self) -> Result<RecordChange, WriteError> {
+        let parts = ScopeParts {
+            access: Access::All,
+            ..ScopeParts::RECORD
+        };
+        let view = self.shared.scopes_store.read_scope(self.scope, &parts);
+        let record = view.await?.and_then(|view| view.record);
+        let record = record.ok_or(Refusal::ScopeNotFound)?;
+        Ok(RecordChange {
+            new: record.clone(),
+            expected: Some(record),
+        })
+    }
+
+    fn observe(&self, outcome: &Outcome) {
+        let duration_ms = outcome.ended_ms.saturating_sub(self.request.created_ms);
+        let (door, steps) = (self.request.door, self.course.steps);
+        self.shared.observer.ended(
+            door,
+            &outcome.status,
+            Duration::from_millis(duration_ms),
+            steps,
+        );
+        let (response, door, end) = (self.id, door.as_str(), outcome.status.as_str());
+        match &outcome.status {
+            Status::Failed(failure) => {
+                let code = failure.code.as_str();
+                tracing::warn!(%response, door, code, steps, duration_ms, "a turn has failed");
+            }
+            _ => tracing::debug!(%response, door, end, steps, duration_ms, "a turn has ended"),
+        }
+    }
+
+    /// The items and messages of the response, without the items of the input that have these ids.
+    fn left(&self, without: &[ItemId]) -> Left {
+        let input = self.request.input.iter().filter_map(|item| {
+            let id = item.item_id().filter(|id| !without.contains(id))?;
+            let value = item.value.clone();
+            Some(HistoryItem { id, value })
+        });
+        let input: Vec<_> = input.collect();
+        let messages = self.request.messages.as_ref().map(|window| {
+            let said = input.iter().map(|item| &item.value);
+            window.pushes(said, &self.course.output)
+        });
+        let output = self.course.output.iter().filter_map(|item| {
+            let (id, value) = (item_id_of(item)?, without_image(item));
+            Some(HistoryItem { id, value })
+        });
+        let items = input.into_iter().chain(output);
+        Left {
+            items: match self.request.context {
+                ResponseContext::Session => items
+                    .flat_map(|item| messages_of_item(item.id.as_str(), &item.value))
+                    .collect(),
+                _ => items.collect(),
+            },
+            messages: messages.unwrap_or_default(),
+        }
+    }
+
+    /// The ids of the input's items that the conversation has already.
+    async fn known_items(&self) -> Result<Vec<ItemId>, WriteError> {
+        let mut known = Vec::new();
+        let is_own = |id: &ItemId| {
+            response_of_item(id.as_str()).is_some_and(|response| response.id == *self.id)
+        };
+        let ids = self.request.input.iter().filter_map(|item| item.item_id());
+        for id in ids.filter(|id| !is_own(id)) {
+            let place = self
+                .shared
+                .scopes_store
+                .find_item(self.scope, Access::All, &id);
+            if place.await?.is_some_and(|place| !place.is_removed) {
+                known.push(id);
+            }
+        }
+        Ok(known)
+    }
+}
+
+impl Shared {
+    /// Ends a response that another process drives, or none. Returns how it ended, or none if it is no longer kept.
+    ///
+    /// # Errors
+    /// [`ResponseError`].
+    pub(crate) async fn close(
+        &self,
+        id: &ResponseId,
+        why: Closing,
+    ) -> Result<Option<EndedResponse>, ResponseError> {
+        loop {
+            let Some(view) = self.responses.get_response(id).await? else {
+                return Ok(None);
+            };
+            if let Some(answer) = &view.answer {
+                let request = Arc::new(ResponseRequest::read(&view.journal.request)?);
+                let outcome = read_outcome(answer)?;
+                let ended = EndedResponse::new(*id, request, view.scope, outcome, true);
+                self.running.note_ended(&ended);
+                return Ok(Some(ended));
+            }
+            let run = Run::resumed(self, *id, &view.journal).await?;
+            let failure = run.course.failure.clone();
+            let status = match (why, run.course.end()) {
+                (Closing::Cancelled, _) => match failure.filter(|_| view.driven.is_none()) {
+                    Some(failure) => Status::Failed(failure),
+                    None => Status::Cancelled,
+                },
+                (Closing::Destroyed, _) => context_ended(),
+                (Closing::Abandoned, Some(status)) => status.clone(),
+                (Closing::Abandoned, None) => match failure {
+                    Some(failure) => Status::Failed(failure),
+                    None => failed(FailureCode::Abandoned, "The turn was not finished."),
+                },
+            };
+            let ending = Ending::of(self, id, &view.scope, &run);
+            match ending.run(status).await {
+                // its driver goes on, or has ended it
+                Err(WriteError::Refused(Refusal::Changed | Refusal::TurnLost)) => {}
+                outcome => {
+                    let outcome = outcome.map_err(ServiceError::from)?;
+                    let ended = EndedResponse::new(*id, run.request, view.scope, outcome, false);
+                    self.running.note_ended(&ended);
+                    return Ok(Some(ended));
+                }
+            }
+        }
+    }
+}
+
+/// The end of a response whose messages the state of the thread does not take. Its history does.
+fn messages_refused(refusal: &Refusal) -> Option<Status> {
+    match refusal {
+        Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(
+            FailureCode::ConversationTooLarge,
+            "The state of the thread has no room for the messages of this turn.",
+        )),
+        Refusal::NotAnArray { .. } => Some(failed(
+            FailureCode::Abandoned,
+            "The state of the thread has no array for the messages of this turn.",
+        )),
+        _ => None,
+    }
+}
+
+/// Whether a refusal says that the thread, session, handle or run of a response has ended.
+pub(crate) fn ends_context(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::Destroyed | Refusal::ScopeNotFound | Refusal::ScopeEnded
+    )
+}
+
+/// The end of a response whose thread, session, handle or run has ended.
+pub(crate) fn context_ended() -> Status {
+    failed(
+        FailureCode::ConversationDestroyed,
+        "The conversation ended in the meantime.",
+    )
+}
+
+pub(crate) fn failed(code: FailureCode, message: &str) -> Status {
+    Status::Failed(Failure {
+        code,
+        message: message.into(),
+        retry_after_seconds: None,
+        is_temporary: false,
+    })
+}

@@ -1,0 +1,63 @@
+//! The state of a response without a context, which is gone with its driver.
+
+use serde::Deserialize;
+
+use crate::values::course::Course;
+use threadkeep_domain::Json;
+use threadkeep_domain::scope::{Scope, ScopeId};
+use threadkeep_service::tools::{Call, Outcome, Tool, Toolbox, scratch};
+use threadkeep_service::{ScopeService, ServiceError};
+
+/// The keys and tasks of such a response.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    tools: Toolbox,
+    scope: ScopeId,
+}
+
+/// A call that the server has run, as an item.
+#[derive(Deserialize)]
+struct ExecutedCall {
+    name: String,
+    arguments: String,
+    error: Option<String>,
+}
+
+impl Passing {
+    /// The state that the calls of a response so far have left, done again on an empty scope.
+    ///
+    /// # Errors
+    /// [`ServiceError`].
+    pub(crate) async fn after(
+        scopes: &ScopeService,
+        course: &Course,
+    ) -> Result<Self, ServiceError> {
+        let (scopes, scope) = scratch(scopes);
+        let passing = Self {
+            tools: Toolbox::new(scopes),
+            scope,
+        };
+        for call in course.output.iter().filter_map(changing_call) {
+            passing.call(call).await?;
+        }
+        Ok(passing)
+    }
+
+    /// Runs a call.
+    ///
+    /// # Errors
+    /// [`ServiceError`].
+    pub(crate) async fn call(&self, call: Call) -> Result<Outcome, ServiceError> {
+        let scope = Scope::Kept(self.scope.clone());
+        self.tools.call(&scope, call).await
+    }
+}
+
+/// The call of an item, if it has changed something.
+fn changing_call(item: &Json) -> Option<Call> {
+    // calls for the client have no name of a tool here, and other items have no arguments
+    let done: ExecutedCall = serde_json::from_str(item.as_str()).ok()?;
+    let tool: Tool = done.name.parse().ok()?;
+    let changes = done.error.is_none() && !tool.only_reads();
+    changes.then(|| Call::new(tool, done.arguments))
+}

@@ -1,0 +1,202 @@
+//! Calls of tools whose result is known before their write is done.
+//!
+//! The write and the result have to be one step of the store, and the result depends on the scope. So the tool runs over
+//! these scopes, which read the real ones and only note the write, with the version that it was worked out for.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use threadkeep_domain::scope::{
+    HistoryItem, ItemId, KvAnswer, KvOperation, ScopeId, ScopeKey, ScopePolicy, ScopeValue,
+    ScopeWrite, ScopeWritten, TasksChange,
+};
+use threadkeep_domain::{
+    Access, IntegerError, Life, Precondition, Refusal, Stamp, ThreadId, TurnToken, add,
+};
+use threadkeep_store::{
+    Answered, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes,
+    StoreError, WriteError,
+};
+
+/// Scopes that note a write without doing it.
+#[derive(Debug)]
+pub(crate) struct Rehearsal {
+    scopes: Arc<dyn Scopes>,
+    noted: Mutex<Option<NotedWrite>>,
+}
+
+/// A write to do.
+#[derive(Debug)]
+pub(crate) struct NotedWrite {
+    operations: Vec<KvOperation>,
+    tasks: Option<TasksChange>,
+    history: Vec<HistoryItem>,
+    policy: ScopePolicy,
+    access: Access,
+    /// The version that its result was worked out for.
+    version: u64,
+}
+
+impl Rehearsal {
+    pub(crate) fn over(scopes: Arc<dyn Scopes>) -> Self {
+        Self {
+            scopes,
+            noted: Mutex::default(),
+        }
+    }
+
+    /// The write that was noted last.
+    pub(crate) fn noted(&self) -> Option<NotedWrite> {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.take()
+    }
+
+    /// The values of keys, at one version.
+    async fn look(
+        &self,
+        scope: &ScopeId,
+        access: Access,
+        keys: &[ScopeKey],
+    ) -> Result<ScopeView, WriteError> {
+        let parts = ScopeParts {
+            access,
+            values: keys,
+            touch: false,
+            ..ScopeParts::NONE
+        };
+        let view = self.scopes.read_scope(scope, &parts).await?;
+        Ok(view.unwrap_or_else(|| ScopeView::absent(&parts)))
+    }
+}
+
+impl NotedWrite {
+    /// The write, under the turn of the thread that the caller has lent.
+    pub(crate) fn write(&self, lent: Option<TurnToken>) -> ScopeWrite<'_> {
+        ScopeWrite {
+            turn: lent,
+            operations: &self.operations,
+            tasks: self.tasks.as_ref(),
+            history: &self.history,
+            access: self.access,
+            precondition: Some(Precondition::Version(self.version)),
+            ..ScopeWrite::new(&self.policy)
+        }
+    }
+}
+
+/// The answer of an operation on a key with that value.
+fn answer(operation: &KvOperation, value: Option<&ScopeValue>) -> Result<KvAnswer, Refusal> {
+    Ok(match operation {
+        KvOperation::Set { if_absent, .. } => KvAnswer::Set(!if_absent || value.is_none()),
+        KvOperation::Delete { .. } => KvAnswer::Deleted(value.is_some()),
+        KvOperation::Increment { by, .. } => {
+            let text = value.map_or("0", ScopeValue::as_str);
+            let sum = add(text, *by).map_err(|error| match error {
+                IntegerError::NotAnInteger => Refusal::NotAnInteger { operation: 0 },
+                IntegerError::Overflow => Refusal::IntegerOverflow { operation: 0 },
+            });
+            KvAnswer::Value(sum?)
+        }
+        KvOperation::Clear => KvAnswer::Cleared,
+    })
+}
+
+#[async_trait]
+impl Scopes for Rehearsal {
+    async fn read_scope(
+        &self,
+        scope: &ScopeId,
+        parts: &ScopeParts<'_>,
+    ) -> Result<Option<ScopeView>, WriteError> {
+        self.scopes.read_scope(scope, parts).await
+    }
+
+    async fn read_history(
+        &self,
+        scope: &ScopeId,
+        reader: Reader,
+        from: HistoryFrom,
+        limit: usize,
+    ) -> Result<Option<HistoryPage>, WriteError> {
+        self.scopes.read_history(scope, reader, from, limit).await
+    }
+
+    async fn find_item(
+        &self,
+        scope: &ScopeId,
+        access: Access,
+        id: &ItemId,
+    ) -> Result<Option<ItemPlace>, WriteError> {
+        self.scopes.find_item(scope, access, id).await
+    }
+
+    /// Notes a write, of which each operation is on another key.
+    async fn write_scope(
+        &self,
+        scope: &ScopeId,
+        write: &ScopeWrite<'_>,
+    ) -> Result<ScopeWritten, WriteError> {
+        let keys: Vec<_> = write
+            .operations
+            .iter()
+            .filter_map(KvOperation::key)
+            .cloned()
+            .collect();
+        let view = self.look(scope, write.access, &keys).await?;
+        if write
+            .precondition
+            .is_some_and(|wanted| !wanted.is_met_by(view.stamp))
+        {
+            return Err(Refusal::VersionMismatch {
+                current: view.stamp,
+            }
+            .into());
+        }
+        let mut values = view.values.iter();
+        let answers = write.operations.iter().map(|operation| {
+            let value = operation.key().and_then(|_| values.next()?.as_ref());
+            answer(operation, value)
+        });
+        let answers = answers.collect::<Result<Vec<_>, Refusal>>()?;
+        let adds_nothing = write.only_adds() && !answers.contains(&KvAnswer::Set(true));
+        let stamp = Stamp {
+            version: view.stamp.version + u64::from(!adds_nothing),
+            ..view.stamp
+        };
+        let noted = NotedWrite {
+            operations: write.operations.to_vec(),
+            tasks: write.tasks.cloned(),
+            history: write.history.to_vec(),
+            policy: *write.policy,
+            access: write.access,
+            version: view.stamp.version,
+        };
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(noted);
+        Ok(ScopeWritten {
+            stamp,
+            kv_bytes: view.kv_bytes,
+            keys: view.key_count,
+            answers,
+            appended: Vec::new(),
+            removed: 0,
+            taken: Vec::new(),
+            replayed: false,
+        })
+    }
+
+    /// No tool ends a scope.
+    async fn end_scope(&self, _: &ScopeId, _: &ScopeEnd) -> Result<Answered<bool>, WriteError> {
+        Err(Refusal::ScopeEnded.into())
+    }
+
+    async fn read_final_history(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        from: HistoryFrom,
+        limit: usize,
+    ) -> Result<Option<HistoryPage>, StoreError> {
+        self.scopes.read_final_history(id, life, from, limit).await
+    }
+}

@@ -1,0 +1,53 @@
+//! A response that a driver runs.
+
+use std::sync::Arc;
+
+use crate::driver::passing::Passing;
+use crate::shared::Shared;
+use crate::telling::Telling;
+use crate::values::course::Course;
+use crate::values::request::ResponseRequest;
+use threadkeep_domain::ResponseId;
+use threadkeep_store::{Journal, StoreError};
+
+/// A response that a driver runs, or that is to be closed.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) request: Arc<ResponseRequest>,
+    pub(crate) course: Course,
+    pub(crate) telling: Telling,
+    /// The state of the tools of a response without a context, once one has run here.
+    pub(crate) passing: Option<Passing>,
+}
+
+impl Run {
+    /// One that has not begun.
+    pub(crate) fn new(shared: &Shared, id: ResponseId, request: Arc<ResponseRequest>) -> Self {
+        let course = Course::new(id, &request);
+        Self {
+            telling: Telling::of(&request, &course, shared.limits.max_bytes),
+            request,
+            course,
+            passing: None,
+        }
+    }
+
+    /// One that has come as far as its journal and its events say.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(crate) async fn resumed(
+        shared: &Shared,
+        id: ResponseId,
+        journal: &Journal,
+    ) -> Result<Self, StoreError> {
+        let request = Arc::new(ResponseRequest::read(&journal.request)?);
+        let course = Course::replay(id, &request, journal)?;
+        Ok(Self {
+            telling: Telling::resumed(shared, &id, &request, &course).await?,
+            request,
+            course,
+            passing: None,
+        })
+    }
+}

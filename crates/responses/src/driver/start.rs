@@ -1,0 +1,35 @@
+//! The start of a driver.
+
+use std::sync::Arc;
+
+use super::drive;
+use crate::shared::Shared;
+use crate::telling::broadcast::Broadcast;
+use crate::values::error::ResponseError;
+use crate::values::observer::ResponseRefusal;
+use crate::values::response::NewResponse;
+use threadkeep_trace as trace;
+
+impl Shared {
+    /// Has a task drive a response, unless one does already. Returns whether that is so.
+    pub(crate) fn drive(
+        self: &Arc<Self>,
+        new: NewResponse,
+    ) -> Result<(Arc<Broadcast>, bool), ResponseError> {
+        let joined = self.running.join(new.id, new.fingerprint);
+        match &joined {
+            Err(ResponseError::TooMany) => self.observer.refused(ResponseRefusal::TooMany),
+            Err(ResponseError::Stopping) => self.observer.refused(ResponseRefusal::Stopping),
+            _ => {}
+        }
+        let (broadcast, place) = joined?;
+        let is_joined = place.is_none();
+        if let Some(place) = place {
+            let driving = drive(Arc::clone(self), new, place);
+            // what the response writes is an effect of this request, though the response may outlive it
+            let driving = trace::continuing(trace::parent(), driving);
+            self.running.tasks.spawn_on(driving, &self.runtime);
+        }
+        Ok((broadcast, is_joined))
+    }
+}

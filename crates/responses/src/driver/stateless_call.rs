@@ -1,0 +1,120 @@
+//! Calls of stateless tools.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+
+use crate::driver::run::Run;
+use crate::driver::{Driver, Stop};
+use crate::values::call::{PendingCall, stateless_item_of};
+use crate::values::course::Course;
+use crate::values::stateless::{
+    GeneratedImage, IMAGES_MAX_BYTES, StatelessError, StatelessOutcome, StatelessTools, image_bytes,
+};
+use threadkeep_service::tools::{StatelessCall, StatelessTool};
+
+impl Driver<'_> {
+    /// Runs a call of a stateless tool, and writes its result to the journal. After a crash in between, it runs again.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub(crate) async fn run_stateless(
+        &self,
+        run: &mut Run,
+        index: u64,
+        (tool, call): (StatelessTool, &PendingCall),
+        deadline: Instant,
+    ) -> Result<(), Stop> {
+        let Run {
+            request,
+            course,
+            telling,
+            ..
+        } = run;
+        let excess = self.excess(request, call);
+        let work = async {
+            match excess {
+                Some(excess) => StatelessOutcome::Mistake(excess),
+                None => outcome(&*self.shared.stateless, tool, call, deadline).await,
+            }
+        };
+        let work = timeout_at(deadline, work);
+        tokio::pin!(work);
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                () = telling.due() => self.tell(telling).await?,
+                outcome = &mut work => break outcome,
+            }
+        };
+        let outcome = match outcome {
+            Ok(StatelessOutcome::Image(image)) => fitting(image, course, tool),
+            Ok(outcome) => outcome,
+            Err(_) => failed(tool, "the time of the turn is used up".into()),
+        };
+        let item = stateless_item_of(request, course, index, (tool, call), &outcome);
+        let place = (index, Some(tool.as_str()));
+        self.note_item(run, place, item, None).await
+    }
+}
+
+async fn outcome(
+    tools: &dyn StatelessTools,
+    tool: StatelessTool,
+    call: &PendingCall,
+    deadline: Instant,
+) -> StatelessOutcome {
+    let call = match StatelessCall::read(tool, &call.arguments) {
+        Ok(call) => call,
+        Err(mistake) => return StatelessOutcome::Mistake(mistake),
+    };
+    let result = match &call {
+        StatelessCall::Search(search) => tools.search(search).await.map(|found| {
+            let found = found
+                .iter()
+                .map(|page| json!({"title": page.title, "url": page.url, "snippet": page.snippet}));
+            let results: Vec<_> = found.collect();
+            StatelessOutcome::Text(json!({ "results": results }).to_string())
+        }),
+        StatelessCall::Fetch(fetch) => tools.fetch(fetch).await.map(StatelessOutcome::Text),
+        StatelessCall::Image { prompt } => {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let image = tools.generate(prompt, left).await;
+            image.map(StatelessOutcome::Image)
+        }
+    };
+    result.unwrap_or_else(|error| match error {
+        StatelessError::Mistake { .. } => {
+            StatelessOutcome::Mistake(format!("{} {error}", tool.dotted()))
+        }
+        StatelessError::Unavailable(reason) => StatelessOutcome::Failed {
+            code: tool.unavailable(),
+            error: in_words(tool, &reason),
+        },
+        StatelessError::Failed(reason) => failed(tool, reason),
+    })
+}
+
+/// An image, if the response has room for it.
+fn fitting(image: GeneratedImage, course: &Course, tool: StatelessTool) -> StatelessOutcome {
+    let earlier: usize = course.output.iter().map(image_bytes).sum();
+    match earlier + image.base64.len() <= IMAGES_MAX_BYTES {
+        true => StatelessOutcome::Image(image),
+        false => failed(
+            tool,
+            format!("the images of a turn have at most {IMAGES_MAX_BYTES} bytes in base64").into(),
+        ),
+    }
+}
+
+fn failed(tool: StatelessTool, reason: Cow<'static, str>) -> StatelessOutcome {
+    StatelessOutcome::Failed {
+        code: tool.failed(),
+        error: in_words(tool, &reason),
+    }
+}
+
+fn in_words(tool: StatelessTool, reason: &str) -> String {
+    format!("{}: {reason}", tool.dotted())
+}

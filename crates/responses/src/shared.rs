@@ -1,0 +1,139 @@
+//! The parts that all responses of a process share.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use crate::catalog::Catalog;
+use crate::running::Running;
+use crate::values::error::ResponseError;
+use crate::values::items::response_of_item;
+use crate::values::observer::ResponseObserver;
+use crate::values::request::{Door, FollowedResponse, ResponseRequest};
+use crate::values::stateless::StatelessTools;
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{ResponseId, ResponseLimits};
+use threadkeep_service::{ScopeService, ThreadService};
+use threadkeep_store::{Backend, Clock, HistoryFrom, ResponseView, Responses, Scopes};
+
+/// Items of a conversation that are looked at for the response that has left some last.
+const PASSED_OVER: usize = 50;
+
+/// The parts that drivers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) responses: Arc<dyn Responses>,
+    pub(crate) scopes_store: Arc<dyn Scopes>,
+    pub(crate) scopes: ScopeService,
+    pub(crate) threads: ThreadService,
+    pub(crate) limits: ResponseLimits,
+    pub(crate) catalog: Catalog,
+    pub(crate) stateless: Arc<dyn StatelessTools>,
+    pub(crate) clock: Clock,
+    pub(crate) observer: Arc<dyn ResponseObserver>,
+    pub(crate) running: Arc<Running>,
+    pub(crate) runtime: Handle,
+    pub(crate) buckets: u16,
+}
+
+/// The parts of a store that responses use.
+#[derive(Debug, Clone)]
+pub struct ResponseStores {
+    /// The responses.
+    pub responses: Arc<dyn Responses>,
+    /// The scopes that their tools change.
+    pub scopes: Arc<dyn Scopes>,
+    /// The number of buckets.
+    pub buckets: u16,
+}
+
+impl ResponseStores {
+    /// Those of a whole store.
+    #[must_use]
+    pub fn of(backend: &Arc<dyn Backend>) -> Self {
+        Self {
+            responses: Arc::clone(backend) as _,
+            scopes: Arc::clone(backend) as _,
+            buckets: backend.buckets(),
+        }
+    }
+}
+
+/// The settings of the responses.
+#[derive(Debug, Clone)]
+pub struct ResponseSettings {
+    /// Their limits.
+    pub limits: ResponseLimits,
+    /// The models.
+    pub catalog: Catalog,
+    /// The tools that change no state.
+    pub stateless: Arc<dyn StatelessTools>,
+    /// The clock of their times.
+    pub clock: Clock,
+    /// Counts them.
+    pub observer: Arc<dyn ResponseObserver>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        stores: ResponseStores,
+        threads: ThreadService,
+        scopes: ScopeService,
+        settings: ResponseSettings,
+    ) -> Self {
+        let ResponseSettings {
+            limits,
+            catalog,
+            stateless,
+            clock,
+            observer,
+        } = settings;
+        Self {
+            responses: stores.responses,
+            scopes_store: stores.scopes,
+            scopes,
+            threads,
+            running: Arc::new(Running::new(&limits)),
+            limits,
+            catalog,
+            stateless,
+            clock,
+            observer,
+            runtime: Handle::current(),
+            buckets: stores.buckets,
+        }
+    }
+
+    /// A response that came by that door.
+    ///
+    /// # Errors
+    /// [`ResponseError::NoResponse`] or [`ResponseError::Service`].
+    pub(crate) async fn known(
+        &self,
+        door: Door,
+        id: &ResponseId,
+    ) -> Result<(ResponseView, ResponseRequest), ResponseError> {
+        let view = self.responses.get_response(id).await?;
+        let view = view.ok_or(ResponseError::NoResponse)?;
+        let request = ResponseRequest::read(&view.journal.request)?;
+        match request.door == door {
+            true => Ok((view, request)),
+            false => Err(ResponseError::NoResponse),
+        }
+    }
+
+    /// As [`ResponseService::later_than`].
+    pub(crate) async fn later_than(
+        &self,
+        scope: &ScopeId,
+        response: FollowedResponse,
+    ) -> Result<Option<ResponseId>, ResponseError> {
+        let newest = HistoryFrom::Before(u64::MAX);
+        let page = self.scopes.history(scope, newest, PASSED_OVER).await?;
+        let mut items = page.items.iter();
+        let last = items.find_map(|item| response_of_item(item.id.as_str()));
+        let last =
+            last.filter(|last| last.id != response.id && last.created_ms >= response.created_ms);
+        Ok(last.map(|last| last.id))
+    }
+}

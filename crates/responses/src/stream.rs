@@ -1,0 +1,450 @@
+//! The events of a response, for a reader.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::driver::closing::{Closing, EVENTS_KEPT};
+use crate::shared::Shared;
+use crate::telling::broadcast::{Broadcast, Progress, ResponseResult};
+use crate::telling::whole;
+use crate::values::course::Course;
+use crate::values::error::ResponseError;
+use crate::values::event::ResponseEvent;
+use crate::values::request::{Door, ResponseRequest};
+use crate::values::response::{EndedResponse, read_outcome};
+use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
+use threadkeep_store::{ResponseView, StoreError};
+
+/// How soon a response of another process is looked at again, and at most, while it tells nothing.
+const LISTEN_EVERY: Duration = Duration::from_millis(100);
+const LISTEN_EVERY_MAX: Duration = Duration::from_secs(1);
+/// How often a response without events is looked at whether it has failed.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Events that are read from the store at once.
+const PAGE: usize = 16;
+/// The numbers of the items before the events of the store.
+const CREATED: u64 = 0;
+const RUNNING: u64 = 1;
+const FIRST: u64 = 2;
+
+/// The events of a response: each with its number, from 0 on, without gaps, and the same for each reader.
+#[derive(Debug)]
+pub struct ResponseStream {
+    shared: Arc<Shared>,
+    id: ResponseId,
+    request: Arc<ResponseRequest>,
+    /// Whether the response had been there before.
+    is_replay: bool,
+    /// The number of the next item.
+    next: u64,
+    ready: VecDeque<ResponseEvent>,
+    source: Source,
+    /// When it was looked at, or had events.
+    looked: Instant,
+    /// Whether nobody drove it then.
+    is_left: bool,
+    pause: Duration,
+}
+
+/// Where the events come from.
+#[derive(Debug)]
+enum Source {
+    /// A driver in this process.
+    Here(Arc<Broadcast>, watch::Receiver<Progress>),
+    /// The store, as another process writes it.
+    Store,
+    /// No event comes: how the response ended.
+    End(ResponseResult),
+    /// Nothing comes.
+    Nothing,
+}
+
+/// An item of a stream.
+#[derive(Debug)]
+pub enum StreamItem {
+    /// The response is known.
+    Created,
+    /// It runs.
+    Running,
+    /// An event.
+    Event(ResponseEvent),
+    /// Its end.
+    Ended(EndedResponse),
+    /// It cannot go on for now. A repeat of the request may.
+    Failed(Arc<ResponseError>, SoFar),
+}
+
+/// The steps of a response that has stopped.
+#[derive(Debug, Default)]
+pub struct SoFar {
+    /// Complete items of its output.
+    pub output: Vec<Json>,
+    /// The tokens of its steps.
+    pub usage: Usage,
+}
+
+impl ResponseStream {
+    /// That of a response which this process was asked to run.
+    pub(crate) async fn of_new(
+        shared: &Arc<Shared>,
+        id: ResponseId,
+        broadcast: Arc<Broadcast>,
+        is_joined: bool,
+    ) -> Result<Self, Arc<ResponseError>> {
+        let mut progress = broadcast.subscribe();
+        let begun = progress
+            .wait_for(|progress| !matches!(progress, Progress::Beginning))
+            .await
+            .map(|begun| begun.clone())
+            .map_err(|_| ResponseError::Stopping)?;
+        let (request, is_replay) = match begun {
+            Progress::Here(request) => (request, is_joined),
+            Progress::Done(Err(error)) => (broadcast.begun().ok_or(error)?, is_joined),
+            Progress::Done(Ok(ended)) => (ended.request, is_joined || ended.is_replay),
+            Progress::Elsewhere | Progress::Beginning => {
+                let view = shared.responses.get_response(&id).await;
+                let view = view.map_err(ResponseError::from)?;
+                let view = view.ok_or(ResponseError::NoResponse)?;
+                let request = ResponseRequest::read(&view.journal.request);
+                let request = request.map_err(ResponseError::from)?;
+                (Arc::new(request.without_input()), true)
+            }
+        };
+        let source = Source::Here(broadcast, progress);
+        Ok(Self {
+            is_replay,
+            ..Self::from(shared, id, request, source)
+        })
+    }
+
+    /// That of a response which the store knows, after that number.
+    pub(crate) async fn of_known(
+        shared: &Arc<Shared>,
+        door: Door,
+        id: &ResponseId,
+        after: Option<u64>,
+    ) -> Result<Self, ResponseError> {
+        let (view, request) = shared.known(door, id).await?;
+        let request = Arc::new(request.without_input());
+        let ended = view.answer.as_ref().map(read_outcome).transpose()?;
+        if let Some(outcome) = &ended {
+            if !request.is_kept {
+                return Err(ResponseError::NoResponse);
+            }
+            if are_expired(shared, outcome) {
+                return Err(ResponseError::StreamExpired);
+            }
+        }
+        let end = FIRST + events_of(&request, &view, ended.as_ref());
+        let next = after.map_or(0, |after| after.saturating_add(1));
+        if next > end + u64::from(ended.is_some()) {
+            return Err(ResponseError::NoSuchEvent);
+        }
+        let source = match shared.running.find(id) {
+            _ if ended.is_some() && next > end => Source::Nothing,
+            Some(broadcast) => {
+                let progress = broadcast.subscribe();
+                Source::Here(broadcast, progress)
+            }
+            None => Source::Store,
+        };
+        Ok(Self {
+            next,
+            ..Self::from(shared, *id, request, source)
+        })
+    }
+
+    /// All items of a response, from that source.
+    fn from(
+        shared: &Arc<Shared>,
+        id: ResponseId,
+        request: Arc<ResponseRequest>,
+        source: Source,
+    ) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            id,
+            request,
+            is_replay: false,
+            next: CREATED,
+            ready: VecDeque::new(),
+            source,
+            looked: Instant::now(),
+            is_left: false,
+            pause: LISTEN_EVERY,
+        }
+    }
+
+    /// The same, or the events of whole items if its own are no longer kept.
+    pub(crate) fn or_whole(self) -> Self {
+        match self.ended() {
+            Some(ended) if are_expired(&self.shared, &ended.outcome) => Self {
+                ready: whole_output(&ended.outcome).into(),
+                source: Source::End(Ok(ended)),
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// The response.
+    #[must_use]
+    pub fn id(&self) -> &ResponseId {
+        &self.id
+    }
+
+    /// The request of the response, maybe without its input.
+    #[must_use]
+    pub fn request(&self) -> &ResponseRequest {
+        &self.request
+    }
+
+    /// Whether the response had been there before it was asked for.
+    #[must_use]
+    pub fn is_replay(&self) -> bool {
+        self.is_replay
+    }
+
+    /// The end of the response, if it has ended already.
+    #[must_use]
+    pub fn ended(&self) -> Option<EndedResponse> {
+        match &self.source {
+            Source::Here(_, progress) => match &*progress.borrow() {
+                Progress::Done(Ok(ended)) => Some(ended.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether an item is there without waiting.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.next < FIRST || !self.ready.is_empty()
+    }
+
+    /// The next item with its number; none after the end. It is safe to drop the future and call this again.
+    ///
+    /// # Errors
+    /// [`ResponseError::Stopping`] if another process goes on with the response, or nobody does until a repeat of the request, and
+    /// [`ResponseError::Service`]. A reader can go on from the last number that it has.
+    pub async fn next(&mut self) -> Result<Option<(u64, StreamItem)>, ResponseError> {
+        let number = self.next;
+        if matches!(self.source, Source::Nothing) {
+            return Ok(None);
+        }
+        let item = match number {
+            CREATED => StreamItem::Created,
+            RUNNING => StreamItem::Running,
+            _ => match self.event().await {
+                Ok(Some(event)) => StreamItem::Event(event),
+                Ok(None) => self.end().await?,
+                // it was deleted, or read too slowly
+                Err(error @ (ResponseError::NoResponse | ResponseError::StreamExpired)) => {
+                    self.source = Source::Nothing;
+                    StreamItem::Failed(Arc::new(error), SoFar::default())
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        self.next = number + 1;
+        Ok(Some((number, item)))
+    }
+
+    /// The last item.
+    async fn end(&mut self) -> Result<StreamItem, ResponseError> {
+        let so_far = match &self.source {
+            Source::End(Err(error)) if matches!(**error, ResponseError::Failed(_)) => {
+                self.so_far().await?
+            }
+            _ => SoFar::default(),
+        };
+        match std::mem::replace(&mut self.source, Source::Nothing) {
+            Source::End(Ok(ended)) => Ok(StreamItem::Ended(ended)),
+            Source::End(Err(error)) if matches!(*error, ResponseError::Stopping) => {
+                Err(ResponseError::Stopping)
+            }
+            Source::End(Err(error)) => Ok(StreamItem::Failed(error, so_far)),
+            _ => Err(ResponseError::Stopping),
+        }
+    }
+
+    async fn so_far(&self) -> Result<SoFar, ResponseError> {
+        let Some(view) = self.shared.responses.get_response(&self.id).await? else {
+            return Ok(SoFar::default());
+        };
+        let course = Course::replay(self.id, &self.request, &view.journal)?;
+        Ok(SoFar {
+            output: course.output,
+            usage: course.usage,
+        })
+    }
+
+    /// The next event; none at the end.
+    async fn event(&mut self) -> Result<Option<ResponseEvent>, ResponseError> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
+            }
+            let place = self.next - FIRST;
+            match &mut self.source {
+                Source::End(_) | Source::Nothing => return Ok(None),
+                Source::Here(broadcast, progress) => {
+                    // first how far it is, then the events: at the end, all are there
+                    let shown = progress.borrow_and_update().clone();
+                    let told = match self.request.is_streamed {
+                        true => broadcast.told_from(place),
+                        false => Some(Vec::new()),
+                    };
+                    match (told, shown) {
+                        (Some(events), _) if !events.is_empty() => {
+                            self.ready = read(&events)?;
+                        }
+                        (_, Progress::Done(result)) => self.drain(place, result).await?,
+                        (_, Progress::Elsewhere) => self.source = Source::Store,
+                        (None, _) => self.ready = self.read_store(place).await?.0,
+                        (Some(_), _) => {
+                            tokio::select! {
+                                changed = progress.changed() => {
+                                    changed.map_err(|_| ResponseError::Stopping)?;
+                                }
+                                () = self.shared.running.stop.cancelled() => {
+                                    return Err(ResponseError::Stopping);
+                                }
+                            }
+                        }
+                    }
+                }
+                Source::Store => {
+                    let (events, has_ended) = self.read_store(place).await?;
+                    self.ready = events;
+                    if !self.ready.is_empty() {
+                        (self.looked, self.pause) = (Instant::now(), LISTEN_EVERY);
+                        continue;
+                    }
+                    if has_ended {
+                        let ended = self.shared.close(&self.id, Closing::Abandoned).await?;
+                        let ended = ended.ok_or(ResponseError::NoResponse)?;
+                        self.drain(place, Ok(ended)).await?;
+                        continue;
+                    }
+                    self.look().await?;
+                }
+            }
+        }
+    }
+
+    /// Reads the last events of a response whose driver has stopped, unless another one has gone on since.
+    async fn drain(&mut self, place: u64, result: ResponseResult) -> Result<(), ResponseError> {
+        self.ready = match &result {
+            Ok(ended) if !self.request.is_streamed => {
+                let all = whole_output(&ended.outcome);
+                let skipped = usize::try_from(place).unwrap_or(usize::MAX);
+                all.into_iter().skip(skipped).collect()
+            }
+            Ok(_) => match self.read_store(place).await {
+                // the end has all that they say
+                Err(ResponseError::StreamExpired) => VecDeque::new(),
+                events => events?.0,
+            },
+            Err(_) => self.read_store(place).await?.0,
+        };
+        if result.is_err() && self.ready.contains(&ResponseEvent::Resumed) {
+            self.source = Source::Store;
+            return Ok(());
+        }
+        // the end follows the events, after which the store is read again
+        if self.ready.is_empty() || !self.request.is_streamed {
+            self.source = Source::End(result);
+        }
+        Ok(())
+    }
+
+    /// Waits for another process, and from time to time reads how the response stands there.
+    async fn look(&mut self) -> Result<(), ResponseError> {
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            let view = self.shared.responses.get_response(&self.id).await?;
+            let view = view.ok_or(ResponseError::NoResponse)?;
+            if let Some(failure) = failure_of(&self.id, &self.request, &view)? {
+                // with the events that came since the last look
+                let failed = Err(Arc::new(ResponseError::Failed(failure)));
+                return self.drain(self.next - FIRST, failed).await;
+            }
+            // only a repeat of the request would have it go on
+            let is_left =
+                view.driven.is_none() && view.answer.is_none() && !self.request.is_background;
+            if is_left && self.is_left {
+                return Err(ResponseError::Stopping);
+            }
+            self.is_left = is_left;
+        }
+        let pause = self.pause;
+        self.pause = (2 * pause).min(LISTEN_EVERY_MAX);
+        tokio::select! {
+            () = sleep(pause) => Ok(()),
+            () = self.shared.running.closing.cancelled() => Err(ResponseError::Stopping),
+        }
+    }
+
+    /// Events of the store, and whether these are the last ones.
+    async fn read_store(
+        &self,
+        place: u64,
+    ) -> Result<(VecDeque<ResponseEvent>, bool), ResponseError> {
+        let told = self.shared.responses.told(&self.id, place, PAGE).await?;
+        let told = told.ok_or(ResponseError::StreamExpired)?;
+        let events = match self.request.is_streamed {
+            true => read(&told.events)?,
+            false => VecDeque::new(),
+        };
+        Ok((events, told.has_ended))
+    }
+}
+
+fn read(events: &[bytes::Bytes]) -> Result<VecDeque<ResponseEvent>, StoreError> {
+    events
+        .iter()
+        .map(|event| ResponseEvent::read(event))
+        .collect()
+}
+
+/// Why the last driver of a response stopped, unless another one goes on.
+fn failure_of(
+    id: &ResponseId,
+    request: &ResponseRequest,
+    view: &ResponseView,
+) -> Result<Option<Failure>, StoreError> {
+    if view.driven.is_some() || view.answer.is_some() {
+        return Ok(None);
+    }
+    Ok(Course::replay(*id, request, &view.journal)?.failure)
+}
+
+/// The events of a response that nobody streamed while it ran.
+fn whole_output(outcome: &Outcome) -> Vec<ResponseEvent> {
+    let mut events = Vec::new();
+    for (index, item) in (0..).zip(&outcome.output) {
+        whole(index, item, &mut events);
+    }
+    events
+}
+
+/// The number of events of a response so far.
+fn events_of(request: &ResponseRequest, view: &ResponseView, ended: Option<&Outcome>) -> u64 {
+    match (request.is_streamed, ended) {
+        (true, _) => view.journal.next_event,
+        (false, Some(outcome)) => whole_output(outcome).len() as u64,
+        (false, None) => 0,
+    }
+}
+
+/// Whether the events of a response that has ended are no longer kept.
+fn are_expired(shared: &Shared, outcome: &Outcome) -> bool {
+    let since = shared.clock.now_ms().saturating_sub(outcome.ended_ms);
+    Duration::from_millis(since) >= EVENTS_KEPT
+}

@@ -1,0 +1,103 @@
+//! A call of a tool, and its item.
+
+use super::course::Course;
+use super::items::executed_call;
+use super::request::ResponseRequest;
+use super::stateless::{self, StatelessOutcome};
+use threadkeep_domain::Json;
+use threadkeep_service::tools::{Outcome, StatelessTool, Tool};
+
+/// The name of the tool server for calls of unknown tools in a response that has none.
+const NO_LABEL: &str = "threadkeep";
+/// Characters of the name of a function that upstreams take.
+const NAME_MAX: usize = 64;
+
+/// A call that has not been run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PendingCall {
+    /// Pairs it with its result upstream.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    /// Its place among the calls of the response, from 0.
+    pub(crate) number: u32,
+    /// The answer that it came in, from 1.
+    pub(crate) step: u32,
+    /// The number of its item, if the server runs it and it has one already.
+    pub(crate) index: Option<u64>,
+}
+
+/// The item of a call that has no result.
+pub(crate) fn call_item(
+    request: &ResponseRequest,
+    course: &Course,
+    index: u64,
+    call: &PendingCall,
+) -> Json {
+    if request.is_for_client(&call.name) {
+        return course.client_call(request, index, call);
+    }
+    match request.stateless.find(&call.name) {
+        Some(tool) => stateless_item(request, course, index, (tool, call)),
+        None => {
+            let nothing = Outcome::Mistake(String::new());
+            item_of(request, course, index, call, &nothing)
+        }
+    }
+}
+
+/// The item of a call of a state tool, or of one that does not exist.
+pub(crate) fn item_of(
+    request: &ResponseRequest,
+    course: &Course,
+    index: u64,
+    call: &PendingCall,
+    outcome: &Outcome,
+) -> Json {
+    let tools = request.state_tools.as_ref();
+    let label = tools.map_or(NO_LABEL, |tools| tools.label.as_str());
+    let id = course.item_id(request, "mcp_", index);
+    let call = PendingCall {
+        name: sendable(&call.name),
+        ..call.clone()
+    };
+    executed_call(&id, label, &call, outcome)
+}
+
+/// The name of a function as upstreams take it back.
+pub(crate) fn sendable(name: &str) -> String {
+    if let Ok(tool) = name.parse::<Tool>() {
+        return tool.as_str().into();
+    }
+    let is_plain = |char: &char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    let name: String = name.chars().filter(is_plain).take(NAME_MAX).collect();
+    match name.is_empty() {
+        true => "unknown".into(),
+        false => name,
+    }
+}
+
+/// The item of a call of a stateless tool that has no result.
+fn stateless_item(
+    request: &ResponseRequest,
+    course: &Course,
+    index: u64,
+    call: (StatelessTool, &PendingCall),
+) -> Json {
+    let nothing = StatelessOutcome::Mistake(String::new());
+    stateless_item_of(request, course, index, call, &nothing)
+}
+
+/// The item of a call of a stateless tool.
+pub(crate) fn stateless_item_of(
+    request: &ResponseRequest,
+    course: &Course,
+    index: u64,
+    (tool, call): (StatelessTool, &PendingCall),
+    outcome: &StatelessOutcome,
+) -> Json {
+    let label = request.stateless.label_of(tool);
+    let id = course.item_id(request, stateless::id_prefix(tool, label), index);
+    let has_sources = request.parameters.search_sources;
+    stateless::item(&id, label, (tool, call), outcome, has_sources)
+}

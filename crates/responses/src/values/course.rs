@@ -1,0 +1,255 @@
+//! The course of a response, which its journal gives back.
+
+use std::collections::VecDeque;
+
+use crate::values::call::PendingCall;
+use crate::values::entry::{Entry, ItemNumbers};
+use crate::values::items::{client_call, foreign, message, response_item_id};
+use crate::values::model::{AnswerPart, Finish, Function, ModelAnswer};
+use crate::values::request::ResponseRequest;
+use crate::values::stateless::counted_bytes;
+use threadkeep_domain::{
+    CallForm, Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage,
+};
+use threadkeep_store::{Journal, StoreError};
+
+/// A call for the client, with the number of its item.
+type ClientCall = (u64, PendingCall);
+
+/// How far a response has come.
+#[derive(Debug, Clone)]
+pub(crate) struct Course {
+    response: ResponseId,
+    /// Entries of the journal.
+    pub(crate) entries: u64,
+    /// The number of the next event.
+    pub(crate) next_event: u64,
+    /// The number of the next item. Numbers of items that were broken off are not used again.
+    pub(crate) next_index: u64,
+    /// Complete items of the output, in the order of their numbers.
+    pub(crate) output: Vec<Json>,
+    /// Their numbers.
+    indexes: Vec<u64>,
+    /// Calls of the last answer that the server has yet to run.
+    pub(crate) pending: VecDeque<PendingCall>,
+    /// Calls of the last answer for the client, which come when the others are run.
+    for_client: Vec<ClientCall>,
+    /// Answers so far.
+    pub(crate) steps: u32,
+    /// Calls so far.
+    pub(crate) calls: u32,
+    /// Whether the last answer has calls for the client.
+    pub(crate) has_client_calls: bool,
+    pub(crate) usage: Usage,
+    /// How the last answer ended; none while the loop has to go on.
+    ended: Option<Status>,
+    /// Why the last driver stopped.
+    pub(crate) failure: Option<Failure>,
+    /// Bytes of all items, with those of the input, without images.
+    pub(crate) bytes: u64,
+}
+
+impl Course {
+    /// That of a response that has not begun.
+    pub(crate) fn new(response: ResponseId, request: &ResponseRequest) -> Self {
+        let input = request.input.iter();
+        Self {
+            response,
+            entries: 0,
+            next_event: 0,
+            next_index: 0,
+            output: Vec::new(),
+            indexes: Vec::new(),
+            pending: VecDeque::new(),
+            for_client: Vec::new(),
+            steps: 0,
+            calls: 0,
+            has_client_calls: false,
+            usage: Usage::default(),
+            ended: None,
+            failure: None,
+            bytes: input.map(|item| item.counted_bytes).sum(),
+        }
+    }
+
+    /// The course that a journal tells.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`].
+    pub(crate) fn replay(
+        response: ResponseId,
+        request: &ResponseRequest,
+        journal: &Journal,
+    ) -> Result<Self, StoreError> {
+        let mut course = Self::new(response, request);
+        for entry in &journal.entries {
+            course.apply(request, Entry::read(entry)?);
+        }
+        course.next_event = journal.next_event;
+        Ok(course)
+    }
+
+    /// Goes on by an entry.
+    pub(crate) fn apply(&mut self, request: &ResponseRequest, entry: Entry) {
+        self.entries += 1;
+        match entry {
+            Entry::Answer { answer, numbers } => {
+                self.failure = None;
+                self.answer(request, answer, numbers);
+            }
+            Entry::Call { item, index } => {
+                self.pending.pop_front();
+                self.next_index = self.next_index.max(index + 1);
+                self.push(index, item);
+                self.settle(request);
+            }
+            Entry::Failed(failure) => self.failure = Some(failure),
+        }
+    }
+
+    /// The id of the item of that number.
+    pub(crate) fn item_id(&self, request: &ResponseRequest, prefix: &str, index: u64) -> String {
+        let number = request.input.len() as u64 + index;
+        response_item_id(prefix, &self.response, request.created_ms, number)
+    }
+
+    /// The item of a call for the client that comes when the server has run its own, by its number.
+    pub(crate) fn held_call(&self, request: &ResponseRequest, index: u64) -> Option<Json> {
+        let mut held = self.for_client.iter();
+        let (_, call) = held.find(|(its, _)| *its == index)?;
+        Some(self.client_call(request, index, call))
+    }
+
+    /// The item of that number, of a call that the client runs.
+    pub(crate) fn client_call(
+        &self,
+        request: &ResponseRequest,
+        index: u64,
+        call: &PendingCall,
+    ) -> Json {
+        let tool = request.client_tool(&call.name);
+        let form = tool.map_or(CallForm::Function, Function::form);
+        let prefix = match form {
+            CallForm::Function => "fc_",
+            CallForm::Custom => "ctc_",
+        };
+        client_call(&self.item_id(request, prefix, index), form, call)
+    }
+
+    /// The call of that place among those of an answer.
+    pub(crate) fn call(
+        &self,
+        place: u32,
+        id: Option<String>,
+        name: String,
+        arguments: String,
+    ) -> PendingCall {
+        let number = self.calls + place;
+        PendingCall {
+            id: id.unwrap_or_else(|| self.call_id(number)),
+            name,
+            arguments,
+            number,
+            step: self.steps + 1,
+            index: None,
+        }
+    }
+
+    /// Whether the item of that number is a call that the server has yet to run.
+    pub(crate) fn is_to_run(&self, index: u64) -> bool {
+        self.pending.iter().any(|call| call.index == Some(index))
+    }
+
+    /// How the response ends, once no call is left to run and the model need not answer again.
+    pub(crate) fn end(&self) -> Option<&Status> {
+        self.ended.as_ref().filter(|_| self.pending.is_empty())
+    }
+
+    fn answer(&mut self, request: &ResponseRequest, answer: ModelAnswer, numbers: ItemNumbers) {
+        self.usage += answer.usage;
+        let mut indexes = numbers.items.into_iter();
+        let mut own_indexes = numbers.calls.into_iter();
+        let statuses: Vec<_> = (0..answer.parts.len())
+            .map(|part| answer.status_of(part))
+            .collect();
+        let (mut calls, mut has_calls, mut step) = (0, false, None);
+        for (part, status) in answer.parts.into_iter().zip(statuses) {
+            if part.is_call() {
+                step = Some(self.steps + 1);
+            }
+            match part {
+                AnswerPart::Message(content) => {
+                    let index = self.take_index(&mut indexes);
+                    let id = self.item_id(request, "msg_", index);
+                    self.push(index, message(&id, status, step, &content));
+                }
+                AnswerPart::Item(item) => {
+                    let index = self.take_index(&mut indexes);
+                    let id = self.item_id(request, "rs_", index);
+                    self.push(index, foreign(&id, step, &item));
+                }
+                // the last of these calls was cut off, and none of them is run
+                AnswerPart::Call { .. } if answer.finish != Finish::Done => {}
+                AnswerPart::Call {
+                    id,
+                    name,
+                    arguments,
+                } => {
+                    has_calls = true;
+                    let call = self.call(calls, id, name, arguments);
+                    calls += 1;
+                    match request.is_for_client(&call.name) {
+                        true => {
+                            let index = self.take_index(&mut indexes);
+                            self.for_client.push((index, call));
+                        }
+                        false => {
+                            let index = own_indexes.next();
+                            self.next_index = self.next_index.max(index.map_or(0, |its| its + 1));
+                            self.pending.push_back(PendingCall { index, ..call });
+                        }
+                    }
+                }
+            }
+        }
+        self.calls += calls;
+        self.steps += 1;
+        self.has_client_calls = !self.for_client.is_empty();
+        self.ended = match answer.finish {
+            Finish::MaxOutputTokens => Some(Status::Incomplete(Incomplete::MaxOutputTokens)),
+            Finish::ContentFilter => Some(Status::Incomplete(Incomplete::ContentFilter)),
+            Finish::Done if !has_calls || self.has_client_calls => Some(Status::Completed),
+            Finish::Done => None,
+        };
+        self.settle(request);
+    }
+
+    fn take_index(&mut self, indexes: &mut impl Iterator<Item = u64>) -> u64 {
+        let index = indexes.next().unwrap_or(self.next_index);
+        self.next_index = self.next_index.max(index + 1);
+        index
+    }
+
+    /// The id of a call that came without one: short enough for all upstreams.
+    fn call_id(&self, number: u32) -> String {
+        let response = self.response.to_string();
+        let print = Fingerprint::of(&[b"call", response.as_bytes(), &number.to_be_bytes()]);
+        format!("call_{}", hex::encode(print.0))
+    }
+
+    /// Once the server has run its calls, those of the client are part of the output.
+    fn settle(&mut self, request: &ResponseRequest) {
+        if self.pending.is_empty() {
+            for (index, call) in std::mem::take(&mut self.for_client) {
+                self.push(index, self.client_call(request, index, &call));
+            }
+        }
+    }
+
+    fn push(&mut self, index: u64, item: Json) {
+        self.bytes += counted_bytes(&item);
+        let place = self.indexes.partition_point(|earlier| *earlier < index);
+        self.indexes.insert(place, index);
+        self.output.insert(place, item);
+    }
+}

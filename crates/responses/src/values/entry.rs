@@ -1,0 +1,81 @@
+//! Entries of the journal of a response.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::values::model::ModelAnswer;
+use threadkeep_domain::{Failure, Json};
+use threadkeep_store::StoreError;
+
+/// An entry of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Entry {
+    /// The model has answered.
+    Answer {
+        /// The answer.
+        answer: ModelAnswer,
+        /// The numbers of its items.
+        #[serde(flatten)]
+        numbers: ItemNumbers,
+    },
+    /// The server has run the next call of the last answer.
+    Call {
+        /// The item, with the result.
+        item: Json,
+        /// Its number.
+        index: u64,
+    },
+    /// The response has failed, and may go on.
+    Failed(Failure),
+}
+
+/// The numbers of the items of an answer, in its order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ItemNumbers {
+    /// Those of messages, other items and calls for the client.
+    #[serde(rename = "indexes")]
+    pub(crate) items: Vec<u64>,
+    /// Those of calls that the server runs. Older versions number them when they run.
+    #[serde(default)]
+    pub(crate) calls: Vec<u64>,
+}
+
+impl Entry {
+    pub(crate) fn to_bytes(&self) -> Bytes {
+        let json = serde_json::to_vec(self).expect("an entry has text for keys");
+        json.into()
+    }
+
+    /// # Errors
+    /// [`StoreError::Corrupt`] if this version has not written it.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
+        let corrupt = |_| StoreError::Corrupt("an entry of a response");
+        serde_json::from_slice(bytes).map_err(corrupt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_older_versions_are_read() {
+        let answer = r#""answer":{"parts":[],"finish":"Done","usage":{"input_tokens":0,"cached_tokens":0,"output_tokens":0,"reasoning_tokens":0}}"#;
+        let older = format!(r#"{{"answer":{{{answer},"indexes":[3]}}}}"#);
+
+        let Entry::Answer { numbers, .. } = Entry::read(older.as_bytes()).unwrap() else {
+            panic!("an answer");
+        };
+
+        let expected = ItemNumbers {
+            items: vec![3],
+            calls: Vec::new(),
+        };
+        assert_eq!(numbers, expected);
+        // and these read ours
+        let ours = format!(r#"{{"answer":{{{answer},"indexes":[3],"calls":[4]}}}}"#);
+        let read = Entry::read(ours.as_bytes()).unwrap();
+        assert_eq!(read.to_bytes(), ours.as_bytes());
+    }
+}

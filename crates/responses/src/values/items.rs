@@ -1,0 +1,217 @@
+//! Items of an output, in the form of OpenAI's Responses API.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use crate::values::request::FollowedResponse;
+use threadkeep_domain::scope::ItemId;
+use threadkeep_domain::{CallForm, ItemKind, Json, ResponseId, member, member_text, members};
+use threadkeep_service::tools::Outcome;
+
+/// Hex digits of a response in the id of an item, and of the item's number. Ids that others make have another length.
+const RESPONSE_DIGITS: usize = 32;
+const NUMBER_DIGITS: usize = 20;
+/// Bits of the number of an item, below those of the time.
+const NUMBER_BITS: u32 = 16;
+/// The member of an item that has its id at the upstream, where the item's own id has no room for it.
+const UPSTREAM_ID: &str = "upstream_id";
+
+/// The id of the item of that number in a response that came at that time: the same for each of its drivers, and another one if a
+/// forgotten response is run again. Input and output are counted together.
+#[must_use]
+pub fn response_item_id(
+    prefix: &str,
+    response: &ResponseId,
+    created_ms: u64,
+    number: u64,
+) -> String {
+    let number = created_ms << NUMBER_BITS | number;
+    let response = response.to_string();
+    let digits = response.rsplit('_').next().unwrap_or_default();
+    format!("{prefix}{digits}{number:0NUMBER_DIGITS$x}")
+}
+
+/// The id of an item, as a history has it.
+pub fn item_id_of(item: &Json) -> Option<ItemId> {
+    let id: String = serde_json::from_str(member(item.as_str(), "id")?).ok()?;
+    id.parse().ok()
+}
+
+/// The response that has given an item that id.
+pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
+    let (_, digits) = id.rsplit_once('_')?;
+    if digits.len() != RESPONSE_DIGITS + NUMBER_DIGITS || !digits.is_ascii() {
+        return None;
+    }
+    let (response, number) = digits.split_at(RESPONSE_DIGITS);
+    Some(FollowedResponse {
+        id: format!("resp_{response}").parse().ok()?,
+        created_ms: u64::from_str_radix(number, 16).ok()? >> NUMBER_BITS,
+    })
+}
+
+/// A message of the model, as [`AnswerPart::Message`](super::AnswerPart::Message) has it. One that follows a call in its answer
+/// has the number of that.
+pub(crate) fn message(id: &str, status: &str, step: Option<u32>, message: &Json) -> Json {
+    let message = message.as_str();
+    let members = match message.strip_prefix('{') {
+        Some(members) => members.to_owned(),
+        None => format!(r#""content":{message}}}"#),
+    };
+    let step = step_member(step);
+    Json::from_compact(format!(
+        r#"{{"type":"message","id":"{id}","role":"assistant","status":"{status}",{step}{members}"#
+    ))
+}
+
+/// An item of the upstream under an id of this server, which keeps that of the upstream. Reasoning gets a status. An item that
+/// follows a call in its answer has the number of that.
+pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
+    let item = item.as_str();
+    let its = member_text(item, "id").filter(|its| !its.is_empty());
+    let (id, upstream_id) = match its.map(|its| (with_upstream_id(id, &its), its)) {
+        None => (id.to_owned(), None),
+        Some((Some(both), _)) => (both, None),
+        Some((None, its)) => (id.to_owned(), Some(Value::from(&*its).to_string())),
+    };
+    let is_reasoning = ItemKind::of(item) == Some(ItemKind::Reasoning);
+    let status = (is_reasoning && member(item, "status").is_none()).then_some(r#""completed""#);
+    let step = step.map(|step| step.to_string());
+    let own = [
+        ("id", Some(Value::from(id).to_string())),
+        ("status", status.map(str::to_owned)),
+        ("step", step),
+        (UPSTREAM_ID, upstream_id),
+    ];
+    let own = own
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("\"{name}\":{}", value?)));
+    let its = members(item).filter(|(name, _)| *name != "\"id\"");
+    let its = its.map(|(name, value)| format!("{name}:{value}"));
+    let members: Vec<_> = own.chain(its).collect();
+    Json::from_compact(format!("{{{}}}", members.join(",")))
+}
+
+/// An id with the digits of one of this server behind that of the upstream: no two items have the same, and it names its response.
+/// None if the result is no id of an item, or reads as an id of this server alone.
+fn with_upstream_id(id: &str, upstream_id: &str) -> Option<String> {
+    let (_, digits) = id.rsplit_once('_').filter(|_| upstream_id.contains('_'))?;
+    let both = format!("{upstream_id}_{digits}");
+    both.parse::<ItemId>().is_ok().then_some(both)
+}
+
+/// The id that an item has at its upstream.
+pub fn upstream_id_of(item: &str) -> Option<Cow<'_, str>> {
+    if let Some(id) = member_text(item, UPSTREAM_ID) {
+        return Some(id);
+    }
+    let id = member_text(item, "id")?;
+    let Some((its, _)) = id
+        .rsplit_once('_')
+        .filter(|_| response_of_item(&id).is_some())
+    else {
+        return Some(id);
+    };
+    // the id of an item that had none there has a prefix alone
+    its.contains('_').then(|| its.to_owned().into())
+}
+
+fn step_member(step: Option<u32>) -> String {
+    step.map(|step| format!(r#""step":{step},"#))
+        .unwrap_or_default()
+}
+
+/// A call that the client has to run.
+pub(crate) fn client_call(
+    id: &str,
+    form: CallForm,
+    call: &crate::values::call::PendingCall,
+) -> Json {
+    let item = json!({
+        "type": form.call_kind().as_str(),
+        "id": id,
+        "call_id": call.id,
+        "name": call.name,
+        form.arguments_member(): call.arguments,
+        "status": "completed",
+        "step": call.step,
+    });
+    Json::from_compact(item.to_string())
+}
+
+/// A call that the server has run.
+pub(crate) fn executed_call(
+    id: &str,
+    label: &str,
+    call: &crate::values::call::PendingCall,
+    outcome: &Outcome,
+) -> Json {
+    let (output, error, status) = match outcome {
+        Outcome::Result(result) => (Value::from(result.to_string()), Value::Null, "completed"),
+        Outcome::Mistake(text) => (Value::Null, Value::from(text.as_str()), "failed"),
+    };
+    let item = json!({
+        "type": ItemKind::McpCall.as_str(),
+        "id": id,
+        "call_id": call.id,
+        "server_label": label,
+        "name": call.name,
+        "arguments": call.arguments,
+        "output": output,
+        "error": error,
+        "status": status,
+        "approval_request_id": null,
+        "step": call.step,
+    });
+    Json::from_compact(item.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: &str = "rs_00000000000000000000000000000001000000000000000000ab";
+
+    fn shown(item: &str) -> Json {
+        foreign(OURS, None, &Json::parse(item).unwrap())
+    }
+
+    #[test]
+    fn an_item_of_an_upstream_has_an_id_of_its_own_and_keeps_that_of_the_upstream() {
+        for (item, id, upstream_id) in [
+            (r#"{"type":"reasoning"}"#, OURS.to_owned(), None),
+            (
+                r#"{"type":"reasoning","id":"rs_68"}"#,
+                OURS.replace("rs_", "rs_68_"),
+                Some("rs_68"),
+            ),
+            (r#"{"type":"reasoning","id":""}"#, OURS.to_owned(), None),
+        ] {
+            let shown = shown(item);
+
+            let its = item_id_of(&shown).unwrap();
+            assert_eq!(its.as_str(), id);
+            assert_eq!(upstream_id_of(shown.as_str()).as_deref(), upstream_id);
+            assert!(response_of_item(its.as_str()).is_some());
+        }
+    }
+
+    #[test]
+    fn an_id_without_room_for_that_of_the_upstream_stands_beside_it() {
+        for its in ["a_".repeat(45), "ä_".to_owned(), "one".to_owned()] {
+            let shown = shown(&format!(r#"{{"type":"reasoning","id":"{its}"}}"#));
+
+            assert_eq!(item_id_of(&shown).unwrap().as_str(), OURS);
+            assert_eq!(upstream_id_of(shown.as_str()).as_deref(), Some(&*its));
+        }
+    }
+
+    #[test]
+    fn ids_that_others_have_made_are_their_own() {
+        for id in ["rs_68", "x", "rs_0000"] {
+            let item = format!(r#"{{"type":"reasoning","id":"{id}"}}"#);
+            assert_eq!(upstream_id_of(&item).as_deref(), Some(id));
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The values that drivers and readers pass on: requests, answers of models, items, events, ends. No async, no I/O.
+
+pub(crate) mod call;
+pub(crate) mod course;
+pub(crate) mod dialogue;
+pub(crate) mod entry;
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod items;
+pub(crate) mod message_window;
+pub(crate) mod model;
+pub(crate) mod observer;
+pub(crate) mod request;
+pub(crate) mod response;
+pub(crate) mod stateless;

@@ -1,0 +1,129 @@
+//! The responses of models, as the settings describe them.
+
+mod thread;
+
+use std::sync::Arc;
+
+use crate::config::{ModelSettings, OnlineSettings, Settings, UpstreamKind, UpstreamSetting};
+use threadkeep_online::{ImageSettings, OnlineTools};
+use threadkeep_responses::{
+    Catalog, CatalogEntry, Model, ResponseObserver, ResponseService, ResponseSettings,
+    ResponseStores,
+};
+use threadkeep_service::{ScopeService, ThreadService};
+use threadkeep_store::{Backend, Clock};
+use threadkeep_upstreams::{
+    AnthropicMessages, HttpClient, OpenAiChat, OpenAiResponses, UpstreamSettings,
+};
+
+use super::AppError;
+pub(super) use thread::ResponsesThread;
+
+/// Responses over a store, with a client for their upstreams, and the thread that drives them.
+///
+/// # Errors
+/// [`AppError::Upstream`] for settings that the client rejects, or [`AppError::Run`].
+pub(super) fn start(
+    backend: &Arc<dyn Backend>,
+    all: &Settings,
+    settings: &ModelSettings,
+    observer: Arc<dyn ResponseObserver>,
+) -> Result<(ResponseService, ResponsesThread), AppError> {
+    let thread = ResponsesThread::start()?;
+    let backend = &backend.for_responses(thread.runtime().clone());
+    let timeout = all.store.timeout;
+    let threads = ThreadService::new(Arc::clone(backend) as _, all.policy, timeout);
+    let scopes = ScopeService::new(
+        Arc::clone(backend) as _,
+        threads.clone(),
+        all.scopes,
+        timeout,
+    );
+    let http = HttpClient::new();
+    let mut upstreams = Vec::with_capacity(settings.upstreams.len());
+    for upstream in &settings.upstreams {
+        upstreams.push((&upstream.name, model(&http, settings, upstream)?));
+    }
+    let stateless = Arc::new(online(&http, settings)?);
+    let entries = settings.models.iter().filter_map(|model| {
+        let (_, upstream) = upstreams
+            .iter()
+            .find(|(name, _)| **name == model.upstream)?;
+        Some(CatalogEntry {
+            name: model.pattern.clone(),
+            name_there: model.name_there.clone(),
+            upstream_name: model.upstream.as_str().into(),
+            upstream: Arc::clone(upstream),
+        })
+    });
+    let responses = ResponseSettings {
+        limits: settings.limits,
+        catalog: Catalog::new(entries.collect()),
+        stateless,
+        clock: Clock::system(),
+        observer,
+    };
+    let _entered = thread.runtime().enter();
+    let stores = ResponseStores::of(backend);
+    Ok((
+        ResponseService::start(stores, threads, scopes, responses),
+        thread,
+    ))
+}
+
+fn model(
+    http: &HttpClient,
+    settings: &ModelSettings,
+    upstream: &UpstreamSetting,
+) -> Result<Arc<dyn Model>, AppError> {
+    let asked = asked(settings, upstream)?;
+    Ok(match upstream.kind {
+        UpstreamKind::OpenAiChat => Arc::new(OpenAiChat::new(http, &asked)),
+        UpstreamKind::OpenAiResponses => Arc::new(OpenAiResponses::new(http, &asked)),
+        UpstreamKind::Anthropic => {
+            let max_output_tokens = settings.upstream_max_output_tokens;
+            Arc::new(AnthropicMessages::new(http, &asked, max_output_tokens))
+        }
+    })
+}
+
+/// The tools that ask other servers.
+fn online(http: &HttpClient, settings: &ModelSettings) -> Result<OnlineTools, AppError> {
+    let OnlineSettings {
+        search,
+        fetch,
+        images,
+    } = settings.online.clone();
+    let images = images.and_then(|images| {
+        let mut upstreams = settings.upstreams.iter();
+        let upstream = upstreams.find(|upstream| upstream.name == images.upstream)?;
+        Some(asked(settings, upstream).map(|upstream| ImageSettings {
+            http: http.clone(),
+            upstream,
+            model: images.model,
+        }))
+    });
+    Ok(OnlineTools::new(search, fetch, images.transpose()?))
+}
+
+/// How an upstream is asked.
+fn asked(
+    settings: &ModelSettings,
+    upstream: &UpstreamSetting,
+) -> Result<UpstreamSettings, AppError> {
+    let refuse = |error: Box<dyn std::error::Error + Send + Sync>| {
+        AppError::Upstream(upstream.name.clone(), error)
+    };
+    let key = upstream.key.as_deref().map(str::parse).transpose();
+    Ok(UpstreamSettings {
+        name: upstream.name.clone(),
+        url: upstream
+            .url
+            .parse()
+            .map_err(|error| refuse(Box::new(error)))?,
+        key: key.map_err(|error| refuse(Box::new(error)))?,
+        timeout: settings.upstream_timeout,
+        retries: settings.upstream_retries,
+        max_answer_bytes: settings.limits.max_bytes,
+    })
+}

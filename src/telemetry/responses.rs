@@ -1,0 +1,154 @@
+//! Metrics of the responses of models.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::current::{gauge, register};
+use super::labels::{Answer, End, Reason, Tokens, ToolCall, Upstream};
+use threadkeep_domain::{Status, Usage};
+use threadkeep_responses::{
+    Door, ResponseObserver, ResponseRefusal, ResponseService, UpstreamOutcome,
+};
+
+/// The name for calls of tools that do not exist: models choose those.
+const UNKNOWN: &str = "unknown";
+
+/// From a short answer to a response as long as the default allows.
+const SECONDS: [f64; 11] = [
+    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0,
+];
+const STEPS: [f64; 7] = [1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 64.0];
+
+/// The counts of responses.
+#[derive(Debug)]
+pub struct ResponseMetrics {
+    ends: Family<End, Counter>,
+    seconds: Histogram,
+    steps: Histogram,
+    taken_over: Counter,
+    fenced: Counter,
+    refused: Family<Reason, Counter>,
+    calls: Family<ToolCall, Counter>,
+    answers: Family<Answer, Counter>,
+    answer_seconds: Family<Upstream, Histogram>,
+    tokens: Family<Tokens, Counter>,
+}
+
+impl ResponseMetrics {
+    /// Adds the metrics to a registry.
+    #[must_use]
+    pub fn register(registry: &mut Registry) -> Arc<Self> {
+        let metrics = Self {
+            ends: Family::default(),
+            seconds: Histogram::new(SECONDS),
+            steps: Histogram::new(STEPS),
+            taken_over: Counter::default(),
+            fenced: Counter::default(),
+            refused: Family::default(),
+            calls: Family::default(),
+            answers: Family::default(),
+            answer_seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            tokens: Family::default(),
+        };
+        registry.register("responses", "Responses that ended", metrics.ends.clone());
+        let help = "Time of responses from their request to their end";
+        registry.register_with_unit("response", help, Unit::Seconds, metrics.seconds.clone());
+        let help = "Answers of the model in responses";
+        registry.register("response_steps", help, metrics.steps.clone());
+        let help = "Responses that this process went on with after another driver";
+        registry.register("responses_taken_over", help, metrics.taken_over.clone());
+        let help =
+            "Responses that this process lost to another driver, or to a cancel by another process";
+        registry.register("responses_fenced", help, metrics.fenced.clone());
+        let help = "Responses refused before they began";
+        registry.register("responses_refused", help, metrics.refused.clone());
+        let help = "Calls of tools in responses";
+        registry.register("tool_calls", help, metrics.calls.clone());
+        let help = "Requests to upstreams, each with its repetitions";
+        registry.register("upstream_requests", help, metrics.answers.clone());
+        let help = "Time of requests to upstreams, with their repetitions";
+        let seconds = metrics.answer_seconds.clone();
+        registry.register_with_unit("upstream", help, Unit::Seconds, seconds);
+        let help = "Tokens that models have read and written";
+        registry.register("upstream_tokens", help, metrics.tokens.clone());
+        Arc::new(metrics)
+    }
+}
+
+/// Adds the number of responses that this process drives to a registry.
+pub fn register_running_responses(registry: &mut Registry, responses: &ResponseService) {
+    let responses = responses.clone();
+    register(registry, move |encoder| {
+        let help = "Responses that this process drives";
+        gauge(
+            encoder,
+            "responses_running",
+            help,
+            None,
+            responses.running(),
+        )
+    });
+}
+
+impl ResponseObserver for ResponseMetrics {
+    fn begun(&self, taken_over: bool) {
+        self.taken_over.inc_by(taken_over.into());
+    }
+
+    fn ended(&self, door: Door, status: &Status, time: Duration, steps: u32) {
+        let (door, end) = (door.as_str(), status.as_str());
+        self.ends.get_or_create(&End { door, end }).inc();
+        self.seconds.observe(time.as_secs_f64());
+        self.steps.observe(steps.into());
+    }
+
+    fn fenced(&self) {
+        self.fenced.inc();
+    }
+
+    fn refused(&self, reason: ResponseRefusal) {
+        let reason = reason.as_str();
+        self.refused.get_or_create(&Reason { reason }).inc();
+    }
+
+    fn called(&self, tool: Option<&'static str>, is_mistake: bool) {
+        let call = ToolCall {
+            tool: tool.unwrap_or(UNKNOWN),
+            outcome: if is_mistake { "mistake" } else { "done" },
+        };
+        self.calls.get_or_create(&call).inc();
+    }
+
+    fn answered(&self, upstream: &str, answer: UpstreamOutcome, time: Duration) {
+        let answered = Answer {
+            upstream: upstream.into(),
+            outcome: answer.as_str(),
+        };
+        self.answers.get_or_create(&answered).inc();
+        let upstream = upstream.into();
+        let seconds = self
+            .answer_seconds
+            .get_or_create_owned(&Upstream { upstream });
+        seconds.observe(time.as_secs_f64());
+    }
+
+    fn used(&self, upstream: &str, usage: &Usage) {
+        for (kind, count) in [
+            ("input", usage.input_tokens),
+            ("cached", usage.cached_tokens),
+            ("output", usage.output_tokens),
+            ("reasoning", usage.reasoning_tokens),
+        ] {
+            let tokens = Tokens {
+                upstream: upstream.into(),
+                kind,
+            };
+            self.tokens.get_or_create(&tokens).inc_by(count);
+        }
+    }
+}

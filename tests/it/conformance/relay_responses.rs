@@ -1,0 +1,212 @@
+//! Responses of models outside of threads: in a session, on a state handle, and without a context.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use threadkeep_domain::scope::ScopeId;
+use threadkeep_domain::{Refusal, ResponseLimits, Status};
+use threadkeep_responses::{
+    MissingThread, NewResponse, ResponseContext, ResponseError, ResponseRequest, ResponseService,
+    UpstreamError,
+};
+use threadkeep_service::{Making, SessionMetadata, SessionService};
+use threadkeep_store::{HistoryFrom, Reader};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::model_responses::{
+    Counting, Dying, LEASE, PATIENCE, response, responses, responses_over,
+};
+use super::room::Room;
+
+/// A response in a scope.
+fn response_in(
+    responses: &ResponseService,
+    scope: &ScopeId,
+    context: ResponseContext,
+) -> NewResponse {
+    let new = response(responses, &threadkeep::ThreadId::random(), "Count.");
+    let id = responses.response_id(scope, rand::random());
+    let mut request = ResponseRequest {
+        context,
+        ..(*new.request).clone()
+    };
+    for (number, item) in request.input.iter_mut().enumerate() {
+        item.id = format!("{id}-{number}");
+    }
+    NewResponse {
+        id,
+        scope: scope.clone(),
+        missing: MissingThread::Refuse,
+        request: Arc::new(request),
+        ..new
+    }
+}
+
+async fn session(room: &Room) -> ScopeId {
+    let (_, scopes) = room.services();
+    let sessions = SessionService::new(scopes, Arc::clone(&room.backend) as _, room.clock.clone());
+    let making = Making::new();
+    let made = sessions.create(&making, None, SessionMetadata::default());
+    sessions.scope(made.await.unwrap().id)
+}
+
+/// The roles of the messages of a scope.
+async fn roles(room: &Room, scope: &ScopeId) -> Vec<String> {
+    let from = HistoryFrom::After(0);
+    let page = room.backend.read_history(scope, Reader::ALL, from, 1_000);
+    let items = page.await.unwrap().map_or(Vec::new(), |page| page.items);
+    let role = |value: &str| {
+        let value: serde_json::Value = serde_json::from_str(value).unwrap();
+        value["role"].as_str().unwrap().to_owned()
+    };
+    items.iter().map(|item| role(item.value.as_str())).collect()
+}
+
+/// Results of the calls in an outcome.
+fn results(output: &[threadkeep_domain::Json]) -> Vec<String> {
+    let items = output.iter().map(|item| {
+        let item: serde_json::Value = serde_json::from_str(item.as_str()).unwrap();
+        item["output"].as_str().map(Into::into)
+    });
+    items.flatten().collect()
+}
+
+async fn each_call_runs_once_in_each_context_wherever_the_driver_dies(room: Room) {
+    for context in [
+        ResponseContext::Session,
+        ResponseContext::State,
+        ResponseContext::Nothing,
+    ] {
+        // the beginning, three answers, two calls, the end
+        for (dies_at, is_done) in (0..7).flat_map(|at| [(at, false), (at, true)]) {
+            let model = Arc::new(Counting {
+                steps: 2,
+                ..Counting::default()
+            });
+            let dying = Arc::new(Dying {
+                backend: Arc::clone(&room.backend) as _,
+                calls: AtomicU64::new(0),
+                dies_at,
+                is_done,
+                died: Notify::new(),
+            });
+            let first = responses_over(
+                &room,
+                &model,
+                ResponseLimits::DEFAULT,
+                Arc::clone(&dying) as _,
+            );
+            let second = responses(&room, &model, ResponseLimits::DEFAULT);
+            let scope = session(&room).await;
+            let new = response_in(&second, &scope, context);
+
+            let its = new.clone();
+            let stuck = tokio::spawn(async move { first.run(its).await });
+            timeout(PATIENCE, dying.died.notified()).await.unwrap();
+            room.advance(LEASE);
+            let ended = timeout(PATIENCE, second.run(new)).await.unwrap().unwrap();
+            stuck.abort();
+
+            let place = format!("{context:?}, {dies_at}, {is_done}");
+            let outcome = &ended.outcome;
+            assert_eq!(outcome.status, Status::Completed, "{place}");
+            let counted = [1, 2].map(|value| format!(r#"{{"ok":true,"value":{value}}}"#));
+            assert_eq!(results(&outcome.output), counted, "{place}");
+            let kept = room.scope(&scope.to_string()).value("a/n").await;
+            let is_kept = context != ResponseContext::Nothing;
+            assert_eq!(kept.as_deref(), is_kept.then_some("2"), "{place}");
+            let said = [
+                "user",
+                "assistant",
+                "tool",
+                "assistant",
+                "tool",
+                "assistant",
+            ];
+            let said = match context {
+                ResponseContext::Session => &said[..],
+                _ => &[],
+            };
+            assert_eq!(roles(&room, &scope).await, said, "{place}");
+        }
+    }
+}
+
+async fn responses_of_a_session_come_one_after_the_other(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 1,
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
+    let scope = session(&room).await;
+
+    let eight = [&one, &other].repeat(4).into_iter().map(|responses| {
+        let mut new = response_in(responses, &scope, ResponseContext::Session);
+        new.wait = Duration::from_secs(30);
+        let responses = responses.clone();
+        tokio::spawn(async move { responses.run(new).await.unwrap() })
+    });
+    let eight: Vec<_> = eight.collect();
+    for response in eight {
+        let ended = timeout(PATIENCE, response).await.unwrap().unwrap();
+        assert_eq!(ended.outcome.status, Status::Completed);
+    }
+
+    let once = ["user", "assistant", "tool", "assistant"];
+    assert_eq!(roles(&room, &scope).await, once.repeat(8));
+    let kept = room.scope(&scope.to_string()).value("a/n").await;
+    assert_eq!(kept.as_deref(), Some("8"));
+}
+
+async fn a_session_without_a_record_has_no_responses(room: Room) {
+    let model = Arc::new(Counting::default());
+    let responses = responses(&room, &model, ResponseLimits::DEFAULT);
+    let place = room.session();
+
+    let run = responses.run(response_in(
+        &responses,
+        &place.scope,
+        ResponseContext::Session,
+    ));
+    let error = run.await.unwrap_err();
+
+    let ResponseError::Service(error) = &*error else {
+        panic!("{error:?}");
+    };
+    let refused = matches!(
+        error,
+        threadkeep_service::ServiceError::Refused(Refusal::ScopeNotFound)
+    );
+    assert!(refused, "{error:?}");
+}
+
+async fn a_response_that_was_given_up_leaves_what_had_effects(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 2,
+        fails_at: Some((1, UpstreamError::Failed)),
+        has_failed: AtomicBool::new(false),
+        ..Counting::default()
+    });
+    let responses = responses(&room, &model, ResponseLimits::DEFAULT);
+    let scope = session(&room).await;
+    let given_up = response_in(&responses, &scope, ResponseContext::Session);
+
+    responses.run(given_up.clone()).await.unwrap_err();
+    let next = response_in(&responses, &scope, ResponseContext::Session);
+    responses.run(next).await.unwrap();
+    let again = responses.run(given_up).await.unwrap();
+
+    assert!(matches!(again.outcome.status, Status::Failed(_)));
+    let said = roles(&room, &scope).await;
+    assert_eq!(said[..4], ["user", "assistant", "tool", "user"]);
+    assert_eq!(said.len(), 3 + 6);
+}
+
+super::over_every_store_and_confirmed!(
+    each_call_runs_once_in_each_context_wherever_the_driver_dies,
+    responses_of_a_session_come_one_after_the_other,
+    a_session_without_a_record_has_no_responses,
+    a_response_that_was_given_up_leaves_what_had_effects,
+);

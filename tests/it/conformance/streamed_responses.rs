@@ -1,0 +1,368 @@
+//! Events of responses of models: one numbering for all readers, also when a driver dies.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use threadkeep_domain::{Json, ResponseLimits, Status, ThreadId};
+use threadkeep_responses::{
+    Door, NewResponse, ResponseError, ResponseEvent, ResponseRequest, ResponseService,
+    ResponseStream, StreamItem, UpstreamError,
+};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::model_responses::{
+    Counting, Dying, LEASE, PATIENCE, count, response, responses, responses_over, until_begun,
+};
+use super::room::Room;
+
+/// A response that a client streams.
+fn streamed(responses: &ResponseService, thread: &ThreadId) -> NewResponse {
+    changed(response(responses, thread, "one"), |request| {
+        request.is_streamed = true;
+    })
+}
+
+fn changed(mut new: NewResponse, change: impl FnOnce(&mut ResponseRequest)) -> NewResponse {
+    change(Arc::make_mut(&mut new.request));
+    new
+}
+
+/// All that a stream has yet to tell, as text.
+async fn read(stream: &mut ResponseStream) -> Vec<(u64, String)> {
+    let mut read = Vec::new();
+    while let Some((number, item)) = timeout(PATIENCE, stream.next()).await.unwrap().unwrap() {
+        read.push((number, text_of(&item)));
+    }
+    read
+}
+
+fn text_of(item: &StreamItem) -> String {
+    match item {
+        StreamItem::Ended(ended) => format!("{:?}", ended.outcome),
+        StreamItem::Failed(error, _) => format!("failed: {error}"),
+        item => format!("{item:?}"),
+    }
+}
+
+/// Checks the events of a whole response, and returns its complete items.
+async fn check(stream: &mut ResponseStream) -> Vec<Json> {
+    let mut open: HashMap<u64, String> = HashMap::new();
+    let (mut items, mut next_index, mut next_number) = (Vec::new(), 0, 0);
+    let mut ended = None;
+    while let Some((number, item)) = timeout(PATIENCE, stream.next()).await.unwrap().unwrap() {
+        assert_eq!(number, next_number);
+        next_number += 1;
+        match item {
+            StreamItem::Created => assert_eq!(number, 0),
+            StreamItem::Running => assert_eq!(number, 1),
+            StreamItem::Event(event) => match event {
+                ResponseEvent::ItemAdded { index, .. } => {
+                    assert_eq!(index, next_index);
+                    next_index += 1;
+                    open.insert(index, String::new());
+                }
+                ResponseEvent::TextDelta { index, delta, .. } => {
+                    open.get_mut(&index).unwrap().push_str(&delta);
+                }
+                ResponseEvent::TextDone { index, text, .. } => assert_eq!(open[&index], text),
+                ResponseEvent::ItemDone { index, item, .. } => {
+                    open.remove(&index).unwrap();
+                    let value: Value = serde_json::from_str(item.as_str()).unwrap();
+                    if value["status"] != "incomplete" {
+                        items.push((index, item));
+                    }
+                }
+                ResponseEvent::Resumed => {}
+                other => assert!(open.contains_key(&other.index().unwrap()), "{other:?}"),
+            },
+            StreamItem::Ended(end) => {
+                assert!(ended.replace(end).is_none());
+            }
+            StreamItem::Failed(error, _) => panic!("{error}"),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    let ended = ended.unwrap();
+    assert_eq!(ended.outcome.status, Status::Completed);
+    // the output has the order of the numbers, whichever item was complete first
+    items.sort_by_key(|(index, _)| *index);
+    let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
+    let output = &ended.outcome.output;
+    // thoughts of an answer that broke off had come to their end
+    let kept = items.iter().filter(|item| output.contains(item));
+    assert!(kept.eq(output.iter()), "{items:?} {output:?}");
+    ended.outcome.output.clone()
+}
+
+async fn all_readers_see_the_same_events_from_any_number(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 2,
+        held: Some(Notify::new()),
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
+    let thread = ThreadId::random();
+    let new = streamed(&one, &thread);
+
+    let mut first = one.stream(new.clone()).await.unwrap();
+    let joined = one.stream(new.clone()).await.unwrap();
+    let beside = other.stream(new.clone()).await.unwrap();
+    let mut later = other.listen(Door::OpenAi, &new.id, Some(2)).await;
+    assert!(
+        matches!(later, Err(ResponseError::NoSuchEvent)),
+        "{later:?}"
+    );
+    later = other.listen(Door::OpenAi, &new.id, Some(0)).await;
+    model.held.as_ref().unwrap().notify_one();
+    let all = read(&mut first).await;
+    let mut streams = vec![(0, joined), (0, beside), (1, later.unwrap())];
+    for responses in [&one, &other] {
+        streams.push((0, responses.stream(new.clone()).await.unwrap()));
+        streams.push((
+            0,
+            responses.listen(Door::OpenAi, &new.id, None).await.unwrap(),
+        ));
+        for start in 1..=all.len() {
+            let events = responses
+                .listen(Door::OpenAi, &new.id, Some(start as u64 - 1))
+                .await;
+            streams.push((start, events.unwrap()));
+        }
+        let beyond = responses
+            .listen(Door::OpenAi, &new.id, Some(all.len() as u64))
+            .await;
+        assert!(
+            matches!(beyond, Err(ResponseError::NoSuchEvent)),
+            "{beyond:?}"
+        );
+    }
+
+    assert_eq!(
+        check(&mut one.listen(Door::OpenAi, &new.id, None).await.unwrap())
+            .await
+            .len(),
+        3
+    );
+    for (start, mut stream) in streams {
+        assert_eq!(read(&mut stream).await, all[start..], "from {start}");
+    }
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("2"));
+}
+
+async fn a_response_that_was_not_streamed_has_the_same_events_afterwards(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 1,
+        held: Some(Notify::new()),
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
+    let thread = ThreadId::random();
+    let new = response(&one, &thread, "one");
+    let (running, its) = (one.clone(), new.clone());
+    let whole = tokio::spawn(async move { running.run(its).await.unwrap() });
+    until_begun(&other, &new.id).await;
+
+    let [mut here, mut there] = [
+        one.stream(new.clone()).await.unwrap(),
+        other.stream(new.clone()).await.unwrap(),
+    ];
+    model.held.as_ref().unwrap().notify_one();
+    let (here, items) = (read(&mut here).await, check(&mut there).await);
+    let mut after = one.listen(Door::OpenAi, &new.id, Some(3)).await.unwrap();
+
+    assert_eq!(items, whole.await.unwrap().outcome.output);
+    assert_eq!(read(&mut after).await, here[4..]);
+}
+
+async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) {
+    for is_done in [false, true] {
+        // each call of the store while a response of three answers and two calls is streamed: how many these are depends
+        // on how many events are written together
+        let mut dies_at = 0;
+        loop {
+            let model = Arc::new(Counting {
+                steps: 2,
+                thinks: true,
+                ..Counting::default()
+            });
+            let dying = Arc::new(Dying {
+                backend: Arc::clone(&room.backend) as _,
+                calls: AtomicU64::new(0),
+                dies_at,
+                is_done,
+                died: Notify::new(),
+            });
+            let first = responses_over(
+                &room,
+                &model,
+                ResponseLimits::DEFAULT,
+                Arc::clone(&dying) as _,
+            );
+            let second = responses(&room, &model, ResponseLimits::DEFAULT);
+            let thread = ThreadId::random();
+            let new = streamed(&second, &thread);
+
+            let (running, its) = (first.clone(), new.clone());
+            let mut stuck = tokio::spawn(async move {
+                let mut stream = running.stream(its).await.unwrap();
+                read(&mut stream).await
+            });
+            let has_died = tokio::select! {
+                () = dying.died.notified() => true,
+                () = tokio::time::sleep(PATIENCE) => panic!("it neither dies nor ends"),
+                _ = &mut stuck => false,
+            };
+            stuck.abort();
+            if !has_died {
+                break;
+            }
+            room.advance(LEASE);
+            let mut events = second.stream(new.clone()).await.unwrap();
+            let items = check(&mut events).await;
+
+            let place = format!("{dies_at}, {is_done}");
+            let kinds: Vec<_> = items.iter().map(kind_of).collect();
+            let step = ["reasoning", "mcp_call", "message"];
+            let expected = [&step[..], &step, &["message"]].concat();
+            assert_eq!(kinds, expected, "{place}");
+            assert_eq!(count(&room, &thread).await.as_deref(), Some("2"), "{place}");
+            dies_at += 1;
+        }
+        assert!(dies_at >= 8, "{dies_at}");
+    }
+}
+
+fn kind_of(item: &Json) -> String {
+    let item: Value = serde_json::from_str(item.as_str()).unwrap();
+    item["type"].as_str().unwrap().to_owned()
+}
+
+/// Waits until a response has ended.
+async fn until_ended(responses: &ResponseService, new: &NewResponse) {
+    loop {
+        if let Ok(state) = responses.get(Door::OpenAi, &new.id).await
+            && state.outcome.is_some()
+        {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn a_failure_ends_the_stream_and_a_repeat_tells_the_whole_response(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 2,
+        fails_at: Some((1, UpstreamError::Failed)),
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
+    let thread = ThreadId::random();
+    let new = streamed(&one, &thread);
+
+    let failed = read(&mut one.stream(new.clone()).await.unwrap()).await;
+    let elsewhere = read(&mut other.listen(Door::OpenAi, &new.id, None).await.unwrap()).await;
+    let items = check(&mut other.stream(new).await.unwrap()).await;
+
+    assert!(
+        failed.last().unwrap().1.starts_with("failed: "),
+        "{failed:?}"
+    );
+    assert_eq!(elsewhere, failed);
+    assert_eq!(items.len(), 3);
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("2"));
+}
+
+async fn a_cancelled_response_ends_its_streams_everywhere(room: Room) {
+    let model = Arc::new(Counting {
+        held: Some(Notify::new()),
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
+    let new = streamed(&one, &ThreadId::random());
+
+    let mut here = one.stream(new.clone()).await.unwrap();
+    let mut there = other.stream(new.clone()).await.unwrap();
+    let cancelled = other.cancel(Door::OpenAi, &new.id).await.unwrap();
+    let (here, there) = (read(&mut here).await, read(&mut there).await);
+
+    assert_eq!(cancelled.outcome.status, Status::Cancelled);
+    assert_eq!(here, there);
+    assert_eq!(here.len(), 3);
+    assert!(here[2].1.contains("Cancelled"), "{here:?}");
+}
+
+async fn events_are_gone_ten_minutes_after_the_end(room: Room) {
+    let model = Arc::new(Counting::default());
+    let responses = responses(&room, &model, ResponseLimits::DEFAULT);
+    for is_streamed in [true, false] {
+        let new = changed(
+            response(&responses, &ThreadId::random(), "one"),
+            |request| {
+                request.is_streamed = is_streamed;
+            },
+        );
+        responses.run(new.clone()).await.unwrap();
+
+        room.advance(Duration::from_secs(599));
+        responses.listen(Door::OpenAi, &new.id, None).await.unwrap();
+        room.advance(Duration::from_secs(1));
+        let late = responses
+            .listen(Door::OpenAi, &new.id, None)
+            .await
+            .unwrap_err();
+        let items = check(&mut responses.stream(new.clone()).await.unwrap()).await;
+
+        assert!(matches!(late, ResponseError::StreamExpired), "{late:?}");
+        assert!(!items.is_empty());
+        assert!(
+            responses
+                .get(Door::OpenAi, &new.id)
+                .await
+                .unwrap()
+                .outcome
+                .is_some()
+        );
+    }
+}
+
+async fn a_response_in_the_background_goes_on_without_its_driver(room: Room) {
+    let model = Arc::new(Counting {
+        steps: 1,
+        held: Some(Notify::new()),
+        ..Counting::default()
+    });
+    let [one, other] = [(); 2].map(|()| responses(&room, &model, ResponseLimits::DEFAULT));
+    let thread = ThreadId::random();
+    let new = changed(response(&one, &thread, "one"), |request| {
+        request.is_background = true;
+        request.created_ms = room.clock.now_ms();
+    });
+
+    let begun = one.stream(new.clone()).await.unwrap();
+    assert!(begun.ended().is_none());
+    drop(begun);
+    one.shutdown(Duration::ZERO).await;
+    model.held.as_ref().unwrap().notify_one();
+    room.advance(LEASE);
+    other.look_after_open().await.unwrap();
+    timeout(PATIENCE, until_ended(&other, &new)).await.unwrap();
+
+    let state = other.get(Door::OpenAi, &new.id).await.unwrap();
+    assert_eq!(state.outcome.unwrap().status, Status::Completed);
+    assert_eq!(count(&room, &thread).await.as_deref(), Some("1"));
+    assert_eq!(model.answers.load(Ordering::Relaxed), 2);
+}
+
+super::over_every_store_and_confirmed! {
+    all_readers_see_the_same_events_from_any_number,
+    a_response_that_was_not_streamed_has_the_same_events_afterwards,
+    no_event_is_missing_or_told_twice_wherever_the_driver_dies,
+    a_failure_ends_the_stream_and_a_repeat_tells_the_whole_response,
+    a_cancelled_response_ends_its_streams_everywhere,
+    events_are_gone_ten_minutes_after_the_end,
+    a_response_in_the_background_goes_on_without_its_driver,
+}
