@@ -97,7 +97,7 @@ pub(super) struct Basis {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct End {
     /// The protocol that the response came by.
-    pub(super) door: &'static str,
+    pub(super) protocol: &'static str,
     pub(super) end: &'static str,
 }
 

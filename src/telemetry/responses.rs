@@ -12,7 +12,7 @@ use super::current::{gauge, register};
 use super::labels::{Answer, End, Reason, Tokens, ToolCall, Upstream};
 use threadkeep_domain::{Status, Usage};
 use threadkeep_responses::{
-    Door, ResponseObserver, ResponseRefusal, ResponseService, UpstreamOutcome,
+    Protocol, ResponseObserver, ResponseRefusal, ResponseService, UpstreamOutcome,
 };
 
 /// The name for calls of tools that do not exist: models choose those.
@@ -100,9 +100,9 @@ impl ResponseObserver for ResponseMetrics {
         self.taken_over.inc_by(taken_over.into());
     }
 
-    fn ended(&self, door: Door, status: &Status, time: Duration, steps: u32) {
-        let (door, end) = (door.as_str(), status.as_str());
-        self.ends.get_or_create(&End { door, end }).inc();
+    fn ended(&self, protocol: Protocol, status: &Status, time: Duration, steps: u32) {
+        let (protocol, end) = (protocol.as_str(), status.as_str());
+        self.ends.get_or_create(&End { protocol, end }).inc();
         self.seconds.observe(time.as_secs_f64());
         self.steps.observe(steps.into());
     }

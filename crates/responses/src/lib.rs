@@ -34,7 +34,8 @@ pub use values::model::{
 };
 pub use values::observer::{ResponseObserver, ResponseRefusal, UpstreamOutcome};
 pub use values::request::{
-    ContinuedItems, Door, FollowedResponse, InputItem, ResponseContext, ResponseRequest, StateTools,
+    ContinuedItems, FollowedResponse, InputItem, Protocol, ResponseContext, ResponseRequest,
+    StateTools,
 };
 pub use values::response::{EndedResponse, MissingThread, NewResponse, ResponseState};
 pub use values::stateless::{

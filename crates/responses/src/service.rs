@@ -13,7 +13,7 @@ use crate::stream::ResponseStream;
 use crate::telling::broadcast::{ResponseResult, result_of};
 use crate::values::course::Course;
 use crate::values::error::ResponseError;
-use crate::values::request::{Door, FollowedResponse, ResponseRequest};
+use crate::values::request::{FollowedResponse, Protocol, ResponseRequest};
 use crate::values::response::{
     EndedResponse, MissingThread, NewResponse, ResponseState, read_outcome,
 };
@@ -118,11 +118,11 @@ impl ResponseService {
     /// [`ResponseError::NoResponse`], [`ResponseError::StreamExpired`], [`ResponseError::NoSuchEvent`] or [`ResponseError::Service`].
     pub async fn listen(
         &self,
-        door: Door,
+        protocol: Protocol,
         id: &ResponseId,
         after: Option<u64>,
     ) -> Result<ResponseStream, ResponseError> {
-        ResponseStream::of_known(&self.0, door, id, after).await
+        ResponseStream::of_known(&self.0, protocol, id, after).await
     }
 
     /// The response of a thread that a request repeats which brings no key: the last one, if it is of the same request and its
@@ -154,9 +154,13 @@ impl ResponseService {
     /// A response as it is now.
     ///
     /// # Errors
-    /// [`ResponseError::NoResponse`], also for one that came by another door, or [`ResponseError::Service`].
-    pub async fn get(&self, door: Door, id: &ResponseId) -> Result<ResponseState, ResponseError> {
-        let (view, request) = self.0.known(door, id).await?;
+    /// [`ResponseError::NoResponse`], also for one that came by another protocol, or [`ResponseError::Service`].
+    pub async fn get(
+        &self,
+        protocol: Protocol,
+        id: &ResponseId,
+    ) -> Result<ResponseState, ResponseError> {
+        let (view, request) = self.0.known(protocol, id).await?;
         let request = Arc::new(request);
         let outcome = view.answer.as_ref().map(read_outcome).transpose();
         let outcome = outcome?;
@@ -218,10 +222,10 @@ impl ResponseService {
     /// [`ResponseError::NoResponse`] or [`ResponseError::Service`].
     pub async fn cancel(
         &self,
-        door: Door,
+        protocol: Protocol,
         id: &ResponseId,
     ) -> Result<EndedResponse, ResponseError> {
-        self.0.known(door, id).await?;
+        self.0.known(protocol, id).await?;
         let ended = self.0.close(id, Closing::Cancelled).await?;
         ended.ok_or(ResponseError::NoResponse)
     }
@@ -230,8 +234,8 @@ impl ResponseService {
     ///
     /// # Errors
     /// [`ResponseError::NoResponse`] or [`ResponseError::Service`].
-    pub async fn delete(&self, door: Door, id: &ResponseId) -> Result<(), ResponseError> {
-        self.cancel(door, id).await?;
+    pub async fn delete(&self, protocol: Protocol, id: &ResponseId) -> Result<(), ResponseError> {
+        self.cancel(protocol, id).await?;
         let deleted = self.0.responses.delete_response(id).await;
         match deleted? {
             true => Ok(()),
@@ -244,7 +248,7 @@ impl ResponseService {
         loop {
             sleep(SWEEP_EVERY).await;
             if let Err(error) = self.look_after_open().await {
-                tracing::warn!(%error, "turns without a driver cannot be closed");
+                tracing::warn!(%error, "responses without a driver cannot be closed");
             }
         }
     }
@@ -258,7 +262,7 @@ impl ResponseService {
         let due = self.0.responses.due_responses(&buckets, SWEPT).await;
         for id in due? {
             if let Err(error) = self.look_after(&id).await {
-                tracing::warn!(%error, response = %id, "a turn without a driver cannot be closed");
+                tracing::warn!(%error, response = %id, "a response without a driver cannot be closed");
             }
         }
         Ok(())

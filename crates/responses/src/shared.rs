@@ -9,7 +9,7 @@ use crate::running::Running;
 use crate::values::error::ResponseError;
 use crate::values::items::response_of_item;
 use crate::values::observer::ResponseObserver;
-use crate::values::request::{Door, FollowedResponse, ResponseRequest};
+use crate::values::request::{FollowedResponse, Protocol, ResponseRequest};
 use crate::values::stateless::StatelessTools;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{ResponseId, ResponseLimits};
@@ -104,19 +104,19 @@ impl Shared {
         }
     }
 
-    /// A response that came by that door.
+    /// A response that came by that protocol.
     ///
     /// # Errors
     /// [`ResponseError::NoResponse`] or [`ResponseError::Service`].
     pub(crate) async fn known(
         &self,
-        door: Door,
+        protocol: Protocol,
         id: &ResponseId,
     ) -> Result<(ResponseView, ResponseRequest), ResponseError> {
         let view = self.responses.get_response(id).await?;
         let view = view.ok_or(ResponseError::NoResponse)?;
         let request = ResponseRequest::read(&view.journal.request)?;
-        match request.door == door {
+        match request.protocol == protocol {
             true => Ok((view, request)),
             false => Err(ResponseError::NoResponse),
         }

@@ -14,7 +14,7 @@ use crate::telling::whole;
 use crate::values::course::Course;
 use crate::values::error::ResponseError;
 use crate::values::event::ResponseEvent;
-use crate::values::request::{Door, ResponseRequest};
+use crate::values::request::{Protocol, ResponseRequest};
 use crate::values::response::{EndedResponse, read_outcome};
 use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 use threadkeep_store::{ResponseView, StoreError};
@@ -124,11 +124,11 @@ impl ResponseStream {
     /// That of a response which the store knows, after that number.
     pub(crate) async fn of_known(
         shared: &Arc<Shared>,
-        door: Door,
+        protocol: Protocol,
         id: &ResponseId,
         after: Option<u64>,
     ) -> Result<Self, ResponseError> {
-        let (view, request) = shared.known(door, id).await?;
+        let (view, request) = shared.known(protocol, id).await?;
         let request = Arc::new(request.without_input());
         let ended = view.answer.as_ref().map(read_outcome).transpose()?;
         if let Some(outcome) = &ended {

@@ -14,9 +14,9 @@ use threadkeep_domain::{
     ThreadId, TurnToken, Usage,
 };
 use threadkeep_responses::{
-    AnswerPart, Catalog, CatalogEntry, Door, Finish, FollowedResponse, InputItem, MediaPlace,
+    AnswerPart, Catalog, CatalogEntry, Finish, FollowedResponse, InputItem, MediaPlace,
     MessageWindow, MissingThread, Model, ModelAnswer, NewResponse, NoStatelessTools, Parameters,
-    Piece, Question, ResponseContext, ResponseError, ResponseRequest, ResponseService,
+    Piece, Protocol, Question, ResponseContext, ResponseError, ResponseRequest, ResponseService,
     ResponseSettings, ResponseStores, StateTools, StatelessSet, TextKind, ToolChoice,
     UpstreamError,
 };
@@ -347,7 +347,7 @@ pub(super) fn response(responses: &ResponseService, thread: &ThreadId, text: &st
         wait: Duration::ZERO,
         fingerprint: Fingerprint::of(&[text.as_bytes()]),
         request: Arc::new(ResponseRequest {
-            door: Door::OpenAi,
+            protocol: Protocol::OpenAi,
             context: ResponseContext::Conversation,
             model: "counting".into(),
             instructions: None,
@@ -383,7 +383,7 @@ pub(super) fn response(responses: &ResponseService, thread: &ThreadId, text: &st
 /// Waits until a response has begun, as another process sees it.
 pub(super) async fn until_begun(responses: &ResponseService, id: &ResponseId) {
     timeout(PATIENCE, async {
-        while responses.get(Door::OpenAi, id).await.is_err() {
+        while responses.get(Protocol::OpenAi, id).await.is_err() {
             tokio::task::yield_now().await;
         }
     })
@@ -547,7 +547,7 @@ async fn a_failure_that_may_pass_leaves_the_response_open_for_a_repeat(room: Roo
     let new = response(&responses, &thread, "one");
 
     let failed = responses.run(new.clone()).await.unwrap_err();
-    let open = responses.get(Door::OpenAi, &new.id).await.unwrap();
+    let open = responses.get(Protocol::OpenAi, &new.id).await.unwrap();
     let before = history(&room, &thread).await;
     let ended = responses.run(new).await.unwrap();
 
@@ -639,9 +639,9 @@ async fn one_response_at_a_time_and_a_cancel_ends_it(room: Room) {
         .run(response(&other, &thread, "two"))
         .await
         .unwrap_err();
-    let cancelled = other.cancel(Door::OpenAi, &new.id).await.unwrap();
+    let cancelled = other.cancel(Protocol::OpenAi, &new.id).await.unwrap();
     let told = timeout(PATIENCE, first).await.unwrap().unwrap();
-    let again = other.cancel(Door::OpenAi, &new.id).await.unwrap();
+    let again = other.cancel(Protocol::OpenAi, &new.id).await.unwrap();
 
     let ResponseError::Locked { by, .. } = &*locked else {
         panic!("{locked:?}");

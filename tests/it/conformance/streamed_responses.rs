@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use threadkeep_domain::{Json, ResponseLimits, Status, ThreadId};
 use threadkeep_responses::{
-    Door, NewResponse, ResponseError, ResponseEvent, ResponseRequest, ResponseService,
+    NewResponse, Protocol, ResponseError, ResponseEvent, ResponseRequest, ResponseService,
     ResponseStream, StreamItem, UpstreamError,
 };
 use tokio::sync::Notify;
@@ -111,12 +111,12 @@ async fn all_readers_see_the_same_events_from_any_number(room: Room) {
     let mut first = one.stream(new.clone()).await.unwrap();
     let joined = one.stream(new.clone()).await.unwrap();
     let beside = other.stream(new.clone()).await.unwrap();
-    let mut later = other.listen(Door::OpenAi, &new.id, Some(2)).await;
+    let mut later = other.listen(Protocol::OpenAi, &new.id, Some(2)).await;
     assert!(
         matches!(later, Err(ResponseError::NoSuchEvent)),
         "{later:?}"
     );
-    later = other.listen(Door::OpenAi, &new.id, Some(0)).await;
+    later = other.listen(Protocol::OpenAi, &new.id, Some(0)).await;
     model.held.as_ref().unwrap().notify_one();
     let all = read(&mut first).await;
     let mut streams = vec![(0, joined), (0, beside), (1, later.unwrap())];
@@ -124,16 +124,19 @@ async fn all_readers_see_the_same_events_from_any_number(room: Room) {
         streams.push((0, responses.stream(new.clone()).await.unwrap()));
         streams.push((
             0,
-            responses.listen(Door::OpenAi, &new.id, None).await.unwrap(),
+            responses
+                .listen(Protocol::OpenAi, &new.id, None)
+                .await
+                .unwrap(),
         ));
         for start in 1..=all.len() {
             let events = responses
-                .listen(Door::OpenAi, &new.id, Some(start as u64 - 1))
+                .listen(Protocol::OpenAi, &new.id, Some(start as u64 - 1))
                 .await;
             streams.push((start, events.unwrap()));
         }
         let beyond = responses
-            .listen(Door::OpenAi, &new.id, Some(all.len() as u64))
+            .listen(Protocol::OpenAi, &new.id, Some(all.len() as u64))
             .await;
         assert!(
             matches!(beyond, Err(ResponseError::NoSuchEvent)),
@@ -142,7 +145,7 @@ async fn all_readers_see_the_same_events_from_any_number(room: Room) {
     }
 
     assert_eq!(
-        check(&mut one.listen(Door::OpenAi, &new.id, None).await.unwrap())
+        check(&mut one.listen(Protocol::OpenAi, &new.id, None).await.unwrap())
             .await
             .len(),
         3
@@ -172,7 +175,10 @@ async fn a_response_that_was_not_streamed_has_the_same_events_afterwards(room: R
     ];
     model.held.as_ref().unwrap().notify_one();
     let (here, items) = (read(&mut here).await, check(&mut there).await);
-    let mut after = one.listen(Door::OpenAi, &new.id, Some(3)).await.unwrap();
+    let mut after = one
+        .listen(Protocol::OpenAi, &new.id, Some(3))
+        .await
+        .unwrap();
 
     assert_eq!(items, whole.await.unwrap().outcome.output);
     assert_eq!(read(&mut after).await, here[4..]);
@@ -244,7 +250,7 @@ fn kind_of(item: &Json) -> String {
 /// Waits until a response has ended.
 async fn until_ended(responses: &ResponseService, new: &NewResponse) {
     loop {
-        if let Ok(state) = responses.get(Door::OpenAi, &new.id).await
+        if let Ok(state) = responses.get(Protocol::OpenAi, &new.id).await
             && state.outcome.is_some()
         {
             return;
@@ -264,7 +270,7 @@ async fn a_failure_ends_the_stream_and_a_repeat_tells_the_whole_response(room: R
     let new = streamed(&one, &thread);
 
     let failed = read(&mut one.stream(new.clone()).await.unwrap()).await;
-    let elsewhere = read(&mut other.listen(Door::OpenAi, &new.id, None).await.unwrap()).await;
+    let elsewhere = read(&mut other.listen(Protocol::OpenAi, &new.id, None).await.unwrap()).await;
     let items = check(&mut other.stream(new).await.unwrap()).await;
 
     assert!(
@@ -286,7 +292,7 @@ async fn a_cancelled_response_ends_its_streams_everywhere(room: Room) {
 
     let mut here = one.stream(new.clone()).await.unwrap();
     let mut there = other.stream(new.clone()).await.unwrap();
-    let cancelled = other.cancel(Door::OpenAi, &new.id).await.unwrap();
+    let cancelled = other.cancel(Protocol::OpenAi, &new.id).await.unwrap();
     let (here, there) = (read(&mut here).await, read(&mut there).await);
 
     assert_eq!(cancelled.outcome.status, Status::Cancelled);
@@ -308,10 +314,13 @@ async fn events_are_gone_ten_minutes_after_the_end(room: Room) {
         responses.run(new.clone()).await.unwrap();
 
         room.advance(Duration::from_secs(599));
-        responses.listen(Door::OpenAi, &new.id, None).await.unwrap();
+        responses
+            .listen(Protocol::OpenAi, &new.id, None)
+            .await
+            .unwrap();
         room.advance(Duration::from_secs(1));
         let late = responses
-            .listen(Door::OpenAi, &new.id, None)
+            .listen(Protocol::OpenAi, &new.id, None)
             .await
             .unwrap_err();
         let items = check(&mut responses.stream(new.clone()).await.unwrap()).await;
@@ -320,7 +329,7 @@ async fn events_are_gone_ten_minutes_after_the_end(room: Room) {
         assert!(!items.is_empty());
         assert!(
             responses
-                .get(Door::OpenAi, &new.id)
+                .get(Protocol::OpenAi, &new.id)
                 .await
                 .unwrap()
                 .outcome
@@ -351,7 +360,7 @@ async fn a_response_in_the_background_goes_on_without_its_driver(room: Room) {
     other.look_after_open().await.unwrap();
     timeout(PATIENCE, until_ended(&other, &new)).await.unwrap();
 
-    let state = other.get(Door::OpenAi, &new.id).await.unwrap();
+    let state = other.get(Protocol::OpenAi, &new.id).await.unwrap();
     assert_eq!(state.outcome.unwrap().status, Status::Completed);
     assert_eq!(count(&room, &thread).await.as_deref(), Some("1"));
     assert_eq!(model.answers.load(Ordering::Relaxed), 2);

@@ -245,20 +245,22 @@ impl Ending<'_> {
 
     fn observe(&self, outcome: &Outcome) {
         let duration_ms = outcome.ended_ms.saturating_sub(self.request.created_ms);
-        let (door, steps) = (self.request.door, self.course.steps);
+        let (protocol, steps) = (self.request.protocol, self.course.steps);
         self.shared.observer.ended(
-            door,
+            protocol,
             &outcome.status,
             Duration::from_millis(duration_ms),
             steps,
         );
-        let (response, door, end) = (self.id, door.as_str(), outcome.status.as_str());
+        let (response, protocol, end) = (self.id, protocol.as_str(), outcome.status.as_str());
         match &outcome.status {
             Status::Failed(failure) => {
                 let code = failure.code.as_str();
-                tracing::warn!(%response, door, code, steps, duration_ms, "a turn has failed");
+                tracing::warn!(%response, protocol, code, steps, duration_ms, "a response has failed");
             }
-            _ => tracing::debug!(%response, door, end, steps, duration_ms, "a turn has ended"),
+            _ => {
+                tracing::debug!(%response, protocol, end, steps, duration_ms, "a response has ended")
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::values::request::Door;
+use crate::values::request::Protocol;
 use threadkeep_domain::{Status, Usage};
 
 /// Counts responses. It gets no texts of them.
@@ -12,7 +12,7 @@ pub trait ResponseObserver: fmt::Debug + Send + Sync {
     fn begun(&self, _taken_over: bool) {}
 
     /// A response has ended after that time and that many answers.
-    fn ended(&self, _door: Door, _status: &Status, _time: Duration, _steps: u32) {}
+    fn ended(&self, _protocol: Protocol, _status: &Status, _time: Duration, _steps: u32) {}
 
     /// A driver has lost its response to another one.
     fn fenced(&self) {}

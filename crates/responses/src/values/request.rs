@@ -14,14 +14,14 @@ use threadkeep_store::StoreError;
 /// The protocol that a request came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Door {
+pub enum Protocol {
     /// OpenAI's Responses API.
     OpenAi,
     /// ModelRelay's API.
     ModelRelay,
 }
 
-impl Door {
+impl Protocol {
     /// Its name in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -36,7 +36,8 @@ impl Door {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseRequest {
     /// The protocol that it came by.
-    pub door: Door,
+    #[serde(rename = "door")]
+    pub protocol: Protocol,
     /// Its relation to other responses.
     #[serde(default)]
     pub context: ResponseContext,

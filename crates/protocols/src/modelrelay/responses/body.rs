@@ -11,7 +11,7 @@ use crate::leading::Leading;
 use crate::modelrelay::RelayError;
 use crate::object::Object;
 use threadkeep_domain::{Json, ResponseId, ResponseLimits};
-use threadkeep_responses::{Door, Parameters, ResponseRequest, ToolChoice};
+use threadkeep_responses::{Parameters, Protocol, ResponseRequest, ToolChoice};
 
 /// Bytes of the name of a model at most.
 const MODEL_MAX: usize = 128;
@@ -200,7 +200,7 @@ impl Asked {
         };
         let echo = serde_json::to_string(&echo).expect("an echo has text for keys");
         ResponseRequest {
-            door: Door::ModelRelay,
+            protocol: Protocol::ModelRelay,
             context: self.context.of_turn(),
             model: self.model,
             input: self.input.items(&making.id, making.created_ms),

@@ -8,7 +8,7 @@ use crate::openai::OpenAiError;
 use crate::openai::body::{ObjectBody, given, string};
 use crate::openai::fault::Fault;
 use threadkeep_domain::{Key, ResponseId, ResponseLimits, ThreadId, member};
-use threadkeep_responses::{Door, MessageWindow, ResponseContext, ResponseRequest};
+use threadkeep_responses::{MessageWindow, Protocol, ResponseContext, ResponseRequest};
 
 /// The truncation of a request that names none.
 pub(super) const DISABLED: &str = r#""disabled""#;
@@ -126,7 +126,7 @@ pub(super) fn read_request(
     let flags = [is_background, is_kept];
     let echo = echo::kept(body, &tools.functions, flags, conversation, created_ms)?;
     Ok(ResponseRequest {
-        door: Door::OpenAi,
+        protocol: Protocol::OpenAi,
         context: match conversation {
             Some(_) => ResponseContext::Conversation,
             None => ResponseContext::Nothing,

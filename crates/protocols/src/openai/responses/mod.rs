@@ -43,7 +43,7 @@ use threadkeep_domain::{
     Fingerprint, ResponseId, Slice, Status, ThreadId, members, output_without_call,
 };
 use threadkeep_responses::{
-    Catalog, Door, MediaAt, MessageWindow, MissingThread, NewResponse, ResponseError,
+    Catalog, MediaAt, MessageWindow, MissingThread, NewResponse, Protocol, ResponseError,
     ResponseRequest, ResponseService,
 };
 use threadkeep_service::{ServiceError, ThreadService};
@@ -249,24 +249,24 @@ pub(super) async fn get_response(request: OpenAiRequest) -> Result<HttpResponse,
     let responses = request.responses()?;
     let query = StreamQuery::read(request.query(), request.last_event_id())?;
     if !query.is_wanted {
-        let state = responses.get(Door::OpenAi, &id).await?;
+        let state = responses.get(Protocol::OpenAi, &id).await?;
         return Ok(answer(object::of_state(&id, &state), false));
     }
-    let events = responses.listen(Door::OpenAi, &id, query.after).await?;
+    let events = responses.listen(Protocol::OpenAi, &id, query.after).await?;
     Ok(stream::respond(events))
 }
 
 /// `POST /responses/{response}/cancel`
 pub(super) async fn cancel_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
-    let ended = request.responses()?.cancel(Door::OpenAi, &id).await?;
+    let ended = request.responses()?.cancel(Protocol::OpenAi, &id).await?;
     Ok(answer(object::of_ended(&ended), false))
 }
 
 /// `DELETE /responses/{response}`
 pub(super) async fn delete_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
-    request.responses()?.delete(Door::OpenAi, &id).await?;
+    request.responses()?.delete(Protocol::OpenAi, &id).await?;
     let deleted = format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#);
     Ok(answer(deleted, false))
 }
@@ -275,7 +275,7 @@ pub(super) async fn delete_response(request: OpenAiRequest) -> Result<HttpRespon
 pub(super) async fn list_input_items(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let id = response_id(&request)?;
     let query = ListQuery::read(request.query())?;
-    let state = request.responses()?.get(Door::OpenAi, &id).await?;
+    let state = request.responses()?.get(Protocol::OpenAi, &id).await?;
     let mut items: Vec<_> = state.request.input.iter().collect();
     if !query.is_ascending {
         items.reverse();

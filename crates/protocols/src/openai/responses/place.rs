@@ -11,7 +11,8 @@ use crate::openai::request::OpenAiRequest;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Included, Refusal, ResponseId, ThreadId, TurnToken};
 use threadkeep_responses::{
-    ContinuedItems, Door, FollowedResponse, MissingThread, ResponseError, ResponseState, item_id_of,
+    ContinuedItems, FollowedResponse, MissingThread, Protocol, ResponseError, ResponseState,
+    item_id_of,
 };
 use threadkeep_service::{ForkDraft, ServiceError, WriteOptions};
 use threadkeep_store::ItemPlace;
@@ -170,7 +171,7 @@ pub(super) async fn previous_response(
     request: &OpenAiRequest,
     id: &ResponseId,
 ) -> Result<ResponseState, OpenAiError> {
-    let state = request.responses()?.get(Door::OpenAi, id).await;
+    let state = request.responses()?.get(Protocol::OpenAi, id).await;
     state.map_err(|error| match error {
         ResponseError::NoResponse => OpenAiError::NoPreviousResponse(id.to_string()),
         error => error.into(),

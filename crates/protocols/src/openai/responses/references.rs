@@ -14,7 +14,7 @@ use crate::openai::kinds::ITEM_REFERENCE;
 use crate::openai::request::OpenAiRequest;
 use threadkeep_domain::scope::{ItemId, ScopeId};
 use threadkeep_domain::{Json, ResponseId, elements, member_text};
-use threadkeep_responses::{Door, ResponseError, item_id_of, response_of_item};
+use threadkeep_responses::{Protocol, ResponseError, item_id_of, response_of_item};
 use threadkeep_web::ApiError;
 
 /// Maximum bytes of all items in the responses that one request refers to.
@@ -136,7 +136,7 @@ async fn stored(
             continue;
         }
         let response = reference.response.ok_or_else(|| unknown(reference.index))?;
-        let state = match responses.get(Door::OpenAi, &response).await {
+        let state = match responses.get(Protocol::OpenAi, &response).await {
             Err(ResponseError::NoResponse) => return Err(unknown(reference.index).into()),
             state => state?,
         };
