@@ -1,39 +1,72 @@
 //! Reads the command line. The flags of settings are made from the default file.
 
+#![expect(
+    clippy::doc_markdown,
+    reason = "comments of commands and options are their help"
+)]
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::ValueParser;
-use clap::{Arg, ArgAction};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use super::remote_command::{self, RemoteCommand};
+use super::remote_command::RemoteCommand;
 use super::settings_list;
 use crate::config::{Layers, Setting};
 
+#[derive(Debug, Parser)]
+#[command(
+    name = "threadkeep",
+    version,
+    about,
+    after_help = "Settings are flags and variables too (--listen, THREADKEEP_LISTEN): see `threadkeep help settings`."
+)]
+struct Args {
+    /// Read this settings file [default: THREADKEEP_CONFIG or ./threadkeep.toml]
+    #[arg(long, value_name = "PATH", global = true)]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
 /// A command with its input.
-#[derive(Debug)]
+#[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Run the server (the default)
     Serve,
+    /// Sign a thread id, and print it as the header x-thread-id carries it
     Sign {
+        /// Id to sign, such as thrd_6f1c...
+        #[arg(value_name = "THREAD ID")]
         id: String,
     },
+    /// Verify a signed id, and print the id and the name of its key
     Verify {
+        /// Value of the header x-thread-id or of the cookie
+        #[arg(value_name = "SIGNED ID")]
         signed: String,
     },
+    /// Print a new random secret of 32 bytes
     Keygen {
+        /// Print it as `NAME:secret`, for signing_keys or api_keys
+        #[arg(long)]
         name: Option<String>,
     },
+    /// Print the value of each setting and its source, and check them all
     Config,
-    Openapi,
+    /// List all settings with their flags, variables and defaults
+    // the text is made only for `help settings`: other commands do not need it
+    #[command(defer(|settings| settings.override_help(settings_list::text())))]
     Settings {
+        /// Print the list as a page of Markdown
+        #[arg(long = "markdown")]
         is_markdown: bool,
     },
-    /// Asks a running server.
-    Remote {
-        server: Option<String>,
-        command: RemoteCommand,
-    },
+    /// Print the OpenAPI document
+    Openapi,
+    #[command(flatten)]
+    Remote(RemoteCommand),
 }
 
 /// A command, and the layers that its settings come from.
@@ -50,106 +83,26 @@ impl Invocation {
     ) -> Result<Self, clap::Error> {
         let settings = Setting::all();
         let matches = command(&settings).try_get_matches_from(args)?;
-        // clap passes global flags on to the innermost command
-        let (mut inner, mut names) = (&matches, Vec::new());
-        while let Some((name, next)) = inner.subcommand() {
-            names.push(name);
-            inner = next;
-        }
+        let Args { config, command } = Args::from_arg_matches(&matches)?;
         let flags = settings.iter().filter_map(|setting| {
-            let text = inner.get_one::<String>(setting.name)?;
+            let text = matches.get_one::<String>(setting.name)?;
             Some((setting.name.into(), text.clone()))
         });
         let layers = Layers {
-            file: inner.get_one::<PathBuf>("config").cloned(),
+            file: config,
             fallback_file: Some("threadkeep.toml".into()),
             environment,
             flags: flags.collect(),
         };
-        let text = |name| inner.get_one::<String>(name).cloned();
-        let command = match names[..] {
-            ["sign"] => Command::Sign {
-                id: text("id").unwrap_or_default(),
-            },
-            ["verify"] => Command::Verify {
-                signed: text("signed").unwrap_or_default(),
-            },
-            ["keygen"] => Command::Keygen { name: text("name") },
-            ["config"] => Command::Config,
-            ["openapi"] => Command::Openapi,
-            ["settings"] => Command::Settings {
-                is_markdown: inner.get_flag("markdown"),
-            },
-            [action @ ("export" | "import")] => Command::Remote {
-                server: text("server"),
-                command: remote_command::read("threads", action, inner),
-            },
-            [group, action] => Command::Remote {
-                server: text("server"),
-                command: remote_command::read(group, action, inner),
-            },
-            _ => Command::Serve,
-        };
-        Ok(Self { command, layers })
+        Ok(Self {
+            command: command.unwrap_or(Command::Serve),
+            layers,
+        })
     }
 }
 
 fn command(settings: &[Setting]) -> clap::Command {
-    let file = Arg::new("config")
-        .long("config")
-        .value_name("PATH")
-        .value_parser(ValueParser::path_buf())
-        .global(true)
-        .help("Read this settings file [default: THREADKEEP_CONFIG or ./threadkeep.toml]");
-    clap::Command::new("threadkeep")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about(env!("CARGO_PKG_DESCRIPTION"))
-        .arg(file)
-        .args(settings.iter().map(flag))
-        .after_help(
-            "Settings are flags and variables too (--listen, THREADKEEP_LISTEN): see `threadkeep help settings`.",
-        )
-        .subcommands([
-            clap::Command::new("serve").about("Run the server (the default)"),
-            clap::Command::new("sign")
-                .about("Sign a thread id, and print it as the header x-thread-id carries it")
-                .arg(
-                    Arg::new("id")
-                        .value_name("THREAD ID")
-                        .required(true)
-                        .help("Id to sign, such as thrd_6f1c..."),
-                ),
-            clap::Command::new("verify")
-                .about("Verify a signed id, and print the id and the name of its key")
-                .arg(
-                    Arg::new("signed")
-                        .value_name("SIGNED ID")
-                        .required(true)
-                        .help("Value of the header x-thread-id or of the cookie"),
-                ),
-            clap::Command::new("keygen")
-                .about("Print a new random secret of 32 bytes")
-                .arg(
-                    Arg::new("name")
-                        .long("name")
-                        .value_name("NAME")
-                        .help("Print it as `NAME:secret`, for signing_keys or api_keys"),
-                ),
-            clap::Command::new("config")
-                .about("Print the value of each setting and its source, and check them all"),
-            clap::Command::new("settings")
-                .about("List all settings with their flags, variables and defaults")
-                .arg(
-                    Arg::new("markdown")
-                        .long("markdown")
-                        .action(ArgAction::SetTrue)
-                        .help("Print the list as a page of Markdown"),
-                )
-                // made only for `help settings`: other commands do not need it
-                .defer(|settings| settings.override_help(settings_list::text())),
-            clap::Command::new("openapi").about("Print the OpenAPI document"),
-        ])
-        .subcommands(remote_command::commands())
+    Args::command().args(settings.iter().map(flag))
 }
 
 /// The flag of a setting. The help of a command shows its own options only; [`settings_list`]

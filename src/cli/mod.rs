@@ -53,10 +53,7 @@ fn try_run(
             return print(settings_list::markdown().trim_end());
         }
         Command::Settings { is_markdown: false } => return print(settings_list::text().trim_end()),
-        Command::Remote { server, command } => {
-            let settings = ClientSettings::parse(&layers)?;
-            return remote::ask(settings, server.as_deref(), command);
-        }
+        Command::Remote(command) => return remote::ask(ClientSettings::parse(&layers)?, command),
         Command::Serve | Command::Sign { .. } | Command::Verify { .. } | Command::Config => {}
     }
     let values = layers.merge()?;
@@ -72,7 +69,7 @@ fn try_run(
         | Command::Keygen { .. }
         | Command::Openapi
         | Command::Settings { .. }
-        | Command::Remote { .. } => Ok(()),
+        | Command::Remote(_) => Ok(()),
     }
 }
 

@@ -4,10 +4,11 @@ use reqwest::Method;
 
 use super::{Remote, print_all, print_line, text};
 use crate::cli::error::CliError;
+use crate::cli::remote_command::EndedThread;
 
 /// Prints an archive.
-pub(super) async fn get(remote: &Remote, id: &str, life: Option<&str>) -> Result<(), CliError> {
-    let request = remote.request(Method::GET, &["archives", id], &of_life(life));
+pub(super) async fn get(remote: &Remote, ended: &EndedThread) -> Result<(), CliError> {
+    let request = remote.request(Method::GET, &["archives", &ended.id], &of_life(ended));
     print_line(&text(request).await?)
 }
 
@@ -18,12 +19,13 @@ pub(super) async fn list(remote: &Remote, since: Option<&str>) -> Result<(), Cli
 }
 
 /// Restores a thread, and prints it.
-pub(super) async fn restore(remote: &Remote, id: &str, life: Option<&str>) -> Result<(), CliError> {
-    let path = ["archives", id, "restore"];
-    let request = remote.request(Method::POST, &path, &of_life(life));
+pub(super) async fn restore(remote: &Remote, ended: &EndedThread) -> Result<(), CliError> {
+    let path = ["archives", &ended.id, "restore"];
+    let request = remote.request(Method::POST, &path, &of_life(ended));
     print_line(&text(request).await?)
 }
 
-fn of_life(life: Option<&str>) -> Vec<(&'static str, &str)> {
+fn of_life(ended: &EndedThread) -> Vec<(&'static str, &str)> {
+    let life = ended.life.as_deref();
     life.map(|life| ("life", life)).into_iter().collect()
 }

@@ -17,8 +17,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::CliError;
-use super::remote_command::RemoteCommand;
+use super::remote_command::{
+    ArchiveCommand, EventsCommand, Group, RemoteCommand, ThreadsCommand, WebhooksCommand,
+};
 use crate::config::ClientSettings;
+use moving::export::export;
+use moving::import::import;
 
 /// How long a server may take to accept a connection, or to send more of an answer; a stream of
 /// events sends something every 15 seconds.
@@ -36,45 +40,43 @@ struct Remote {
 }
 
 /// Asks a server, and prints its answer: JSON, one object per line.
-pub(super) fn ask(
-    settings: ClientSettings,
-    server: Option<&str>,
-    asked: &RemoteCommand,
-) -> Result<(), CliError> {
-    let remote = Remote::new(settings, server)?;
+pub(super) fn ask(settings: ClientSettings, command: &RemoteCommand) -> Result<(), CliError> {
+    let remote = Remote::new(settings, command.server())?;
     actix_web::rt::System::new().block_on(async {
-        match asked {
-            RemoteCommand::Events { types } => events::tail(&remote, types).await,
-            RemoteCommand::GetArchive { id, life } => {
-                archive::get(&remote, id, life.as_deref()).await
-            }
-            RemoteCommand::ListArchives { since } => archive::list(&remote, since.as_deref()).await,
-            RemoteCommand::RestoreArchive { id, life } => {
-                archive::restore(&remote, id, life.as_deref()).await
-            }
-            RemoteCommand::ListThreads { query, is_json } => {
-                threads::list(&remote, query, *is_json).await
-            }
-            RemoteCommand::EraseThreads {
-                owner,
-                is_confirmed,
-                is_json,
-            } => erase::erase(&remote, owner, *is_confirmed, *is_json).await,
-            RemoteCommand::ShowThread { id, is_json } => threads::show(&remote, id, *is_json).await,
-            RemoteCommand::ForkThread { request, is_json } => {
-                threads::fork(&remote, request, *is_json).await
-            }
-            RemoteCommand::Export { owner, resume } => {
-                moving::export::export(&remote, owner.as_deref(), resume.as_deref()).await
-            }
-            RemoteCommand::Import { if_exists, is_json } => {
-                moving::import::import(&remote, if_exists.as_deref(), *is_json).await
-            }
-            RemoteCommand::ListWebhooks => webhooks::list(&remote).await,
-            RemoteCommand::FailedOfWebhook { id } => webhooks::failed(&remote, id).await,
-            RemoteCommand::ReplayWebhook { id, events } => {
-                webhooks::replay(&remote, id, events).await
-            }
+        match command {
+            RemoteCommand::Threads(Group { command, .. }) => match command {
+                ThreadsCommand::List(query) => threads::list(&remote, query).await,
+                ThreadsCommand::Show { id, is_json } => threads::show(&remote, id, *is_json).await,
+                ThreadsCommand::Erase {
+                    owner,
+                    is_confirmed,
+                    is_json,
+                } => erase::erase(&remote, owner, *is_confirmed, *is_json).await,
+                ThreadsCommand::Fork(request) => threads::fork(&remote, request).await,
+                ThreadsCommand::Export(request) => export(&remote, request).await,
+                ThreadsCommand::Import(request) => import(&remote, request).await,
+            },
+            RemoteCommand::Export {
+                export: request, ..
+            } => export(&remote, request).await,
+            RemoteCommand::Import {
+                import: request, ..
+            } => import(&remote, request).await,
+            RemoteCommand::Events(Group { command, .. }) => match command {
+                EventsCommand::Tail { types } => events::tail(&remote, types).await,
+            },
+            RemoteCommand::Archive(Group { command, .. }) => match command {
+                ArchiveCommand::Get(ended) => archive::get(&remote, ended).await,
+                ArchiveCommand::List { since } => archive::list(&remote, since.as_deref()).await,
+                ArchiveCommand::Restore(ended) => archive::restore(&remote, ended).await,
+            },
+            RemoteCommand::Webhooks(Group { command, .. }) => match command {
+                WebhooksCommand::List => webhooks::list(&remote).await,
+                WebhooksCommand::Failed { id } => webhooks::failed(&remote, id).await,
+                WebhooksCommand::Replay { id, events } => {
+                    webhooks::replay(&remote, id, events).await
+                }
+            },
         }
     })
 }

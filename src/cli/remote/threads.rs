@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::Args;
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
@@ -16,26 +17,49 @@ const PAGE: usize = 100;
 const EXCERPT: usize = 80;
 
 /// Which threads to list, and how.
-#[derive(Debug)]
+#[derive(Debug, Args)]
 pub(in crate::cli) struct ThreadQuery {
-    pub(in crate::cli) owner: Option<String>,
-    pub(in crate::cli) order: Option<String>,
-    /// Filters such as `project=apollo`.
-    pub(in crate::cli) metadata: Vec<String>,
-    pub(in crate::cli) limit: Option<usize>,
+    /// Print only threads of this owner
+    #[arg(long)]
+    owner: Option<String>,
+    /// Sort by the last write or by the first one [default: updated]
+    #[arg(long, requires = "owner", value_parser = ["updated", "created"])]
+    order: Option<String>,
+    /// Print only threads with this metadata; repeat it for more keys
+    #[arg(long, value_name = "KEY=TEXT")]
+    metadata: Vec<String>,
+    /// Stop after this number of threads
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
+    /// Print JSON instead of a table
+    #[arg(long = "json")]
+    is_json: bool,
 }
 
 /// The copy of a thread to make.
-#[derive(Debug)]
+#[derive(Debug, Args)]
 pub(in crate::cli) struct ForkRequest {
-    pub(in crate::cli) source: String,
-    pub(in crate::cli) id: Option<String>,
-    pub(in crate::cli) owner: Option<String>,
-    pub(in crate::cli) checkpoint: Option<u32>,
-    /// JSON text.
-    pub(in crate::cli) metadata: Option<String>,
-    /// The parts to copy; all if none is named.
-    pub(in crate::cli) include: Vec<String>,
+    /// Id of the thread to copy
+    #[arg(value_name = "THREAD ID")]
+    source: String,
+    /// Id of the copy [default: a random one]
+    #[arg(long, value_name = "THREAD ID")]
+    id: Option<String>,
+    /// Owner of the copy [default: that of the thread]
+    #[arg(long)]
+    owner: Option<String>,
+    /// Copy state and metadata of this checkpoint
+    #[arg(long, value_name = "NUMBER")]
+    checkpoint: Option<u32>,
+    /// Metadata of the copy, an object [default: that of the thread]
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Copy only this part; repeat it for more parts [default: all]
+    #[arg(long, value_name = "PART", value_parser = ["state", "scope", "history"])]
+    include: Vec<String>,
+    /// Print JSON instead of a table
+    #[arg(long = "json")]
+    is_json: bool,
 }
 
 #[derive(Serialize)]
@@ -64,11 +88,7 @@ struct ThreadRow {
 }
 
 /// Prints threads, one per line.
-pub(super) async fn list(
-    remote: &Remote,
-    query: &ThreadQuery,
-    is_json: bool,
-) -> Result<(), CliError> {
+pub(super) async fn list(remote: &Remote, query: &ThreadQuery) -> Result<(), CliError> {
     let filters = query.metadata.iter().map(|filter| {
         let (name, text) = filter.split_once('=').unwrap_or((filter, ""));
         (format!("metadata.{name}"), text)
@@ -76,7 +96,7 @@ pub(super) async fn list(
     let filters: Vec<_> = filters.collect();
     let mut left = query.limit.unwrap_or(usize::MAX);
     let mut cursor: Option<String> = None;
-    if !is_json {
+    if !query.is_json {
         print_line(&row(
             "id", "version", "bytes", "keys", "updated", "expires", "owner",
         ))?;
@@ -91,7 +111,7 @@ pub(super) async fn list(
         let answer = text(remote.request(Method::GET, &["threads"], &parameters)).await?;
         for thread in items(&answer, "threads")? {
             left -= 1;
-            if is_json {
+            if query.is_json {
                 print_line(&thread)?;
             } else {
                 print_line(&ThreadRow::read(&thread)?.to_line())?;
@@ -124,11 +144,7 @@ pub(super) async fn show(remote: &Remote, id: &str, is_json: bool) -> Result<(),
 }
 
 /// Copies a thread, and prints the copy.
-pub(super) async fn fork(
-    remote: &Remote,
-    fork: &ForkRequest,
-    is_json: bool,
-) -> Result<(), CliError> {
+pub(super) async fn fork(remote: &Remote, fork: &ForkRequest) -> Result<(), CliError> {
     let metadata = fork.metadata.as_deref().map(serde_json::from_str);
     let body = ForkBody {
         id: fork.id.as_deref(),
@@ -141,7 +157,7 @@ pub(super) async fn fork(
     let request = remote.request(Method::POST, &["threads", &fork.source, "fork"], &[]);
     let request = request.header(CONTENT_TYPE, "application/json");
     let copy = text(request.body(body)).await?;
-    if is_json {
+    if fork.is_json {
         return print_line(&copy);
     }
     print_members(&copy)

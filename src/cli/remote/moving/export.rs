@@ -2,7 +2,6 @@
 
 use std::io::{self, BufWriter, Write};
 use std::mem;
-use std::path::Path;
 
 use reqwest::Method;
 use reqwest::header::ACCEPT;
@@ -14,6 +13,7 @@ use super::resume::{self, Left};
 use super::{ATTEMPTS, all_or_error, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, send};
+use crate::cli::remote_command::ExportRequest;
 
 /// Where the documents go, and how far they are.
 struct Output {
@@ -37,14 +37,14 @@ enum End {
 /// read, writes the error line, and fails after the last line.
 pub(in crate::cli::remote) async fn export(
     remote: &Remote,
-    owner: Option<&str>,
-    resumed: Option<&Path>,
+    request: &ExportRequest,
 ) -> Result<(), CliError> {
+    let owner = request.owner.as_deref();
     let order = match owner {
         Some(_) => Order::OfOwner,
         None => Order::All,
     };
-    let (out, mut cursor, failed): (Box<dyn Write>, _, _) = match resumed {
+    let (out, mut cursor, failed): (Box<dyn Write>, _, _) = match &request.resume {
         None => (Box::new(io::stdout()), None, 0),
         Some(path) => match resume::open(path, order)? {
             (_, Left::Complete { failed }) => return all_or_error(failed),

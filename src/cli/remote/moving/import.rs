@@ -20,6 +20,7 @@ use super::progress::Progress;
 use super::{ATTEMPTS, all_or_error, pause};
 use crate::cli::error::CliError;
 use crate::cli::remote::{Remote, print_line, send};
+use crate::cli::remote_command::ImportRequest;
 use crate::config::text_file::remove_mark;
 
 /// Documents that are sent at once, and their bytes: one that is larger is sent alone.
@@ -43,9 +44,9 @@ enum Outcome {
 /// Makes the threads of an export from standard input, and prints how many were imported and how many were there.
 pub(in crate::cli::remote) async fn import(
     remote: &Remote,
-    if_exists: Option<&str>,
-    is_json: bool,
+    request: &ImportRequest,
 ) -> Result<(), CliError> {
+    let if_exists = request.if_exists.as_deref();
     let mut progress = Progress::new(input_bytes());
     let mut lines = lines();
     let room = Arc::new(Semaphore::new(AT_ONCE_KIB as usize));
@@ -81,7 +82,7 @@ pub(in crate::cli::remote) async fn import(
         }
     }
     progress.end();
-    if is_json {
+    if request.is_json {
         let mut counts = json!({"imported": imported, "skipped": skipped, "complete": is_complete});
         if failed > 0 {
             counts["failed"] = failed.into();
