@@ -256,7 +256,11 @@ impl WriteConditions {
 }
 
 impl Repeatable {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    /// The headers of a request.
+    ///
+    /// # Errors
+    /// [`ApiError::InvalidParameter`] for a header that has another form, or is not for scopes.
+    pub(crate) fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let headers = request.headers();
         if [IF_MATCH, IF_NONE_MATCH, THREAD_LIFE]
             .iter()

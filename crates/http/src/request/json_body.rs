@@ -1,11 +1,10 @@
 //! A body that is JSON text.
 
-use std::future::{Ready, ready};
-
+use actix_web::HttpRequest;
 use actix_web::web::Bytes;
-use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::context::body_of;
+use super::extract::extract;
 use crate::answer::negotiation::BodyType;
 use threadkeep_domain::JsonError;
 use threadkeep_web::ApiError;
@@ -27,10 +26,34 @@ impl JsonBody {
         std::str::from_utf8(&self.0).expect("it was checked when it was made")
     }
 
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    /// The body of a request.
+    ///
+    /// # Errors
+    /// [`ApiError`].
+    pub(crate) fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let wanted = "application/json";
+        match BodyType::of(request.headers(), wanted)? {
+            BodyType::Json => Self::of_any_type(request),
+            BodyType::MergePatch => Err(ApiError::UnsupportedMediaType { wanted }),
+        }
+    }
+
+    fn of_any_type(request: &HttpRequest) -> Result<Self, ApiError> {
         let bytes = body_of(request)?;
         text_of(&bytes)?;
         Ok(Self(bytes))
+    }
+}
+
+impl PatchBody {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let wanted = "application/json or application/merge-patch+json";
+        let kind = BodyType::of(request.headers(), wanted)?;
+        let body = JsonBody::of_any_type(request)?;
+        Ok(match kind {
+            BodyType::Json => Self::Operations(body),
+            BodyType::MergePatch => Self::MergePatch(body),
+        })
     }
 }
 
@@ -45,30 +68,4 @@ pub fn text_of(body: &[u8]) -> Result<&str, ApiError> {
     })
 }
 
-impl FromRequest for JsonBody {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        let wanted = "application/json";
-        ready(match BodyType::of(request.headers(), wanted) {
-            Ok(BodyType::Json) => Self::of(request),
-            Ok(BodyType::MergePatch) => Err(ApiError::UnsupportedMediaType { wanted }),
-            Err(error) => Err(error),
-        })
-    }
-}
-
-impl FromRequest for PatchBody {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        let wanted = "application/json or application/merge-patch+json";
-        ready(match BodyType::of(request.headers(), wanted) {
-            Ok(BodyType::Json) => JsonBody::of(request).map(Self::Operations),
-            Ok(BodyType::MergePatch) => JsonBody::of(request).map(Self::MergePatch),
-            Err(error) => Err(error),
-        })
-    }
-}
+extract!(JsonBody, PatchBody);

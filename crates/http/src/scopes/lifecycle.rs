@@ -3,16 +3,14 @@
 use actix_web::HttpResponse;
 use serde::Serialize;
 
-use super::access::ScopeAccess;
+use super::call::ScopeCall;
 use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
 use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
 use crate::answer::json::json;
 use crate::answer::receipt::ok_or_replay;
 use crate::openapi::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
-use crate::request::json::{Whole, body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
+use crate::request::json::Whole;
 use threadkeep_domain::scope::ScopeWritten;
 use threadkeep_store::ScopeParts;
 use threadkeep_web::ApiError;
@@ -25,26 +23,20 @@ const AROUND: usize = 1;
     post,
     path = "/v1/scopes/describe",
     tag = "scopes",
-    request_body(content = OnlyScope<'_>),
+    request_body(content = OnlyScope),
     responses(
         (status = 200, description = "The scope without its keys and tasks.", body = ScopeObject),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
-pub(crate) async fn describe_scope(
-    access: ScopeAccess,
-    _: Query<Nothing>,
-    body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    read::<OnlyScope<'_>>(&body)?;
+pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
+    let (scope, OnlyScope { .. }) = call.open_kept()?;
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()
     };
-    let scopes = access.scopes()?;
+    let scopes = call.scopes()?;
     let view = scopes.read(&scope, &parts).await?;
     let object = ScopeObject::of(&scope, &view, &scopes.policy(&scope));
     Ok(json(HttpResponse::Ok(), &object))
@@ -59,7 +51,7 @@ pub(crate) async fn describe_scope(
     path = "/v1/scopes/clear",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = ClearScope<'_>),
+    request_body(content = ClearScope),
     responses(
         (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
@@ -67,17 +59,12 @@ pub(crate) async fn describe_scope(
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn clear_scope(
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: ClearScope<'_> = read(&body)?;
+    let (scope, body): (_, ClearScope) = call.open_kept()?;
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
-    let options = repeatable.options(body.if_version);
-    let scopes = access.scopes()?;
+    let options = call.headers.options(body.if_version);
+    let scopes = call.scopes()?;
     let written = scopes.clear(&scope, keep_unfinished, options).await?;
     Ok(receipt(&written))
 }
@@ -91,7 +78,7 @@ pub(crate) async fn clear_scope(
     path = "/v1/scopes",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = EndScope<'_>),
+    request_body(content = EndScope),
     responses(
         (status = 200, description = "The scope no longer exists.", body = ScopeEnded),
         ScopeProblems,
@@ -99,18 +86,13 @@ pub(crate) async fn clear_scope(
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn end_scope(
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: EndScope<'_> = read(&body)?;
+    let (scope, body): (_, EndScope) = call.open_kept()?;
     let expected = body.if_version.map(|Whole(version)| version);
-    let scopes = access.scopes()?;
-    let (turn, key) = (repeatable.turn, repeatable.idempotency);
-    let ended = scopes.end(&scope, expected, turn, key).await?;
+    let scopes = call.scopes()?;
+    let Repeatable { turn, idempotency } = call.headers;
+    let ended = scopes.end(&scope, expected, turn, idempotency).await?;
     let body = ScopeEnded {
         ended: ended.answer,
     };

@@ -1,6 +1,6 @@
 //! Scopes: their keys, values and task lists.
 
-pub(super) mod access;
+pub(super) mod call;
 pub(super) mod lifecycle;
 mod object;
 pub(super) mod schemas;

@@ -1,14 +1,10 @@
-//! Bodies of requests about scopes.
-
-#![expect(
-    dead_code,
-    reason = "the scope is opened before the rest is read, and headers are read elsewhere"
-)]
+//! Bodies and headers of requests about scopes. The scope is opened before the rest of a body is read.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::request::json::{List, RawJson, Seconds, Version, Whole};
+use crate::request::json::{List, Seconds, Version, Whole};
 use threadkeep_domain::scope::{KV_MAX_KEYS, TASKS_MAX, TaskStatus};
 
 /// As many as a scope may have.
@@ -17,21 +13,21 @@ const KEYS: usize = KV_MAX_KEYS as usize;
 /// A scope alone.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OnlyScope<'a> {
+pub(super) struct OnlyScope {
     /// `thread:current`, `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`,
     /// `tool:<name>` or `personality:<id>`.
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
 }
 
 /// A scope to clear.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ClearScope<'a> {
+pub(super) struct ClearScope {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     /// If true, the server rejects this while a task is not completed.
     #[schema(nullable = false)]
     pub(super) keep_unfinished: Option<bool>,
@@ -43,10 +39,10 @@ pub(super) struct ClearScope<'a> {
 /// A scope to end.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EndScope<'a> {
+pub(super) struct EndScope {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     /// Write only if the scope has this version.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
     pub(super) if_version: Option<Version>,
@@ -55,10 +51,10 @@ pub(super) struct EndScope<'a> {
 /// A key to delete.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OnlyKey<'a> {
+pub(super) struct OnlyKey {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     pub(super) key: String,
     /// Write only if the scope has this version.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
@@ -68,10 +64,10 @@ pub(super) struct OnlyKey<'a> {
 /// Either `key` or `keys`.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GetValues<'a> {
+pub(super) struct GetValues {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     /// In sessions, tools and personalities, free text of at most 1,024 bytes; in other scopes, segments of at most 128
     /// bytes, separated by `/`.
     #[schema(nullable = false)]
@@ -83,10 +79,10 @@ pub(super) struct GetValues<'a> {
 /// Either one key and its value, or `entries`.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetValues<'a> {
+pub(super) struct SetValues {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     #[schema(nullable = false)]
     pub(super) key: Option<String>,
     /// At most 32,768 bytes.
@@ -121,10 +117,10 @@ pub(crate) struct Entry {
 /// Keys to list.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListKeys<'a> {
+pub(super) struct ListKeys {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     /// A prefix of the keys, case-sensitive.
     #[schema(nullable = false)]
     pub(super) prefix: Option<String>,
@@ -133,10 +129,10 @@ pub(super) struct ListKeys<'a> {
 /// A key to increment.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct IncrementKey<'a> {
+pub(super) struct IncrementKey {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     pub(super) key: String,
     /// 1 by default.
     #[schema(nullable = false)]
@@ -149,10 +145,10 @@ pub(super) struct IncrementKey<'a> {
 /// A whole task list.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetTasks<'a> {
+pub(super) struct SetTasks {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     #[schema(value_type = Vec<NewTaskBody>, max_items = 1_000)]
     pub(super) tasks: List<NewTaskBody, 0, TASKS_MAX>,
     /// If true, the server rejects a list that drops a task that is not completed.
@@ -181,10 +177,10 @@ pub(super) struct NewTaskBody {
 /// Either `id` or `index`, and the changes.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct UpdateTask<'a> {
+pub(super) struct UpdateTask {
     #[schema(value_type = String)]
-    #[serde(borrow)]
-    pub(super) scope: RawJson<'a>,
+    #[serde(rename = "scope")]
+    _scope: IgnoredAny,
     #[schema(nullable = false)]
     pub(super) id: Option<String>,
     /// From 0.
@@ -206,10 +202,10 @@ pub(super) struct UpdateTask<'a> {
 pub(crate) struct RepeatHeader {
     /// Makes a retry safe: a repeat with the same body gets the first answer and changes nothing.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
-    idempotency_key: Option<String>,
+    _idempotency_key: Option<String>,
     /// Write only if no turn of the scope's thread was granted after that of this token.
     #[param(rename = "x-turn-token")]
-    x_turn_token: Option<String>,
+    _x_turn_token: Option<String>,
 }
 
 /// The idempotency key of calls, which the handler reads itself.
@@ -219,8 +215,8 @@ pub(crate) struct RepeatCallsHeader {
     /// Makes a retry safe: a repeat with the same body gets the first answer to each call that wrote. Calls that read or
     /// failed run again.
     #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
-    idempotency_key: Option<String>,
+    _idempotency_key: Option<String>,
     /// Write only if no turn of the scope's thread was granted after that of this token.
     #[param(rename = "x-turn-token")]
-    x_turn_token: Option<String>,
+    _x_turn_token: Option<String>,
 }

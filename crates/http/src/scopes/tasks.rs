@@ -2,16 +2,13 @@
 
 use actix_web::HttpResponse;
 
-use super::access::ScopeAccess;
+use super::call::ScopeCall;
 use super::lifecycle::receipt;
 use super::object::{ScopeReceipt, TaskObject, TasksObject};
 use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
 use crate::answer::json::json;
 use crate::openapi::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
-use crate::request::json::{body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
 use threadkeep_domain::scope::NewTask;
 use threadkeep_store::ScopeParts;
 use threadkeep_web::ApiError;
@@ -24,26 +21,20 @@ const AROUND: usize = 3;
     post,
     path = "/v1/scopes/tasks/get",
     tag = "scopes",
-    request_body(content = OnlyScope<'_>),
+    request_body(content = OnlyScope),
     responses(
         (status = 200, description = "The whole list.", body = TasksObject),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
-pub(crate) async fn get_tasks(
-    access: ScopeAccess,
-    _: Query<Nothing>,
-    body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    read::<OnlyScope<'_>>(&body)?;
+pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
+    let (scope, OnlyScope { .. }) = call.open_kept()?;
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()
     };
-    let view = access.scopes()?.read(&scope, &parts).await?;
+    let view = call.scopes()?.read(&scope, &parts).await?;
     let object = TasksObject {
         tasks: view.tasks.tasks().iter().map(TaskObject::from).collect(),
         version: view.stamp.version,
@@ -59,7 +50,7 @@ pub(crate) async fn get_tasks(
     path = "/v1/scopes/tasks/set",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = SetTasks<'_>),
+    request_body(content = SetTasks),
     responses(
         (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
@@ -67,18 +58,13 @@ pub(crate) async fn get_tasks(
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn set_tasks(
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: SetTasks<'_> = read(&body)?;
+    let (scope, body): (_, SetTasks) = call.open_kept()?;
     let tasks: Vec<_> = body.tasks.0.into_iter().map(NewTask::from).collect();
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
-    let options = repeatable.options(body.if_version);
-    let scopes = access.scopes()?;
+    let options = call.headers.options(body.if_version);
+    let scopes = call.scopes()?;
     let written = scopes.write_tasks(&scope, &tasks, keep_unfinished, options);
     Ok(receipt(&written.await?))
 }
@@ -91,7 +77,7 @@ pub(crate) async fn set_tasks(
     path = "/v1/scopes/tasks/update",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = UpdateTask<'_>),
+    request_body(content = UpdateTask),
     responses(
         (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
@@ -99,17 +85,12 @@ pub(crate) async fn set_tasks(
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn update_task(
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: UpdateTask<'_> = read(&body)?;
-    let options = repeatable.options(body.if_version);
+    let (scope, body): (_, UpdateTask) = call.open_kept()?;
+    let options = call.headers.options(body.if_version);
     let (task, change) = body.read()?;
-    let scopes = access.scopes()?;
+    let scopes = call.scopes()?;
     let written = scopes.update_task(&scope, &task, &change, options);
     Ok(receipt(&written.await?))
 }

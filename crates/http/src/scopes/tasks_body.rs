@@ -16,7 +16,7 @@ impl From<NewTaskBody> for NewTask {
     }
 }
 
-impl UpdateTask<'_> {
+impl UpdateTask {
     /// Which task is changed, and what of it.
     ///
     /// # Errors

@@ -3,16 +3,13 @@
 use actix_web::HttpResponse;
 use serde_json::Value;
 
-use super::access::ScopeAccess;
+use super::call::ScopeCall;
 use super::lifecycle::answer;
 use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
 use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
 use crate::answer::json::json;
 use crate::openapi::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
-use crate::request::json::{body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
 use threadkeep_domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use threadkeep_store::ScopeParts;
 use threadkeep_web::ApiError;
@@ -25,22 +22,16 @@ const AROUND: usize = 3;
     post,
     path = "/v1/scopes/kv/get",
     tag = "scopes",
-    request_body(content = GetValues<'_>),
+    request_body(content = GetValues),
     responses(
         (status = 200, description = "The values, all at one version.", body = Values),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
-pub(crate) async fn get_values(
-    access: ScopeAccess,
-    _: Query<Nothing>,
-    body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: GetValues<'_> = read(&body)?;
-    let scopes = access.scopes()?;
+pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
+    let (scope, body): (_, GetValues) = call.open_kept()?;
+    let scopes = call.scopes()?;
     let is_one = body.key.is_some();
     let keys = body.read_keys(scopes.policy(&scope).keys)?;
     let parts = ScopeParts {
@@ -72,7 +63,7 @@ pub(crate) async fn get_values(
     path = "/v1/scopes/kv/set",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = SetValues<'_>),
+    request_body(content = SetValues),
     responses(
         (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
@@ -80,16 +71,11 @@ pub(crate) async fn get_values(
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn set_values(
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: SetValues<'_> = read(&body)?;
-    let scopes = access.scopes()?;
-    let options = repeatable.options(body.if_version);
+    let (scope, body): (_, SetValues) = call.open_kept()?;
+    let scopes = call.scopes()?;
+    let options = call.headers.options(body.if_version);
     let is_one = body.entries.is_none();
     let operations = body.read_entries(scopes.policy(&scope).keys)?;
     let written = scopes.write(&scope, &operations, options).await?;
@@ -115,7 +101,7 @@ pub(crate) async fn set_values(
     path = "/v1/scopes/kv/delete",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = OnlyKey<'_>),
+    request_body(content = OnlyKey),
     responses(
         (status = 200, description = "The write is in the store.", body = KeyDeleted),
         ScopeProblems,
@@ -123,17 +109,12 @@ pub(crate) async fn set_values(
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn delete_key(
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: OnlyKey<'_> = read(&body)?;
-    let scopes = access.scopes()?;
+    let (scope, body): (_, OnlyKey) = call.open_kept()?;
+    let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
-    let options = repeatable.options(body.if_version);
+    let options = call.headers.options(body.if_version);
     let delete = [KvOperation::Delete { key }];
     let written = scopes.write(&scope, &delete, options).await?;
     let deleted = KeyDeleted {
@@ -148,27 +129,21 @@ pub(crate) async fn delete_key(
     post,
     path = "/v1/scopes/kv/list",
     tag = "scopes",
-    request_body(content = ListKeys<'_>),
+    request_body(content = ListKeys),
     responses(
         (status = 200, description = "The keys with that prefix, or all keys.", body = KeyList),
         ScopeProblems,
     ),
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
-pub(crate) async fn list_keys(
-    access: ScopeAccess,
-    _: Query<Nothing>,
-    body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: ListKeys<'_> = read(&body)?;
+pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
+    let (scope, body): (_, ListKeys) = call.open_kept()?;
     let prefix = body.prefix.unwrap_or_default();
     let parts = ScopeParts {
         keys: true,
         ..ScopeParts::default()
     };
-    let view = access.scopes()?.read(&scope, &parts).await?;
+    let view = call.scopes()?.read(&scope, &parts).await?;
     let keys = view.keys.iter().map(ScopeKey::as_str);
     let keys = keys.filter(|key| key.starts_with(&prefix));
     let list = KeyList {
@@ -186,7 +161,7 @@ pub(crate) async fn list_keys(
     path = "/v1/scopes/kv/increment",
     tag = "scopes",
     params(RepeatHeader),
-    request_body(content = IncrementKey<'_>),
+    request_body(content = IncrementKey),
     responses(
         (status = 200, description = "The write is in the store.", body = Sum),
         ScopeProblems,
@@ -194,18 +169,13 @@ pub(crate) async fn list_keys(
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn increment_key(
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open_kept(&body)?;
-    let body: IncrementKey<'_> = read(&body)?;
-    let scopes = access.scopes()?;
+    let (scope, body): (_, IncrementKey) = call.open_kept()?;
+    let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
     let by = body.by.unwrap_or(1);
-    let options = repeatable.options(body.if_version);
+    let options = call.headers.options(body.if_version);
     let increment = [KvOperation::Increment { key, by }];
     let written = scopes.write(&scope, &increment, options).await?;
     let value = match written.answers[..] {

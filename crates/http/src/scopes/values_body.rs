@@ -5,7 +5,7 @@ use crate::request::json::{List, Seconds};
 use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
 use threadkeep_web::ApiError;
 
-impl GetValues<'_> {
+impl GetValues {
     /// One key or several.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl GetValues<'_> {
     }
 }
 
-impl SetValues<'_> {
+impl SetValues {
     /// One entry or several.
     ///
     /// # Errors

@@ -9,10 +9,7 @@ use super::single::{NOT_KEPT, marked};
 use crate::answer::json::json;
 use crate::openapi::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
-use crate::request::json::{body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
-use crate::scopes::access::ScopeAccess;
+use crate::scopes::call::ScopeCall;
 use crate::scopes::schemas::RepeatCallsHeader;
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome};
@@ -40,14 +37,9 @@ const AROUND: usize = 5;
     security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn call_tools(
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open(&body)?;
-    let body: ToolCallsBody<'_> = read(&body)?;
+    let (scope, body): (_, ToolCallsBody<'_>) = call.open()?;
     let ignores_unknown = body.ignore_unknown.unwrap_or_default();
     let (wire, list) = Wire::of(body.tool_calls, body.tool_use, body.content)?;
     let (asked, unknown): (Vec<_>, Vec<_>) = read_calls(wire, list)?
@@ -55,9 +47,9 @@ pub(crate) async fn call_tools(
         .partition(|asked| asked.tool.is_ok() || !ignores_unknown);
     let calls: Vec<_> = asked
         .iter()
-        .filter_map(|asked| call(asked, &repeatable))
+        .filter_map(|asked| tool_call(asked, &call.headers))
         .collect();
-    let answered = access.tools()?.call_all(&scope, &calls).await?;
+    let answered = call.tools()?.call_all(&scope, &calls).await?;
     let response = marked(&answered);
     let mut outcomes = answered.into_iter().map(|answered| answered.outcome);
     let answer = |asked: &RequestedCall<'_>| match &asked.tool {
@@ -80,7 +72,7 @@ pub(crate) async fn call_tools(
 
 /// The call of one of our tools. Each has an idempotency key of its own, derived from its place, so a retry after a
 /// failure repeats no call that succeeded.
-fn call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
+fn tool_call(asked: &RequestedCall<'_>, repeatable: &Repeatable) -> Option<Call> {
     let index = (asked.index as u64).to_be_bytes();
     let idempotency = repeatable.idempotency.map(|key| IdempotencyKey {
         digest: Fingerprint::of(&[&key.digest.0, &index]),

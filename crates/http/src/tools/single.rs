@@ -6,10 +6,9 @@ use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::mark_replay;
 use crate::openapi::problems::{ScopeProblems, ToolProblems};
 use crate::request::conditions::Repeatable;
-use crate::request::json::{RawJson, body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Parameters, Query, set_once};
-use crate::scopes::access::ScopeAccess;
+use crate::request::json::RawJson;
+use crate::request::query::{Parameters, Query, set_once};
+use crate::scopes::call::ScopeCall;
 use crate::scopes::schemas::RepeatCallsHeader;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use threadkeep_service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
@@ -78,22 +77,17 @@ pub(crate) async fn list_tools(
 )]
 pub(crate) async fn call_tool(
     request: HttpRequest,
-    access: ScopeAccess,
-    repeatable: Repeatable,
-    _: Query<Nothing>,
-    body: JsonBody,
+    call: ScopeCall<AROUND, Repeatable>,
 ) -> Result<HttpResponse, ApiError> {
-    let body = body_object(body.as_str(), AROUND)?;
-    let scope = access.open(&body)?;
-    let body: ToolCallBody<'_> = read(&body)?;
+    let (scope, body): (_, ToolCallBody<'_>) = call.open()?;
     let name = request.match_info().get("name").unwrap_or_default();
     let tool: Tool = name.parse().map_err(|_| ApiError::ToolNotFound)?;
-    let call = Call {
-        idempotency: repeatable.idempotency,
-        turn: repeatable.turn,
+    let tool_call = Call {
+        idempotency: call.headers.idempotency,
+        turn: call.headers.turn,
         ..Call::new(tool, body.arguments.map_or("", |RawJson(json)| json))
     };
-    let answered = access.tools()?.call_all(&scope, &[call]).await?;
+    let answered = call.tools()?.call_all(&scope, &[tool_call]).await?;
     let is_kept = body.scope.is_some() || tool.only_reads();
     let result = answered.first().map(|only| match &only.outcome {
         Outcome::Result(result) => ToolResult {

@@ -3,14 +3,18 @@
 use std::borrow::Cow;
 
 use actix_web::{HttpMessage, HttpRequest, web};
+use serde::Deserialize;
 use serde::de::Error as _;
 
 use crate::Api;
 use crate::answer::negotiation::accepts_json;
 use crate::request::back_end::key_for;
+use crate::request::conditions::Repeatable;
 use crate::request::context::About;
 use crate::request::extract::extract;
-use crate::request::json::BodyFault;
+use crate::request::json::{BodyFault, body_object, read};
+use crate::request::json_body::JsonBody;
+use crate::request::query::{Nothing, Query};
 use crate::request::target::behalf;
 use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
 use threadkeep_domain::{Json, ThreadId, member};
@@ -23,26 +27,52 @@ const SCOPE: &str = "scope";
 /// The caller's own thread, instead of its id.
 const CURRENT: &str = "thread:current";
 
-/// Opens the scope that a body names. There is no other way from a request to a scope.
+/// A request about the scope that its body names. There is no other way from a request to a scope.
 ///
 /// An api key opens all of them. Without one a caller has the scope of its own thread alone, as
 /// `thread:current`, or by an id that it has shown to be its own; all else gets one answer, whatever
 /// is wrong with it.
+///
+/// In the body, `AROUND` levels surround a value.
 #[derive(Debug)]
-pub(crate) struct ScopeAccess {
+pub(crate) struct ScopeCall<const AROUND: usize, H = ()> {
+    pub(crate) headers: H,
     api: web::Data<Api>,
     request: HttpRequest,
+    body: Json,
 }
 
-impl ScopeAccess {
+/// The headers of a call: none of a read, and those of a write.
+pub(crate) trait CallHeaders: Sized {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError>;
+}
+
+impl CallHeaders for () {
+    fn of(_: &HttpRequest) -> Result<Self, ApiError> {
+        Ok(())
+    }
+}
+
+impl CallHeaders for Repeatable {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        Self::of(request)
+    }
+}
+
+impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let api = request
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?;
         accepts_json(request)?;
+        let headers = H::of(request)?;
+        Query::<Nothing>::of(request)?;
+        let body = JsonBody::of(request)?;
         Ok(Self {
+            headers,
             api: api.clone(),
             request: request.clone(),
+            body: body_object(body.as_str(), AROUND)?,
         })
     }
 
@@ -62,12 +92,35 @@ impl ScopeAccess {
         Ok(Toolbox::new(self.scopes()?.into_owned()))
     }
 
-    /// Opens the scope that a body names, or else `request`, before the rest of the body is read.
+    /// Opens the scope that the body names, or else `request`, before it reads the rest of the body.
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(crate) fn open(&self, body: &Json) -> Result<Scope, ApiError> {
-        let scope = member(body.as_str(), SCOPE);
+    pub(crate) fn open<'a, B: Deserialize<'a>>(&'a self) -> Result<(Scope, B), ApiError> {
+        Ok((self.scope()?, read(&self.body)?))
+    }
+
+    /// The same for a stored scope.
+    ///
+    /// # Errors
+    /// [`ApiError`], also if there is no scope, or if it is `request`.
+    pub(super) fn open_kept<'a, B: Deserialize<'a>>(&'a self) -> Result<(ScopeId, B), ApiError> {
+        let scope = match self.scope()? {
+            Scope::Kept(scope) => scope,
+            Scope::Request if member(self.body.as_str(), SCOPE).is_none() => {
+                return Err(BodyFault::missing_field(SCOPE).into());
+            }
+            Scope::Request => {
+                return Err(ApiError::InvalidParameter(
+                    "`request` keeps nothing, so there is nothing to read or write".into(),
+                ));
+            }
+        };
+        Ok((scope, read(&self.body)?))
+    }
+
+    fn scope(&self) -> Result<Scope, ApiError> {
+        let scope = member(self.body.as_str(), SCOPE);
         let text = scope.map_or_else(|| Ok("request".into()), serde_json::from_str::<String>);
         if text.as_ref().is_ok_and(|text| text == CURRENT) {
             return self.current().map(Scope::from);
@@ -90,22 +143,6 @@ impl ScopeAccess {
         Ok(scope?)
     }
 
-    /// The same for a stored scope.
-    ///
-    /// # Errors
-    /// [`ApiError`], also if there is no scope, or if it is `request`.
-    pub(super) fn open_kept(&self, body: &Json) -> Result<ScopeId, ApiError> {
-        match self.open(body)? {
-            Scope::Kept(scope) => Ok(scope),
-            Scope::Request if member(body.as_str(), SCOPE).is_none() => {
-                Err(BodyFault::missing_field(SCOPE).into())
-            }
-            Scope::Request => Err(ApiError::InvalidParameter(
-                "`request` keeps nothing, so there is nothing to read or write".into(),
-            )),
-        }
-    }
-
     /// The caller's own thread, whose id goes back with the answer.
     fn current(&self) -> Result<ScopeId, ApiError> {
         let caller = self.api.identity.identify(&self.request)?;
@@ -120,4 +157,4 @@ impl ScopeAccess {
     }
 }
 
-extract!(ScopeAccess);
+extract!([const AROUND: usize, H: CallHeaders] ScopeCall<AROUND, H>);
