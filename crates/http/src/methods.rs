@@ -8,28 +8,11 @@ use actix_web::{FromRequest, Handler, Resource, Responder, Route, guard, web};
 
 use super::fallback::not_allowed;
 
-pub(super) fn get() -> Route {
-    on(Method::GET)
-}
-
-pub(super) fn head() -> Route {
-    on(Method::HEAD)
-}
-
-pub(super) fn post() -> Route {
-    on(Method::POST)
-}
-
-pub(super) fn put() -> Route {
-    on(Method::PUT)
-}
-
-pub(super) fn patch() -> Route {
-    on(Method::PATCH)
-}
-
-pub(super) fn delete() -> Route {
-    on(Method::DELETE)
+/// A route for one method.
+pub(super) fn on(method: Method) -> Route {
+    web::route().guard(guard::fn_guard(move |request| {
+        request.head().method == method
+    }))
 }
 
 /// A path that supports only GET and HEAD.
@@ -40,8 +23,8 @@ where
     F::Output: Responder + 'static,
 {
     web::resource(path)
-        .route(get().to(answer.clone()))
-        .route(head().to(answer))
+        .route(on(Method::GET).to(answer.clone()))
+        .route(on(Method::HEAD).to(answer))
         .default_service(not_allowed("GET, HEAD"))
 }
 
@@ -53,12 +36,6 @@ where
     F::Output: Responder + 'static,
 {
     web::resource(path)
-        .route(post().to(answer))
+        .route(on(Method::POST).to(answer))
         .default_service(not_allowed("POST"))
-}
-
-fn on(method: Method) -> Route {
-    web::route().guard(guard::fn_guard(move |request| {
-        request.head().method == method
-    }))
 }

@@ -1,366 +1,244 @@
 //! Which path is whose.
 
+use actix_web::http::Method;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{Resource, Route};
 
 use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
-use super::methods::{delete, get, head, patch, post, put, read_only};
+use super::methods::on;
 use super::request::back_end::not_allowed_for_back_end;
+use super::request::rights::is_for_back_ends;
 use super::{Api, admin, events, kv, openapi, scopes, threads, tools};
+
+/// The paths of a thread begin with one of these.
+const THREAD: [&str; 2] = ["/v1/threads/current", "/v1/threads/{id}"];
+
+/// The operations on a path.
+struct Path {
+    path: &'static str,
+    routes: fn() -> Vec<Route>,
+    /// The methods, for an answer to others.
+    allow: &'static str,
+}
+
+impl Path {
+    fn below(&self, thread: &str, not_allowed: fn(&'static str) -> Route) -> Resource {
+        let resource = web::resource(format!("{thread}{}", self.path));
+        let resource = (self.routes)().into_iter().fold(resource, Resource::route);
+        resource.default_service(not_allowed(self.allow))
+    }
+}
 
 impl Api {
     /// Adds the API to an app, which has [`super::envelope`] around it.
     pub fn configure(&self, config: &mut ServiceConfig) {
+        config.app_data(web::Data::new(self.clone()));
+        add(config, OF_THREADS);
+        for thread in THREAD {
+            for path in OF_A_THREAD {
+                config.service(path.below(thread, not_allowed_for_thread));
+            }
+        }
+        add(config, OTHERS);
         config
-            .app_data(web::Data::new(self.clone()))
-            .service(
-                web::resource("/v1/threads/import")
-                    .route(post().to(threads::images::import_thread))
-                    .default_service(not_allowed_for_back_end("POST")),
-            )
-            .configure(|config| thread_routes(config, "/v1/threads/current"))
-            .configure(|config| thread_routes(config, "/v1/threads/{id}"))
-            .service(
-                web::resource("/v1/threads")
-                    .route(get().to(threads::lists::list_threads))
-                    .route(head().to(threads::lists::list_threads))
-                    .route(post().to(threads::lifecycle::create_thread))
-                    .default_service(not_allowed("GET, HEAD, POST")),
-            )
-            .configure(entry_routes)
-            .configure(back_end_routes)
-            .configure(scope_routes)
-            .service(read_only("/healthz", admin::probes::healthz))
-            .service(read_only("/readyz", admin::probes::readyz))
             .configure(openapi::routes)
             .default_service(not_found());
     }
 }
 
-/// The operations on a path below a thread, the most used first: the router tries them in order.
-fn thread_routes(config: &mut ServiceConfig, thread: &str) {
-    let path = |rest: &str| format!("{thread}{rest}");
-    config
-        .service(
-            web::resource(path("/state"))
-                .route(get().to(threads::state::get_state))
-                .route(patch().to(threads::writes::patch_state))
-                .route(put().to(threads::writes::put_state))
-                .route(delete().to(threads::writes::delete_state))
-                .route(head().to(threads::state::get_state))
-                .default_service(not_allowed_for_thread("GET, HEAD, PUT, PATCH, DELETE")),
-        )
-        .service(
-            web::resource(path("/state/{key:[^/]*}/push"))
-                .route(post().to(threads::writes::push_value))
-                .default_service(not_allowed_for_thread("POST")),
-        )
-        .service(
-            web::resource(path("/state/{key:[^/]*}"))
-                .route(get().to(threads::state::get_value))
-                .route(put().to(threads::writes::put_value))
-                .route(delete().to(threads::writes::delete_value))
-                .route(head().to(threads::state::get_value))
-                .default_service(not_allowed_for_thread("GET, HEAD, PUT, DELETE")),
-        )
-        .service(
-            web::resource(path("/state/{key:[^/]*}/increment"))
-                .route(post().to(threads::writes::increment_value))
-                .default_service(not_allowed_for_thread("POST")),
-        )
-        .service(
-            web::resource(path("/keys"))
-                .route(get().to(threads::state::get_keys))
-                .route(head().to(threads::state::get_keys))
-                .default_service(not_allowed_for_thread("GET, HEAD")),
-        )
-        .service(
-            web::resource(path("/history"))
-                .route(get().to(threads::history::get_history))
-                .route(post().to(threads::history::append_history))
-                .route(delete().to(threads::history_removal::delete_history))
-                .route(head().to(threads::history::get_history))
-                .default_service(not_allowed_for_thread("GET, HEAD, POST, DELETE")),
-        )
-        .service(
-            // an item may have this id
-            web::resource(path("/history/take"))
-                .route(post().to(threads::history_removal::take_history))
-                .route(delete().to(threads::history_removal::delete_history_item))
-                .default_service(not_allowed_for_thread("POST, DELETE")),
-        )
-        .service(
-            // items may have these ids
-            web::resource(path("/history/compact"))
-                .route(post().to(threads::compaction::compact_history))
-                .route(delete().to(threads::history_removal::delete_history_item))
-                .default_service(not_allowed_for_thread("POST, DELETE")),
-        )
-        .service(
-            web::resource(path("/history/segments"))
-                .route(get().to(threads::compaction::list_segments))
-                .route(head().to(threads::compaction::list_segments))
-                .route(delete().to(threads::history_removal::delete_history_item))
-                .default_service(not_allowed_for_thread("GET, HEAD, DELETE")),
-        )
-        .service(
-            web::resource(path("/history/segments/{n:[^/]*}"))
-                .route(get().to(threads::compaction::get_segment))
-                .route(head().to(threads::compaction::get_segment))
-                .default_service(not_allowed_for_thread("GET, HEAD")),
-        )
-        .service(
-            web::resource(path("/history/{item:[^/]*}"))
-                .route(delete().to(threads::history_removal::delete_history_item))
-                .default_service(not_allowed_for_thread("DELETE")),
-        )
-        .service(
-            web::resource(path("/turn"))
-                .route(post().to(threads::turns::take_turn))
-                .route(patch().to(threads::turns::renew_turn))
-                .route(delete().to(threads::turns::end_turn))
-                .route(get().to(threads::turns::get_turn))
-                .route(head().to(threads::turns::get_turn))
-                .default_service(not_allowed_for_thread("GET, HEAD, POST, PATCH, DELETE")),
-        )
-        .service(
-            web::resource(path("/checkpoints"))
-                .route(get().to(threads::checkpoints::list_checkpoints))
-                .route(post().to(threads::checkpoints::save_checkpoint))
-                .route(head().to(threads::checkpoints::list_checkpoints))
-                .default_service(not_allowed_for_thread("GET, HEAD, POST")),
-        )
-        .service(
-            web::resource(path("/checkpoints/{n:[^/]*}/restore"))
-                .route(post().to(threads::checkpoints::restore_checkpoint))
-                .default_service(not_allowed_for_thread("POST")),
-        )
-        .service(
-            web::resource(path("/checkpoints/{n:[^/]*}"))
-                .route(get().to(threads::checkpoints::get_checkpoint))
-                .route(delete().to(threads::checkpoints::delete_checkpoint))
-                .route(head().to(threads::checkpoints::get_checkpoint))
-                .default_service(not_allowed_for_thread("GET, HEAD, DELETE")),
-        )
-        .service(
-            web::resource(path("/rotate"))
-                .route(post().to(threads::rotation::rotate_thread))
-                .default_service(not_allowed_for_thread("POST")),
-        )
-        .service(
-            web::resource(path("/fork"))
-                .route(post().to(threads::images::fork_thread))
-                .default_service(not_allowed_for_thread("POST")),
-        )
-        .service(
-            web::resource(path("/export"))
-                .route(get().to(threads::images::export_thread))
-                .route(head().to(threads::images::export_thread))
-                .default_service(not_allowed_for_thread("GET, HEAD")),
-        )
-        .service(
-            web::resource(path("/events"))
-                .route(get().to(events::of_thread::get_thread_events))
-                .route(head().to(events::of_thread::head_thread_events))
-                .default_service(not_allowed_for_thread("GET, HEAD")),
-        )
-        .service(
-            web::resource(path(""))
-                .route(get().to(threads::lifecycle::get_thread))
-                .route(patch().to(threads::lifecycle::patch_thread))
-                .route(delete().to(threads::lifecycle::delete_thread))
-                .route(head().to(threads::lifecycle::get_thread))
-                .default_service(not_allowed_for_thread("GET, HEAD, PATCH, DELETE")),
-        );
+fn add(config: &mut ServiceConfig, paths: &[Path]) {
+    for path in paths {
+        let not_allowed = match is_for_back_ends(path.path) {
+            true => not_allowed_for_back_end,
+            false => not_allowed,
+        };
+        config.service(path.below("", not_allowed));
+    }
 }
 
-/// Data of applications that outlives threads.
-fn entry_routes(config: &mut ServiceConfig) {
-    config
-        .service(
-            // an entry may have this key
-            entry("/v1/kv/{namespace:[^/]*}/get")
-                .route(post().to(kv::batches::get_entries))
-                .default_service(not_allowed_for_back_end("GET, HEAD, POST, PUT, DELETE")),
-        )
-        .service(
-            entry("/v1/kv/{namespace:[^/]*}/put")
-                .route(post().to(kv::batches::put_entries))
-                .default_service(not_allowed_for_back_end("GET, HEAD, POST, PUT, DELETE")),
-        )
-        .service(
-            entry("/v1/kv/{namespace:[^/]*}/{key:[^/]*}")
-                .default_service(not_allowed_for_back_end("GET, HEAD, PUT, DELETE")),
-        )
-        .service(
-            web::resource("/v1/kv/{namespace:[^/]*}")
-                .route(get().to(kv::namespaces::list_entries))
-                .route(put().to(kv::namespaces::put_namespace))
-                .route(delete().to(kv::namespaces::delete_namespace))
-                .route(head().to(kv::namespaces::list_entries))
-                .default_service(not_allowed_for_back_end("GET, HEAD, PUT, DELETE")),
-        )
-        .service(
-            web::resource("/v1/kv")
-                .route(get().to(kv::namespaces::list_namespaces))
-                .route(head().to(kv::namespaces::list_namespaces))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        );
-}
+/// Makes tables of paths, and the list of the operations in the OpenAPI document. HEAD answers wherever GET does, from
+/// the same handler unless `=>` names one. An operation in parentheses is documented at another path.
+macro_rules! paths {
+    ($(
+        $(#[$attribute:meta])*
+        static $table:ident: $(
+            $path:literal {
+                $($method:ident $($($handler:ident)::+)? $(($($other:ident)::+))? $(=> $($head:ident)::+)?),+ $(,)?
+            }
+        )+
+    )+) => {
+        $(
+            $(#[$attribute])*
+            static $table: &[Path] = &[$(Path {
+                path: $path,
+                routes: || {
+                    [$(routes!($method $($($handler)::+)? $($($other)::+)? $(=> $($head)::+)?)),+].into_iter().flatten().collect()
+                },
+                allow: allow!($($method)+),
+            }),+];
+        )+
 
-/// An entry at that path.
-fn entry(path: &str) -> Resource {
-    web::resource(path)
-        .route(get().to(kv::entries::get_entry))
-        .route(put().to(kv::entries::put_entry))
-        .route(delete().to(kv::entries::delete_entry))
-        .route(head().to(kv::entries::get_entry))
-}
+        /// The operations, as their handlers describe them.
+        #[derive(utoipa::OpenApi)]
+        #[openapi(paths($($($($($($handler)::+,)?)+)+)+))]
+        pub(super) struct Operations;
 
-/// Operations on the scope that a body names. The paths below it take POST, since the request is in a body.
-fn scope_routes(config: &mut ServiceConfig) {
-    let mut add = |path: &str, route: Route| {
-        let resource = web::resource(path).route(route);
-        config.service(resource.default_service(not_allowed("POST")));
+        impl utoipa::Modify for Operations {
+            fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+                document.merge(<Self as utoipa::OpenApi>::openapi());
+            }
+        }
     };
-    add("/v1/scopes/kv/get", post().to(scopes::values::get_values));
-    add("/v1/scopes/kv/set", post().to(scopes::values::set_values));
-    add(
-        "/v1/scopes/kv/delete",
-        post().to(scopes::values::delete_key),
-    );
-    add("/v1/scopes/kv/list", post().to(scopes::values::list_keys));
-    add(
-        "/v1/scopes/kv/increment",
-        post().to(scopes::values::increment_key),
-    );
-    add("/v1/scopes/tasks/get", post().to(scopes::tasks::get_tasks));
-    add("/v1/scopes/tasks/set", post().to(scopes::tasks::set_tasks));
-    add(
-        "/v1/scopes/tasks/update",
-        post().to(scopes::tasks::update_task),
-    );
-    add(
-        "/v1/scopes/describe",
-        post().to(scopes::lifecycle::describe_scope),
-    );
-    add(
-        "/v1/scopes/clear",
-        post().to(scopes::lifecycle::clear_scope),
-    );
-    add("/v1/tools/{name}", post().to(tools::single::call_tool));
-    add("/v1/tool-calls", post().to(tools::calls::call_tools));
-    config.service(
-        web::resource("/v1/tools")
-            .route(get().to(tools::single::list_tools))
-            .route(head().to(tools::single::list_tools))
-            .default_service(not_allowed("GET, HEAD")),
-    );
-    config.service(
-        web::resource("/v1/scopes")
-            .route(delete().to(scopes::lifecycle::end_scope))
-            .default_service(not_allowed("DELETE")),
-    );
 }
 
-/// Operations for back ends.
-fn back_end_routes(config: &mut ServiceConfig) {
-    config
-        .service(
-            web::resource("/v1/events")
-                .route(get().to(events::all::get_events))
-                .route(head().to(events::all::head_events))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/export")
-                .route(get().to(threads::exports::export_threads))
-                .route(head().to(threads::exports::head_export))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/archives")
-                .route(get().to(threads::archives::list_archives))
-                .route(head().to(threads::archives::list_archives))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/archives/{id}")
-                .route(get().to(threads::archives::get_archive))
-                .route(head().to(threads::archives::get_archive))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/archives/{id}/restore")
-                .route(post().to(threads::archives::restore_archive))
-                .default_service(not_allowed_for_back_end("POST")),
-        )
-        .service(
-            web::resource("/v1/archives/{id}/history")
-                .route(get().to(threads::history::get_final_history))
-                .route(head().to(threads::history::get_final_history))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/owners/{owner}")
-                .route(get().to(threads::owners::get_owner))
-                .route(delete().to(threads::owners::erase_owner))
-                .route(head().to(threads::owners::get_owner))
-                .default_service(not_allowed_for_back_end("GET, HEAD, DELETE")),
-        )
-        .service(
-            web::resource("/v1/webhooks")
-                .route(get().to(admin::webhooks::list_webhooks))
-                .route(post().to(admin::webhooks::create_webhook))
-                .route(head().to(admin::webhooks::list_webhooks))
-                .default_service(not_allowed_for_back_end("GET, HEAD, POST")),
-        )
-        .service(
-            web::resource("/v1/webhooks/{id}")
-                .route(get().to(admin::webhooks::get_webhook))
-                .route(patch().to(admin::webhooks::patch_webhook))
-                .route(delete().to(admin::webhooks::delete_webhook))
-                .route(head().to(admin::webhooks::get_webhook))
-                .default_service(not_allowed_for_back_end("GET, HEAD, PATCH, DELETE")),
-        )
-        .service(
-            web::resource("/v1/webhooks/{id}/pending")
-                .route(get().to(admin::webhooks::get_pending))
-                .route(head().to(admin::webhooks::get_pending))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/webhooks/{id}/failed")
-                .route(get().to(admin::webhooks::get_failed))
-                .route(head().to(admin::webhooks::get_failed))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/webhooks/{id}/replay")
-                .route(post().to(admin::webhooks::replay_webhook))
-                .default_service(not_allowed_for_back_end("POST")),
-        )
-        .service(
-            web::resource("/v1/api-keys/current")
-                .route(get().to(admin::api_keys::get_api_key))
-                .route(head().to(admin::api_keys::get_api_key))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/settings")
-                .route(get().to(admin::settings::get_settings))
-                .route(head().to(admin::settings::get_settings))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/stats")
-                .route(get().to(admin::stats::get_stats))
-                .route(head().to(admin::stats::get_stats))
-                .default_service(not_allowed_for_back_end("GET, HEAD")),
-        )
-        .service(
-            web::resource("/v1/mcp-urls")
-                .route(post().to(tools::mcp_urls::create_mcp_url))
-                .default_service(not_allowed_for_back_end("POST")),
-        );
+macro_rules! routes {
+    (GET $handler:path) => {
+        routes!(GET $handler => $handler)
+    };
+    (GET $handler:path => $head:path) => {
+        vec![on(Method::GET).to($handler), on(Method::HEAD).to($head)]
+    };
+    ($method:ident $handler:path) => {
+        vec![on(Method::$method).to($handler)]
+    };
+}
+
+macro_rules! allow {
+    (GET $($rest:ident)*) => {
+        concat!("GET, HEAD" $(, ", ", stringify!($rest))*)
+    };
+    ($first:ident $($rest:ident)*) => {
+        concat!(stringify!($first) $(, ", ", stringify!($rest))*)
+    };
+}
+
+paths! {
+    /// Before those of a thread, which has no such id.
+    static OF_THREADS:
+        "/v1/threads/import" { POST threads::images::import_thread }
+        "/v1/threads" { GET threads::lists::list_threads, POST threads::lifecycle::create_thread }
+
+    /// Below a thread, the most used first: the router tries them in order.
+    static OF_A_THREAD:
+        "/state" {
+            GET threads::state::get_state,
+            PUT threads::writes::put_state,
+            PATCH threads::writes::patch_state,
+            DELETE threads::writes::delete_state,
+        }
+        "/state/{key:[^/]*}/push" { POST threads::writes::push_value }
+        "/state/{key:[^/]*}" {
+            GET threads::state::get_value,
+            PUT threads::writes::put_value,
+            DELETE threads::writes::delete_value,
+        }
+        "/state/{key:[^/]*}/increment" { POST threads::writes::increment_value }
+        "/keys" { GET threads::state::get_keys }
+        "/history" {
+            GET threads::history::get_history,
+            POST threads::history::append_history,
+            DELETE threads::history_removal::delete_history,
+        }
+        // an item may have the ids `take`, `compact` and `segments`
+        "/history/take" {
+            POST threads::history_removal::take_history,
+            DELETE (threads::history_removal::delete_history_item),
+        }
+        "/history/compact" {
+            POST threads::compaction::compact_history,
+            DELETE (threads::history_removal::delete_history_item),
+        }
+        "/history/segments" {
+            GET threads::compaction::list_segments,
+            DELETE (threads::history_removal::delete_history_item),
+        }
+        "/history/segments/{n:[^/]*}" { GET threads::compaction::get_segment }
+        "/history/{item:[^/]*}" { DELETE threads::history_removal::delete_history_item }
+        "/turn" {
+            GET threads::turns::get_turn,
+            POST threads::turns::take_turn,
+            PATCH threads::turns::renew_turn,
+            DELETE threads::turns::end_turn,
+        }
+        "/checkpoints" {
+            GET threads::checkpoints::list_checkpoints,
+            POST threads::checkpoints::save_checkpoint,
+        }
+        "/checkpoints/{n:[^/]*}/restore" { POST threads::checkpoints::restore_checkpoint }
+        "/checkpoints/{n:[^/]*}" {
+            GET threads::checkpoints::get_checkpoint,
+            DELETE threads::checkpoints::delete_checkpoint,
+        }
+        "/rotate" { POST threads::rotation::rotate_thread }
+        "/fork" { POST threads::images::fork_thread }
+        "/export" { GET threads::images::export_thread }
+        "/events" { GET events::of_thread::get_thread_events => events::of_thread::head_thread_events }
+        "" {
+            GET threads::lifecycle::get_thread,
+            PATCH threads::lifecycle::patch_thread,
+            DELETE threads::lifecycle::delete_thread,
+        }
+
+    static OTHERS:
+        // an entry may have the keys `get` and `put`
+        "/v1/kv/{namespace:[^/]*}/get" {
+            GET (kv::entries::get_entry),
+            POST kv::batches::get_entries,
+            PUT (kv::entries::put_entry),
+            DELETE (kv::entries::delete_entry),
+        }
+        "/v1/kv/{namespace:[^/]*}/put" {
+            GET (kv::entries::get_entry),
+            POST kv::batches::put_entries,
+            PUT (kv::entries::put_entry),
+            DELETE (kv::entries::delete_entry),
+        }
+        "/v1/kv/{namespace:[^/]*}/{key:[^/]*}" {
+            GET kv::entries::get_entry,
+            PUT kv::entries::put_entry,
+            DELETE kv::entries::delete_entry,
+        }
+        "/v1/kv/{namespace:[^/]*}" {
+            GET kv::namespaces::list_entries,
+            PUT kv::namespaces::put_namespace,
+            DELETE kv::namespaces::delete_namespace,
+        }
+        "/v1/kv" { GET kv::namespaces::list_namespaces }
+        "/v1/events" { GET events::all::get_events => events::all::head_events }
+        "/v1/export" { GET threads::exports::export_threads => threads::exports::head_export }
+        "/v1/archives" { GET threads::archives::list_archives }
+        "/v1/archives/{id}" { GET threads::archives::get_archive }
+        "/v1/archives/{id}/restore" { POST threads::archives::restore_archive }
+        "/v1/archives/{id}/history" { GET threads::history::get_final_history }
+        "/v1/owners/{owner}" { GET threads::owners::get_owner, DELETE threads::owners::erase_owner }
+        "/v1/webhooks" { GET admin::webhooks::list_webhooks, POST admin::webhooks::create_webhook }
+        "/v1/webhooks/{id}" {
+            GET admin::webhooks::get_webhook,
+            PATCH admin::webhooks::patch_webhook,
+            DELETE admin::webhooks::delete_webhook,
+        }
+        "/v1/webhooks/{id}/pending" { GET admin::webhooks::get_pending }
+        "/v1/webhooks/{id}/failed" { GET admin::webhooks::get_failed }
+        "/v1/webhooks/{id}/replay" { POST admin::webhooks::replay_webhook }
+        "/v1/api-keys/current" { GET admin::api_keys::get_api_key }
+        "/v1/settings" { GET admin::settings::get_settings }
+        "/v1/stats" { GET admin::stats::get_stats }
+        "/v1/mcp-urls" { POST tools::mcp_urls::create_mcp_url }
+        // these take POST, since the body names the scope
+        "/v1/scopes/kv/get" { POST scopes::values::get_values }
+        "/v1/scopes/kv/set" { POST scopes::values::set_values }
+        "/v1/scopes/kv/delete" { POST scopes::values::delete_key }
+        "/v1/scopes/kv/list" { POST scopes::values::list_keys }
+        "/v1/scopes/kv/increment" { POST scopes::values::increment_key }
+        "/v1/scopes/tasks/get" { POST scopes::tasks::get_tasks }
+        "/v1/scopes/tasks/set" { POST scopes::tasks::set_tasks }
+        "/v1/scopes/tasks/update" { POST scopes::tasks::update_task }
+        "/v1/scopes/describe" { POST scopes::lifecycle::describe_scope }
+        "/v1/scopes/clear" { POST scopes::lifecycle::clear_scope }
+        "/v1/tools/{name}" { POST tools::single::call_tool }
+        "/v1/tool-calls" { POST tools::calls::call_tools }
+        "/v1/tools" { GET tools::single::list_tools }
+        "/v1/scopes" { DELETE scopes::lifecycle::end_scope }
+        "/healthz" { GET admin::probes::healthz }
+        "/readyz" { GET admin::probes::readyz }
 }

@@ -10,6 +10,7 @@ use super::back_end::key_for;
 use super::body::{Body, announced_bytes};
 use super::context::RequestContext;
 use super::decode::path_part;
+use super::rights::{IMPORT, is_for_back_ends};
 use super::target::caller;
 use crate::Api;
 use threadkeep_domain::{CHECKPOINTS_MAX_BYTES, METADATA_MAX_BYTES};
@@ -19,24 +20,6 @@ const SMALL_BYTES: u64 = 16_384;
 
 /// The part of the path that names a thread: `/v1/threads/{id}`.
 const THREAD_PART: usize = 3;
-/// Paths that are for back ends alone.
-const FOR_BACK_ENDS: [&str; 11] = [
-    "/v1/api-keys/current",
-    "/v1/kv",
-    "/v1/owners",
-    "/v1/webhooks",
-    "/v1/settings",
-    "/v1/mcp-urls",
-    "/v1/archives",
-    "/v1/events",
-    "/v1/export",
-    "/v1/stats",
-    IMPORT,
-];
-/// The path that takes a whole thread.
-const IMPORT: &str = "/v1/threads/import";
-/// The path below a thread that is for back ends alone.
-const EXPORT: &str = "export";
 
 /// The limit of the body of a request to the API. For entries it is a setting.
 pub(crate) fn limit_bytes(request: &ServiceRequest) -> u64 {
@@ -60,16 +43,6 @@ fn will_be_refused(api: &Api, request: &ServiceRequest, path: &str) -> bool {
         return key_for(request.request(), api).is_err();
     }
     path.starts_with("/v1/threads/") && lacks_credentials(api, request.request())
-}
-
-fn is_for_back_ends(path: &str) -> bool {
-    let is_below = FOR_BACK_ENDS.into_iter().any(|root| {
-        let rest = path.strip_prefix(root);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    });
-    let below_thread = path.strip_prefix("/v1/threads/");
-    let part = below_thread.and_then(|below| below.split_once('/'));
-    is_below || part.is_some_and(|(_, part)| part == EXPORT)
 }
 
 /// The size of the document of the largest thread: its state and metadata, its checkpoints, its history, whose small items
@@ -108,15 +81,10 @@ fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, Value, json};
+    use serde_json::Value;
 
     use super::*;
     use crate::openapi_json;
-
-    fn paths() -> Map<String, Value> {
-        let document: Value = serde_json::from_str(openapi_json()).unwrap();
-        document["paths"].as_object().unwrap().clone()
-    }
 
     #[test]
     fn a_body_has_the_limit_of_entries_if_it_is_kept_as_it_comes() {
@@ -124,32 +92,14 @@ mod tests {
             let content = &operation["requestBody"]["content"];
             content.get("application/octet-stream").is_some()
         };
-        for (path, operations) in paths() {
+        let document: Value = serde_json::from_str(openapi_json()).unwrap();
+        for (path, operations) in document["paths"].as_object().unwrap() {
             for (method, operation) in operations.as_object().unwrap() {
                 let has_body = operation.get("requestBody").is_some();
                 let method = method.to_uppercase().parse().unwrap();
-                let is_kept = is_entry(&method, &path) && has_body;
+                let is_kept = is_entry(&method, path) && has_body;
                 assert_eq!(is_kept, takes_bytes(operation), "{method} {path}");
             }
-        }
-    }
-
-    #[test]
-    fn a_key_may_have_the_name_of_an_export() {
-        assert!(!is_for_back_ends("/v1/threads/current/state/export"));
-    }
-
-    #[test]
-    fn a_path_is_listed_if_it_is_for_back_ends_alone() {
-        let paths = paths();
-
-        for (path, operations) in &paths {
-            let mut operations = operations.as_object().unwrap().values();
-            let wants_key = |operation: &Value| operation["security"] == json!([{"api_key": []}]);
-            assert_eq!(is_for_back_ends(path), operations.all(wants_key), "{path}");
-        }
-        for root in FOR_BACK_ENDS {
-            assert!(paths.keys().any(|path| path.starts_with(root)), "{root}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The one table from paths to the rights that API keys need for them.
+//! The one table of the callers of paths, and of the rights that API keys need for them.
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
@@ -11,14 +11,11 @@ use threadkeep_identity::{ApiKey, Right};
 /// A path with everything below it, the right to read there, and the right to write.
 type Row = (&'static str, Right, Right);
 
-/// Calls that are not listed need no right. The last thirteen rows are other protocols.
-static TABLE: [Row; 27] = [
-    ("/v1/threads", Right::ThreadsRead, Right::Threads),
+/// Paths that are for back ends alone, besides [`OWN_KEY`] and [`EXPORT`].
+static FOR_BACK_ENDS: [Row; 10] = [
+    (IMPORT, Right::ThreadsRead, Right::Threads),
     ("/v1/export", Right::ThreadsRead, Right::Threads),
     ("/v1/archives", Right::ThreadsRead, Right::Threads),
-    ("/v1/scopes", Right::Scopes, Right::Scopes),
-    ("/v1/tools", Right::Scopes, Right::Scopes),
-    ("/v1/tool-calls", Right::Scopes, Right::Scopes),
     ("/v1/mcp-urls", Right::Scopes, Right::Scopes),
     ("/v1/kv", Right::Kv, Right::Kv),
     ("/v1/events", Right::Events, Right::Events),
@@ -26,6 +23,14 @@ static TABLE: [Row; 27] = [
     ("/v1/webhooks", Right::Webhooks, Right::Webhooks),
     ("/v1/settings", Right::Admin, Right::Admin),
     ("/v1/stats", Right::Admin, Right::Admin),
+];
+
+/// Paths that other callers may use too. The last thirteen rows are other protocols.
+static FOR_ALL: [Row; 18] = [
+    ("/v1/threads", Right::ThreadsRead, Right::Threads),
+    ("/v1/scopes", Right::Scopes, Right::Scopes),
+    ("/v1/tools", Right::Scopes, Right::Scopes),
+    ("/v1/tool-calls", Right::Scopes, Right::Scopes),
     ("/v1/responses", Right::ThreadsRead, Right::Threads),
     ("/v1/conversations", Right::ThreadsRead, Right::Threads),
     ("/v1/models", Right::ThreadsRead, Right::Threads),
@@ -42,17 +47,38 @@ static TABLE: [Row; 27] = [
     ("/thread/ws", Right::Threads, Right::Threads),
 ];
 
+/// The path that takes a whole thread.
+pub(super) const IMPORT: &str = "/v1/threads/import";
+/// The path that shows the API key of a request, whatever its rights.
+const OWN_KEY: &str = "/v1/api-keys/current";
+/// The path below a thread that is for back ends alone.
+const EXPORT: &str = "export";
+
 /// The part of `/v1/kv/{namespace}` that names the namespace.
 const NAMESPACE_PLACE: usize = 3;
 
-/// The right that a call of the path needs, whichever namespace it names.
+/// Whether a path is for back ends alone, so that every call needs an API key.
+pub(crate) fn is_for_back_ends(path: &str) -> bool {
+    let below_thread = path.strip_prefix("/v1/threads/");
+    let part = below_thread.and_then(|below| below.split_once('/'));
+    row(&FOR_BACK_ENDS, path).is_some()
+        || is_below(OWN_KEY, path)
+        || part.is_some_and(|(_, part)| part == EXPORT)
+}
+
+/// The right that a call of the path needs, whichever namespace it names. Other calls need no right.
 pub(crate) fn right_for(method: &Method, path: &str) -> Option<&'static Right> {
-    let is_below = |root: &str| {
-        let rest = path.strip_prefix(root);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let (_, read, write) = TABLE.iter().find(|(root, ..)| is_below(root))?;
+    let (_, read, write) = row(&FOR_BACK_ENDS, path).or_else(|| row(&FOR_ALL, path))?;
     Some(if method.is_safe() { read } else { write })
+}
+
+fn row(table: &'static [Row], path: &str) -> Option<&'static Row> {
+    table.iter().find(|(root, ..)| is_below(root, path))
+}
+
+fn is_below(root: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(root);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The right that a key lacks for a call of the path, whichever namespace that names.
@@ -79,15 +105,39 @@ pub(super) fn needed(request: &HttpRequest) -> Option<Right> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Map, Value, json};
 
+    use super::*;
     use crate::openapi_json;
+
+    fn paths() -> Map<String, Value> {
+        let document: Value = serde_json::from_str(openapi_json()).unwrap();
+        document["paths"].as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_key_may_have_the_name_of_an_export() {
+        assert!(!is_for_back_ends("/v1/threads/current/state/export"));
+    }
+
+    #[test]
+    fn a_path_is_listed_if_it_is_for_back_ends_alone() {
+        let paths = paths();
+
+        for (path, operations) in &paths {
+            let mut operations = operations.as_object().unwrap().values();
+            let wants_key = |operation: &Value| operation["security"] == json!([{"api_key": []}]);
+            assert_eq!(is_for_back_ends(path), operations.all(wants_key), "{path}");
+        }
+        for (root, ..) in &FOR_BACK_ENDS {
+            assert!(paths.keys().any(|path| path.starts_with(root)), "{root}");
+        }
+    }
 
     #[test]
     fn an_operation_that_takes_a_key_needs_a_right_unless_it_shows_the_key() {
-        let document: Value = serde_json::from_str(openapi_json()).unwrap();
-        let operations = document["paths"].as_object().unwrap().iter();
-        let operations = operations.flat_map(|(path, item)| {
+        let paths = paths();
+        let operations = paths.iter().flat_map(|(path, item)| {
             let operations = item.as_object().unwrap().values();
             operations.map(move |operation| (path, operation))
         });
