@@ -1,11 +1,12 @@
 //! Shapes of bodies and answers for the OpenAPI document. Other modules read and write their values as opaque text.
 
+#![expect(dead_code, reason = "only the shapes are used")]
+
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 /// The receipt of a write.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct Receipt {
     /// The thread's version after the write.
     version: u64,
@@ -15,7 +16,6 @@ pub(super) struct Receipt {
 
 /// The receipt of a push.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct PushReceipt {
     /// The thread's version after the write.
     version: u64,
@@ -27,7 +27,6 @@ pub(super) struct PushReceipt {
 
 /// The receipt of an increment.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct IncrementReceipt {
     /// The thread's version after the write.
     version: u64,
@@ -39,7 +38,6 @@ pub(super) struct IncrementReceipt {
 
 /// The receipt of a deletion.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct DeleteReceipt {
     /// The thread's version after the write.
     version: u64,
@@ -51,7 +49,6 @@ pub(super) struct DeleteReceipt {
 
 /// The receipt of a merge.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct MergeReceipt {
     /// The thread's version after the write.
     version: u64,
@@ -64,7 +61,6 @@ pub(super) struct MergeReceipt {
 /// The result of one operation: `deleted` of a delete, `length` of a push, `values` of a pop, `value` of an increment,
 /// and `id`, `seq` and `repeated` of an append.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct OperationResult {
     deleted: Option<bool>,
     length: Option<u64>,
@@ -88,7 +84,6 @@ pub(super) struct Health {
 /// A problem ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)). Match on `code`, which is stable; `detail` is for
 /// people. Some codes come with more members, such as `limit_bytes` or `operation`.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only its shape is used")]
 pub(super) struct Problem {
     r#type: String,
     title: String,
@@ -99,7 +94,6 @@ pub(super) struct Problem {
 }
 
 #[derive(IntoParams)]
-#[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Path)]
 pub(super) struct KeyParam {
     /// 1 to 256 bytes of UTF-8 without control characters, percent-encoded.
@@ -108,7 +102,6 @@ pub(super) struct KeyParam {
 }
 
 #[derive(IntoParams)]
-#[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Header)]
 pub(super) struct WriteHeaders {
     /// Write only if the thread has one of up to 8 tags or versions (`"3"`); `"0"`: only if it does not exist, `*`: only if it does.
@@ -131,7 +124,6 @@ pub(super) struct WriteHeaders {
 }
 
 #[derive(IntoParams)]
-#[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Query)]
 pub(super) struct OfNewParam {
     /// The TTL of the thread if this write creates it.
@@ -140,7 +132,6 @@ pub(super) struct OfNewParam {
 }
 
 #[derive(IntoParams)]
-#[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Query)]
 pub(super) struct PeekParam {
     /// `true`: this read does not count as a use of the thread, and does not extend its life.
@@ -148,7 +139,6 @@ pub(super) struct PeekParam {
 }
 
 #[derive(IntoParams)]
-#[expect(dead_code, reason = "only its shape is used")]
 #[into_params(parameter_in = Path)]
 pub(super) struct CheckpointParam {
     /// The number of the checkpoint.
@@ -157,10 +147,65 @@ pub(super) struct CheckpointParam {
 }
 
 #[derive(IntoParams)]
-#[expect(dead_code, reason = "only its shape is used")]
+#[into_params(parameter_in = Path)]
+pub(super) struct SegmentParam {
+    /// The segment's number.
+    #[param(minimum = 1)]
+    n: u64,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ItemParam {
+    /// The item's id, percent-encoded.
+    #[param(max_length = 128, pattern = "^[!-~]+$")]
+    item: String,
+}
+
+#[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(super) struct TokenHeader {
     /// The token of the turn.
     #[param(rename = "x-turn-token")]
     x_turn_token: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct NamespaceParam {
+    /// 1 to 64 visible characters, percent-encoded.
+    #[param(min_length = 1, max_length = 64)]
+    namespace: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+pub(super) struct EntryRepeatHeader {
+    /// Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing.
+    #[param(rename = "Idempotency-Key", max_length = 128, pattern = "^[!-~]+$")]
+    idempotency_key: Option<String>,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct WebhookParam {
+    /// The id of the endpoint.
+    #[param(pattern = "^whk_[0-9a-f]{32}$")]
+    id: String,
+}
+
+/// Places in a history, and a page between them.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PlaceParams {
+    /// Return items after this place, oldest first. By default from the beginning.
+    after: Option<u64>,
+    /// Return items before this place, newest first. Not with `after`.
+    before: Option<u64>,
+    /// `desc` without `before` starts at the end.
+    #[param(pattern = "^(asc|desc)$")]
+    order: Option<String>,
+    /// Items on the page, 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u64>,
 }

@@ -26,7 +26,6 @@ pub(crate) struct ApiKeyObject<'a> {
     get,
     path = "/v1/api-keys/current",
     tag = "operations",
-    security(("api_key" = [])),
     responses(
         (status = 200, description = "Its name and rights.", body = ApiKeyObject<'_>),
         BackEndProblems,

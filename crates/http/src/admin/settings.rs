@@ -43,7 +43,6 @@ pub(crate) struct SettingsObject<'a> {
     get,
     path = "/v1/settings",
     tag = "operations",
-    security(("api_key" = [])),
     responses(
         (status = 200, description = "All settings.", body = SettingsObject<'_>),
         BackEndProblems,

@@ -27,7 +27,6 @@ const COUNTING: Duration = Duration::from_millis(500);
     get,
     path = "/v1/stats",
     tag = "operations",
-    security(("api_key" = [])),
     responses(
         (status = 200, description = "The figures.", body = StatsObject),
         BackEndProblems,

@@ -18,6 +18,7 @@ use crate::request::back_end::BackEnd;
 use crate::request::cursor;
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Most, Nothing, Page, Query};
+use crate::schemas::WebhookParam;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::WebhookId;
 
@@ -36,7 +37,6 @@ use threadkeep_webhooks::WebhookId;
         BodyProblems,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn create_webhook(
     request: HttpRequest,
@@ -66,7 +66,6 @@ pub(crate) async fn create_webhook(
         (status = 200, description = "All endpoints.", body = WebhookList),
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn list_webhooks(
     request: HttpRequest,
@@ -84,13 +83,12 @@ pub(crate) async fn list_webhooks(
     get,
     path = "/v1/webhooks/{id}",
     tag = "webhooks",
-    params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
+    params(WebhookParam),
     responses(
         (status = 200, description = "The endpoint.", body = WebhookObject),
         NotFound,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_webhook(
     request: HttpRequest,
@@ -114,7 +112,7 @@ pub(crate) async fn get_webhook(
     patch,
     path = "/v1/webhooks/{id}",
     tag = "webhooks",
-    params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
+    params(WebhookParam),
     request_body(content = WebhookPatchBody<'_>),
     responses(
         (status = 200, description = "The endpoint after the change.", body = WebhookObject),
@@ -123,7 +121,6 @@ pub(crate) async fn get_webhook(
         BodyProblems,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn patch_webhook(
     request: HttpRequest,
@@ -153,14 +150,13 @@ pub(crate) async fn patch_webhook(
     delete,
     path = "/v1/webhooks/{id}",
     tag = "webhooks",
-    params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
+    params(WebhookParam),
     responses(
         (status = 204, description = "The endpoint no longer exists."),
         NotFound,
         Conflict,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn delete_webhook(
     request: HttpRequest,
@@ -184,7 +180,7 @@ pub(crate) async fn delete_webhook(
     path = "/v1/webhooks/{id}/pending",
     tag = "webhooks",
     params(
-        ("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint."),
+        WebhookParam,
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Events in the list, 100 by default."),
     ),
     responses(
@@ -192,7 +188,6 @@ pub(crate) async fn delete_webhook(
         NotFound,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_pending(
     request: HttpRequest,
@@ -217,7 +212,7 @@ pub(crate) async fn get_pending(
     path = "/v1/webhooks/{id}/failed",
     tag = "webhooks",
     params(
-        ("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint."),
+        WebhookParam,
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Events on the page, 100 by default."),
     ),
@@ -226,7 +221,6 @@ pub(crate) async fn get_pending(
         NotFound,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_failed(
     request: HttpRequest,
@@ -255,7 +249,7 @@ pub(crate) async fn get_failed(
     post,
     path = "/v1/webhooks/{id}/replay",
     tag = "webhooks",
-    params(("id" = String, Path, pattern = "^whk_[0-9a-f]{32}$", description = "The id of the endpoint.")),
+    params(WebhookParam),
     request_body(content = Option<ReplayBody>),
     responses(
         (status = 200, description = "The deliveries are scheduled.", body = Replayed),
@@ -263,7 +257,6 @@ pub(crate) async fn get_failed(
         BodyProblems,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn replay_webhook(
     request: HttpRequest,

@@ -43,7 +43,6 @@ struct GlobalFeed {
         (status = 200, description = "A stream without an end. `event` is the type, `data` an `Event`, and `id` the cursor.", body = String, content_type = "text/event-stream"),
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_events(
     request: HttpRequest,

@@ -14,6 +14,7 @@ use crate::request::conditions::OnlyRepeat;
 use crate::request::json::{body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Nothing, Query};
+use crate::schemas::NamespaceParam;
 use threadkeep_web::ApiError;
 
 /// Levels around a value: the body, a list and an entry.
@@ -27,7 +28,7 @@ const AROUND: usize = 3;
     post,
     path = "/v1/kv/{namespace}/get",
     tag = "kv",
-    params(("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded.")),
+    params(NamespaceParam),
     request_body(content = GetEntries),
     responses(
         (status = 200, description = "The entries.", body = EntriesObject),
@@ -35,7 +36,6 @@ const AROUND: usize = 3;
         BodyProblems,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_entries(
     request: HttpRequest,
@@ -64,7 +64,7 @@ pub(crate) async fn get_entries(
     path = "/v1/kv/{namespace}/put",
     tag = "kv",
     params(
-        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        NamespaceParam,
         ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first outcome of each entry and changes nothing."),
     ),
     request_body(content = PutEntries),
@@ -75,7 +75,6 @@ pub(crate) async fn get_entries(
         RepeatProblems,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn put_entries(
     request: HttpRequest,

@@ -17,6 +17,7 @@ use crate::openapi::problems::{
 use crate::request::back_end::BackEnd;
 use crate::request::conditions::ReadConditions;
 use crate::request::query::{Nothing, Query};
+use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_service::EntryDraft;
 use threadkeep_store::{Answered, Reading};
 use threadkeep_web::{ApiError, tag};
@@ -30,7 +31,7 @@ use threadkeep_web::{ApiError, tag};
     path = "/v1/kv/{namespace}/{key}",
     tag = "kv",
     params(
-        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        NamespaceParam,
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
         ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the entry has one of these tags."),
     ),
@@ -44,7 +45,6 @@ use threadkeep_web::{ApiError, tag};
         PreconditionFailed,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_entry(
     BackEnd { api, .. }: BackEnd,
@@ -80,12 +80,12 @@ pub(crate) async fn get_entry(
     path = "/v1/kv/{namespace}/{key}",
     tag = "kv",
     params(
-        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        NamespaceParam,
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
         ("ttl_seconds" = Option<u64>, Query, minimum = 0, maximum = 31_536_000, description = "Lifetime; 0 keeps the entry for ever. By default that of the namespace, or else of the server's settings."),
         ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Put only if the entry has this tag or version (`\"3\"`); `\"0\"`: only if it does not exist, `*`: only if it does."),
         ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*`: put only if the entry does not exist. Not with `If-Match`."),
-        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+        EntryRepeatHeader,
     ),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "Any bytes of any type."),
     responses(
@@ -97,7 +97,6 @@ pub(crate) async fn get_entry(
         RepeatProblems,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn put_entry(
     request: HttpRequest,
@@ -135,10 +134,10 @@ pub(crate) async fn put_entry(
     path = "/v1/kv/{namespace}/{key}",
     tag = "kv",
     params(
-        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        NamespaceParam,
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
         ("If-Match" = Option<String>, Header, pattern = r#"^(\*|"[0-9]+(-[0-9a-f]{16})?")$"#, description = "Delete only if the entry has this tag or version, or, with `*`, if it exists."),
-        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+        EntryRepeatHeader,
     ),
     responses(
         (status = 200, description = "The entry no longer exists.", body = EntryDeletion),
@@ -148,7 +147,6 @@ pub(crate) async fn put_entry(
         RepeatProblems,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn delete_entry(
     request: HttpRequest,

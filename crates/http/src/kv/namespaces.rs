@@ -19,6 +19,7 @@ use crate::request::conditions::OnlyRepeat;
 use crate::request::cursor;
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Nothing, Query};
+use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_domain::EntryKey;
 use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
 use threadkeep_web::ApiError;
@@ -40,7 +41,6 @@ use threadkeep_web::ApiError;
         NotAcceptable,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn list_namespaces(
     request: HttpRequest,
@@ -77,7 +77,7 @@ pub(crate) async fn list_namespaces(
     path = "/v1/kv/{namespace}",
     tag = "kv",
     params(
-        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
+        NamespaceParam,
         ("prefix" = Option<String>, Query, max_length = 1024, description = "Return only keys with this prefix."),
         ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "By the bytes of the keys; `asc` by default."),
         ("bodies" = Option<bool>, Query, description = "Return the entries with their bodies."),
@@ -89,7 +89,6 @@ pub(crate) async fn list_namespaces(
         NotAcceptable,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn list_entries(
     request: HttpRequest,
@@ -144,8 +143,8 @@ pub(crate) async fn list_entries(
     path = "/v1/kv/{namespace}",
     tag = "kv",
     params(
-        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
-        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+        NamespaceParam,
+        EntryRepeatHeader,
     ),
     request_body(content = Option<NamespaceBody<'_>>),
     responses(
@@ -155,7 +154,6 @@ pub(crate) async fn list_entries(
         RepeatProblems,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn put_namespace(
     request: HttpRequest,
@@ -187,8 +185,8 @@ pub(crate) async fn put_namespace(
     path = "/v1/kv/{namespace}",
     tag = "kv",
     params(
-        ("namespace" = String, Path, min_length = 1, max_length = 64, description = "1 to 64 visible characters, percent-encoded."),
-        ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first answer and changes nothing."),
+        NamespaceParam,
+        EntryRepeatHeader,
     ),
     responses(
         (status = 200, description = "The namespace no longer exists.", body = NamespaceDeletion),
@@ -197,7 +195,6 @@ pub(crate) async fn put_namespace(
         RepeatProblems,
         EntryProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn delete_namespace(
     request: HttpRequest,

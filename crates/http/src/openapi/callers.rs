@@ -11,13 +11,13 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{Components, ObjectBuilder, OpenApi, Required};
 
 use super::operations;
-use crate::request::rights::right_for;
+use crate::request::rights::{is_for_back_ends, right_for};
 use threadkeep_identity::Right;
 
 const CURRENT: &str = "/v1/threads/current";
 const BY_ID: &str = "/v1/threads/{id}";
 
-/// Adds the security schemes, for each path of the caller's own thread the path of a thread by its id, and to each
+/// Adds the security schemes, and those of operations for back ends and on scopes, for each path of the caller's own thread the path of a thread by its id, and to each
 /// operation that takes an API key the right that the key needs (`x-right`).
 pub(super) struct Callers;
 
@@ -26,6 +26,16 @@ impl Modify for Callers {
         let components = document.components.get_or_insert_with(Components::new);
         for (name, scheme) in schemes() {
             components.add_security_scheme(name, scheme);
+        }
+        for (path, item) in &mut document.paths.paths {
+            for (_, operation) in operations(item) {
+                let names_scope = || operation.request_body.is_some() && is_of_scopes(path);
+                if is_for_back_ends(path) {
+                    operation.security = Some(any_of(&["api_key"]));
+                } else if names_scope() {
+                    operation.security = Some(any_of(&["api_key", "thread_id", "cookie", ""]));
+                }
+            }
         }
         let mut by_id = Vec::new();
         for (path, item) in &mut document.paths.paths {
@@ -49,6 +59,11 @@ impl Modify for Callers {
             }
         }
     }
+}
+
+/// Whether a call needs the right to scopes if its caller has an API key.
+fn is_of_scopes(path: &str) -> bool {
+    right_for(&Method::POST, path) == Some(&Right::Scopes)
 }
 
 /// `x-right`: the right that an API key needs for an operation.

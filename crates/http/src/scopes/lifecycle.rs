@@ -28,7 +28,6 @@ const AROUND: usize = 1;
         (status = 200, description = "The scope without its keys and tasks.", body = ScopeObject),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
     let (scope, OnlyScope { .. }) = call.open_kept()?;
@@ -56,7 +55,6 @@ pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> Result<HttpRespon
         (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn clear_scope(
     call: ScopeCall<AROUND, Repeatable>,
@@ -83,7 +81,6 @@ pub(crate) async fn clear_scope(
         (status = 200, description = "The scope no longer exists.", body = ScopeEnded),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn end_scope(
     call: ScopeCall<AROUND, Repeatable>,

@@ -26,7 +26,6 @@ const AROUND: usize = 3;
         (status = 200, description = "The whole list.", body = TasksObject),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
     let (scope, OnlyScope { .. }) = call.open_kept()?;
@@ -55,7 +54,6 @@ pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> Result<HttpResponse, A
         (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn set_tasks(
     call: ScopeCall<AROUND, Repeatable>,
@@ -82,7 +80,6 @@ pub(crate) async fn set_tasks(
         (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn update_task(
     call: ScopeCall<AROUND, Repeatable>,

@@ -27,7 +27,6 @@ const AROUND: usize = 3;
         (status = 200, description = "The values, all at one version.", body = Values),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
     let (scope, body): (_, GetValues) = call.open_kept()?;
@@ -68,7 +67,6 @@ pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> Result<HttpResponse, 
         (status = 200, description = "The write is in the store.", body = ScopeReceipt),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn set_values(
     call: ScopeCall<AROUND, Repeatable>,
@@ -106,7 +104,6 @@ pub(crate) async fn set_values(
         (status = 200, description = "The write is in the store.", body = KeyDeleted),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn delete_key(
     call: ScopeCall<AROUND, Repeatable>,
@@ -134,7 +131,6 @@ pub(crate) async fn delete_key(
         (status = 200, description = "The keys with that prefix, or all keys.", body = KeyList),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
     let (scope, body): (_, ListKeys) = call.open_kept()?;
@@ -166,7 +162,6 @@ pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> Result<HttpResponse, A
         (status = 200, description = "The write is in the store.", body = Sum),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn increment_key(
     call: ScopeCall<AROUND, Repeatable>,

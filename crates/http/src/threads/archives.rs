@@ -32,7 +32,6 @@ use threadkeep_web::{ApiError, tag};
         (status = 200, description = "A page of archives.", body = ArchiveList),
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn list_archives(
     request: HttpRequest,
@@ -76,7 +75,6 @@ pub(crate) async fn list_archives(
         NotFound,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_archive(
     request: HttpRequest,
@@ -113,7 +111,6 @@ pub(crate) async fn get_archive(
         Conflict,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn restore_archive(
     request: HttpRequest,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::history_page::{HistoryItemObject, cut_page};
 use super::history_query::SegmentPart;
@@ -18,7 +18,7 @@ use crate::request::json::{List, RawJson, Whole, body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{OfNew, Query, Reading};
 use crate::request::target::Target;
-use crate::schemas::PeekParam;
+use crate::schemas::{PeekParam, PlaceParams, SegmentParam};
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId, Segment};
 use threadkeep_domain::{IdempotencyKey, Json, rfc3339};
@@ -127,15 +127,6 @@ pub(super) struct SegmentItems<'a> {
     next_cursor: Option<u64>,
 }
 
-#[derive(IntoParams)]
-#[expect(dead_code, reason = "only its shape is used")]
-#[into_params(parameter_in = Path)]
-pub(super) struct SegmentParam {
-    /// The segment's number.
-    #[param(minimum = 1)]
-    n: u64,
-}
-
 /// The segment of `.../history/segments/{n}`.
 #[derive(Debug)]
 pub(crate) struct SegmentPath(u32);
@@ -223,10 +214,7 @@ pub(crate) async fn list_segments(
     params(
         SegmentParam,
         PeekParam,
-        ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
-        ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
-        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        PlaceParams,
     ),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = SegmentItems<'_>),

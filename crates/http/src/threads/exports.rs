@@ -50,7 +50,6 @@ const MAX_BYTES: u64 = 1 << 30;
         (status = 200, description = "One document per line, and a last line that says whether that was all.", body = String, content_type = "application/x-ndjson"),
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn export_threads(
     request: HttpRequest,

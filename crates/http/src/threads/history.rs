@@ -15,7 +15,7 @@ use crate::request::conditions::Repeatable;
 use crate::request::json_body::JsonBody;
 use crate::request::query::{OfNew, Query};
 use crate::request::target::Target;
-use crate::schemas::{OfNewParam, PeekParam};
+use crate::schemas::{OfNewParam, PeekParam, PlaceParams};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::ScopeId;
@@ -90,10 +90,7 @@ pub(crate) async fn append_history(
     tag = "history",
     params(
         PeekParam,
-        ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
-        ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
-        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        PlaceParams,
         ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
         ("originals" = Option<bool>, Query, description = "Return the originals in the place of summaries, as far as they are kept. Not with `tail`."),
     ),
@@ -130,10 +127,7 @@ pub(crate) async fn get_history(
     params(
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
         ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
-        ("after" = Option<u64>, Query, description = "Return items after this place, oldest first. By default from the beginning."),
-        ("before" = Option<u64>, Query, description = "Return items before this place, newest first. Not with `after`."),
-        ("order" = Option<String>, Query, pattern = "^(asc|desc)$", description = "`desc` without `before` starts at the end."),
-        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
+        PlaceParams,
         ("tail" = Option<u64>, Query, minimum = 0, maximum = 1000, description = "Return that many of the newest items, oldest first, with `x-total-count`. Alone only."),
     ),
     responses(
@@ -141,7 +135,6 @@ pub(crate) async fn get_history(
         NotFound,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_final_history(
     request: HttpRequest,

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::history_page::HistoryItemObject;
 use crate::openapi::problems::ScopeProblems;
@@ -13,7 +13,7 @@ use crate::request::json::{Whole, optional_body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{OfNew, Query};
 use crate::request::target::Target;
-use crate::schemas::OfNewParam;
+use crate::schemas::{ItemParam, OfNewParam};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
@@ -49,15 +49,6 @@ pub(super) struct RemovalReceipt {
     version: u64,
     /// Whether the history had such an item, or any.
     deleted: bool,
-}
-
-#[derive(IntoParams)]
-#[expect(dead_code, reason = "only its shape is used")]
-#[into_params(parameter_in = Path)]
-pub(super) struct ItemParam {
-    /// The item's id, percent-encoded.
-    #[param(max_length = 128, pattern = "^[!-~]+$")]
-    item: String,
 }
 
 /// The item of `.../history/{item}`, percent-decoded.

@@ -93,7 +93,6 @@ pub(crate) async fn fork_thread(
         NotFound,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn export_thread(
     request: HttpRequest,
@@ -132,7 +131,6 @@ pub(crate) async fn export_thread(
         BodyProblems,
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn import_thread(
     request: HttpRequest,

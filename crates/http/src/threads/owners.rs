@@ -50,7 +50,6 @@ pub(super) struct ErasureObject {
         (status = 200, description = "The owner's threads as a whole; zeros for an unknown owner.", body = OwnerObject),
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn get_owner(
     request: HttpRequest,
@@ -87,7 +86,6 @@ pub(crate) async fn get_owner(
         (status = 202, description = "The erasure goes on. Repeat the call to learn when it is complete.", body = ErasureObject),
         BackEndProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn erase_owner(
     request: HttpRequest,

@@ -34,7 +34,6 @@ const AROUND: usize = 5;
         (status = 200, description = "The messages to append.", body = ToolMessages),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn call_tools(
     call: ScopeCall<AROUND, Repeatable>,

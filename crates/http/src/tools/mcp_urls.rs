@@ -56,7 +56,6 @@ pub(super) struct McpUrl {
         (status = 200, description = "The new URL.", body = McpUrl),
         McpUrlProblems,
     ),
-    security(("api_key" = [])),
 )]
 pub(crate) async fn create_mcp_url(
     request: HttpRequest,

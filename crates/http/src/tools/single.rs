@@ -73,7 +73,6 @@ pub(crate) async fn list_tools(
         (status = 200, description = "The result, or the mistake in the call.", body = ToolResult<'_>),
         ScopeProblems,
     ),
-    security(("api_key" = []), ("thread_id" = []), ("cookie" = []), ()),
 )]
 pub(crate) async fn call_tool(
     request: HttpRequest,
