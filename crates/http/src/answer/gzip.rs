@@ -1,29 +1,30 @@
 //! Answers that are compressed by gzip ([RFC 1952](https://www.rfc-editor.org/rfc/rfc1952)).
 
 use std::fmt;
-use std::future::{Ready, ready};
 use std::io::Write;
 
 use actix_web::http::header::{
     ACCEPT_ENCODING, AcceptEncoding, CONTENT_ENCODING, Encoding, Header, HeaderName, VARY,
 };
 use actix_web::web::Bytes;
-use actix_web::{Error, FromRequest, HttpRequest, HttpResponse, HttpResponseBuilder, dev};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+
+use crate::request::extract::extract;
+use threadkeep_web::ApiError;
 
 /// Whether a client takes gzip, and likes it no less than the text as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AcceptsGzip(pub(crate) bool);
 
-impl FromRequest for AcceptsGzip {
-    type Error = Error;
-    type Future = Ready<Result<Self, Error>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Ok(Self(accepts_gzip(request))))
+impl AcceptsGzip {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        Ok(Self(accepts_gzip(request)))
     }
 }
+
+extract!(AcceptsGzip);
 
 /// The same for a request.
 fn accepts_gzip(request: &HttpRequest) -> bool {

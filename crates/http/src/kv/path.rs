@@ -1,10 +1,9 @@
 //! Namespace and key in a path.
 
-use std::future::{Ready, ready};
-
-use actix_web::{FromRequest, HttpRequest, dev};
+use actix_web::HttpRequest;
 
 use crate::request::decode::path_part;
+use crate::request::extract::extract;
 use threadkeep_domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
 use threadkeep_web::ApiError;
 
@@ -23,34 +22,20 @@ pub(crate) struct EntryPath {
     pub(crate) key: EntryKey,
 }
 
-fn namespace(request: &HttpRequest) -> Result<Namespace, ApiError> {
-    let text = path_part(request, NAMESPACE_PLACE).ok_or(NamespaceError::Utf8)?;
-    Ok(Namespace::new(&text)?)
-}
-
-fn entry(request: &HttpRequest) -> Result<EntryPath, ApiError> {
-    let namespace = namespace(request)?;
-    let text = path_part(request, KEY_PLACE).ok_or(EntryKeyError::Utf8)?;
-    Ok(EntryPath {
-        namespace,
-        key: EntryKey::new(&text)?,
-    })
-}
-
-impl FromRequest for NamespacePath {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(namespace(request).map(Self))
+impl NamespacePath {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let text = path_part(request, NAMESPACE_PLACE).ok_or(NamespaceError::Utf8)?;
+        Ok(Self(Namespace::new(&text)?))
     }
 }
 
-impl FromRequest for EntryPath {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(entry(request))
+impl EntryPath {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let NamespacePath(namespace) = NamespacePath::of(request)?;
+        let text = path_part(request, KEY_PLACE).ok_or(EntryKeyError::Utf8)?;
+        let key = EntryKey::new(&text)?;
+        Ok(Self { namespace, key })
     }
 }
+
+extract!(NamespacePath, EntryPath);

@@ -1,10 +1,9 @@
 //! The number of a checkpoint in a path.
 
-use std::future::{Ready, ready};
-
-use actix_web::{FromRequest, HttpRequest, dev};
+use actix_web::HttpRequest;
 
 use super::decode::path_part;
+use super::extract::extract;
 use threadkeep_domain::Refusal;
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;
@@ -21,16 +20,15 @@ fn read(text: &str) -> Option<u32> {
     text.parse().ok().filter(|_| is_plain)
 }
 
-impl FromRequest for CheckpointPath {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
+impl CheckpointPath {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
         let number = path_part(request, PLACE).and_then(|text| read(&text));
         let unknown = || ServiceError::Refused(Refusal::CheckpointNotFound).into();
-        ready(number.map(Self).ok_or_else(unknown))
+        number.map(Self).ok_or_else(unknown)
     }
 }
+
+extract!(CheckpointPath);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,7 @@
 //! The headers that make a request conditional or repeatable.
 
-use std::future::{Ready, ready};
-
+use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
-use actix_web::{FromRequest, HttpRequest, dev};
 
 use super::context::body_of;
 use super::json::{Version, Whole};
@@ -46,6 +44,13 @@ pub(crate) struct ReadConditions {
 }
 
 impl ReadConditions {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        Ok(Self {
+            precondition: precondition(request)?,
+            none_match: request.headers().get_all(IF_NONE_MATCH).cloned().collect(),
+        })
+    }
+
     /// The same without `If-None-Match`.
     pub(crate) fn of_match_alone(self) -> Self {
         Self {
@@ -302,17 +307,4 @@ impl OnlyRepeat {
     }
 }
 
-extract!(OnlyRepeat, Repeatable, WriteConditions);
-
-impl FromRequest for ReadConditions {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        let none_match = request.headers().get_all(IF_NONE_MATCH).cloned().collect();
-        ready(precondition(request).map(|precondition| Self {
-            precondition,
-            none_match,
-        }))
-    }
-}
+extract!(OnlyRepeat, ReadConditions, Repeatable, WriteConditions);

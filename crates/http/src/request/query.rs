@@ -1,12 +1,12 @@
 //! Query parameters. A path rejects unknown ones.
 
-use std::future::{Ready, ready};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use actix_web::{FromRequest, HttpRequest, dev};
+use actix_web::HttpRequest;
 
 use super::decode::{decode_parameter, parameters};
+use super::extract::extract;
 use threadkeep_domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
 use threadkeep_web::ApiError;
 
@@ -324,11 +324,4 @@ impl<P: Parameters> Query<P> {
     }
 }
 
-impl<P: Parameters> FromRequest for Query<P> {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
+extract!([P: Parameters] Query<P>);

@@ -1,17 +1,16 @@
 //! Which thread a request is about.
 
 use std::borrow::Cow;
-use std::future::{Ready, ready};
 use std::time::SystemTime;
 
 use actix_web::http::header::HeaderValue;
 use actix_web::web::Bytes;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use actix_web::{HttpMessage, HttpRequest, web};
 use tokio_util::sync::CancellationToken;
 
 use super::back_end::key_for;
-use super::context::RequestContext;
-use super::context::key_of;
+use super::context::{RequestContext, key_of};
+use super::extract::extract;
 use super::query::{OfNew, Reading};
 use crate::Api;
 use crate::answer::negotiation::{accepts_events, accepts_json};
@@ -161,7 +160,11 @@ impl Target {
         self.api.events.draining()
     }
 
-    fn of(
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        Self::accepting(request, accepts_json)
+    }
+
+    fn accepting(
         request: &HttpRequest,
         accepts: fn(&HttpRequest) -> Result<(), ApiError>,
     ) -> Result<Self, ApiError> {
@@ -192,6 +195,12 @@ impl Target {
             id,
             source,
         })
+    }
+}
+
+impl Listened {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        Target::accepting(request, accepts_events).map(Self)
     }
 }
 
@@ -248,20 +257,4 @@ pub(super) fn caller(
         .ok_or(refusal)
 }
 
-impl FromRequest for Target {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request, accepts_json))
-    }
-}
-
-impl FromRequest for Listened {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Target::of(request, accepts_events).map(Self))
-    }
-}
+extract!(Target, Listened);
