@@ -16,7 +16,7 @@ use super::answer::memory::{AnswerMemory, NoRoom};
 use super::connection_state::ConnectionState;
 use super::openai_paths::is_of_openai;
 use super::request::body::{Body, is_endless};
-use super::request::context::{About, RequestContext, Streaming, Successor};
+use super::request::context::{About, RequestContext, change_context};
 use super::request::query::{Query, Reading};
 use super::request::{early, head};
 use threadkeep_domain::Completed;
@@ -52,10 +52,10 @@ pub async fn envelope<B: MessageBody + 'static>(
     if let Some(prepared) = prepared {
         prepared.await;
     }
-    request
-        .extensions_mut()
-        .insert(RequestContext::new(session));
-    let limit_bytes = if refusal.is_some() {
+    let is_refused = refusal.is_some();
+    let context = RequestContext::new(session, refusal);
+    request.extensions_mut().insert(context);
+    let limit_bytes = if is_refused {
         Some(0)
     } else if is_ours(request.match_info().as_str()) {
         Some(early::limit_bytes(&request))
@@ -66,12 +66,7 @@ pub async fn envelope<B: MessageBody + 'static>(
         let spending = trace::spend(Phase::Body);
         let body = Body::read(&mut request, limit_bytes).await;
         drop(spending);
-        if let Some(context) = request.extensions_mut().get_mut::<RequestContext>() {
-            context.body = body;
-        }
-    }
-    if let Some(refusal) = refusal {
-        request.extensions_mut().insert(head::Refused(refusal));
+        change_context(&request, |context| context.body = body);
     }
     let response = fit(next.call(request).await?.map_into_boxed_body()).await;
     taken.answer();
@@ -158,7 +153,8 @@ fn mark<B>(response: &mut ServiceResponse<B>, session: SessionId) {
         HeaderValue::from_static("cookie, x-thread-id, authorization, origin, accept-encoding"),
     );
     let extensions = request.extensions();
-    let successor = extensions.get::<Successor>().map(|successor| &successor.0);
+    let context = extensions.get::<RequestContext>();
+    let successor = context.and_then(|context| context.successor.as_ref());
     if request.match_info().get("id").is_none()
         && let Some(caller) = successor.or_else(|| extensions.get::<Caller>())
         && !is_kept_back(caller, status)
@@ -181,10 +177,11 @@ fn end<B>(response: &ServiceResponse<B>, session: SessionId, start: Instant) {
     let extensions = request.extensions();
     let caller = extensions.get::<Caller>().map(|caller| &caller.id);
     let thread = caller.or_else(|| extensions.get::<About>().map(|About(id)| id));
-    let (Some(thread), None) = (thread, extensions.get::<Streaming>()) else {
+    let context = extensions.get::<RequestContext>();
+    if context.is_some_and(|context| context.is_streaming) {
         return;
-    };
-    let Some(api) = request.app_data::<web::Data<Api>>() else {
+    }
+    let (Some(thread), Some(api)) = (thread, request.app_data::<web::Data<Api>>()) else {
         return;
     };
     api.events.session_completed(thread, || Completed {

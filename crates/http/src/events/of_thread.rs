@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::feed;
 use super::feed::{Frame, Source};
@@ -10,7 +10,7 @@ use super::query::{LastEvent, OfThread, Resume};
 use super::visible::{Verdict, Viewer};
 use crate::Api;
 use crate::openapi::problems::StreamProblems;
-use crate::request::context::{Streaming, session_of};
+use crate::request::context::{change_context, session_of};
 use crate::request::cursor;
 use crate::request::query::Query;
 use crate::request::target::{Listened, Listener};
@@ -77,7 +77,7 @@ pub(crate) async fn get_thread_events(
     let stream = stream.map_err(ServiceError::Store)?;
     let viewer = Viewer::of(api.clone(), id, access).await?;
     let session = Session::of(&request, &api, id);
-    request.extensions_mut().insert(Streaming);
+    change_context(&request, |context| context.is_streaming = true);
     let events = api.events.clone();
     let feed = ThreadFeed {
         api,

@@ -20,18 +20,35 @@ pub(crate) struct RequestContext {
     key: OnceCell<Option<ApiKey>>,
     /// The caller, if it was identified before the body was read.
     pub(super) caller: Option<Caller>,
+    /// Why its head is refused.
+    pub(super) refusal: Option<ApiError>,
+    /// The caller with its next thread, after its own has ended.
+    pub(crate) successor: Option<Caller>,
+    /// Whether the session continues after the response has begun: the stream ends it.
+    pub(crate) is_streaming: bool,
 }
 
 impl RequestContext {
     /// The context of a request whose body was not read yet.
-    pub(crate) fn new(session: SessionId) -> Self {
+    pub(crate) fn new(session: SessionId, refusal: Option<ApiError>) -> Self {
         Self {
             session,
             body: Body::none(),
             key: OnceCell::new(),
             caller: None,
+            refusal,
+            successor: None,
+            is_streaming: false,
         }
     }
+}
+
+/// Changes the context of a request.
+pub(crate) fn change_context<T>(
+    request: &impl HttpMessage,
+    change: impl FnOnce(&mut RequestContext) -> T,
+) -> Option<T> {
+    request.extensions_mut().get_mut().map(change)
 }
 
 /// The session of a request, once the envelope has given it one.
@@ -60,12 +77,6 @@ pub(super) fn key_of(request: &HttpRequest, api: &Api) -> Option<ApiKey> {
     }
 }
 
-/// The caller with its next thread, after its own has ended.
-pub(crate) struct Successor(pub(crate) Caller);
-
 /// The thread that a request named, if it did not ask for the caller's own.
 #[derive(Debug)]
 pub struct About(pub ThreadId);
-
-/// The session continues after the response has begun: the holder ends it.
-pub(crate) struct Streaming;

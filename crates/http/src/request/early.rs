@@ -4,11 +4,11 @@
 use actix_web::dev::ServiceRequest;
 use actix_web::http::Method;
 use actix_web::http::header::TRANSFER_ENCODING;
-use actix_web::{HttpMessage, HttpRequest, web};
+use actix_web::{HttpRequest, web};
 
 use super::back_end::key_for;
 use super::body::{Body, announced_bytes};
-use super::context::RequestContext;
+use super::context::change_context;
 use super::decode::path_part;
 use super::rights::{IMPORT, is_for_back_ends};
 use super::target::caller;
@@ -70,9 +70,7 @@ fn lacks_credentials(api: &Api, request: &HttpRequest) -> bool {
     let id = (id != "current").then_some(&*id);
     match caller(api, request, id) {
         Ok(caller) => {
-            if let Some(context) = request.extensions_mut().get_mut::<RequestContext>() {
-                context.caller = Some(caller);
-            }
+            change_context(request, |context| context.caller = Some(caller));
             false
         }
         Err(_) => true,

@@ -1,10 +1,11 @@
 //! Limits the size of the head of a request.
 
+use actix_web::Error;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage};
 
+use super::context::change_context;
 use threadkeep_web::ApiError;
 
 /// The limit of the URL: 20 of the longest keys in a query, percent-encoded.
@@ -19,9 +20,6 @@ const HEADERS: usize = 64;
 /// The separators of a header's name, its value and the next header.
 const AROUND_HEADER: usize = 4;
 
-/// The reason to refuse a request's head, kept in the extensions of the request.
-pub(crate) struct Refused(pub(crate) ApiError);
-
 /// Middleware that answers requests whose head is refused. It runs inside the CORS middleware, because a page can only
 /// read answers with CORS headers.
 ///
@@ -31,9 +29,9 @@ pub async fn refuse<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let refused = request.extensions_mut().remove::<Refused>();
-    Ok(match refused {
-        Some(Refused(error)) => request.error_response(error).map_into_right_body(),
+    let refusal = change_context(&request, |context| context.refusal.take());
+    Ok(match refusal.flatten() {
+        Some(error) => request.error_response(error).map_into_right_body(),
         None => next.call(request).await?.map_into_left_body(),
     })
 }

@@ -9,7 +9,7 @@ use actix_web::{HttpMessage, HttpRequest, web};
 use tokio_util::sync::CancellationToken;
 
 use super::back_end::key_for;
-use super::context::{RequestContext, key_of};
+use super::context::{change_context, key_of};
 use super::extract::extract;
 use super::query::{OfNew, Reading};
 use crate::Api;
@@ -172,11 +172,8 @@ impl Target {
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?
             .clone();
-        let mut extensions = request.extensions_mut();
-        let context = extensions.get_mut::<RequestContext>();
-        let known = context.and_then(|context| context.caller.take());
-        drop(extensions);
-        let caller = match known {
+        let known = change_context(request, |context| context.caller.take());
+        let caller = match known.flatten() {
             Some(caller) => caller,
             None => caller(&api, request, request.match_info().get("id"))?,
         };

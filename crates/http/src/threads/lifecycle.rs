@@ -12,7 +12,7 @@ use crate::answer::receipt::{content, mark_replay, respond};
 use crate::openapi::problems::{ReadProblems, WriteProblems};
 use crate::request::back_end::key_for;
 use crate::request::conditions::{ReadConditions, WriteConditions};
-use crate::request::context::{About, Successor};
+use crate::request::context::{About, change_context};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Nothing, OfNew, Query, Reading};
 use crate::request::target::{Target, behalf, reserves_keys, threads_for};
@@ -168,7 +168,7 @@ pub(crate) async fn delete_thread(
     let destroyed = match target.source.successor(target.id) {
         Some(fresh) => {
             let destroyed = service.destroy(&target.id, conditions.options).await?;
-            request.extensions_mut().insert(Successor(fresh));
+            change_context(&request, |context| context.successor = Some(fresh));
             destroyed
         }
         None => {

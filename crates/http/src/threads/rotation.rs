@@ -1,13 +1,13 @@
 //! The handler that moves a thread to another id.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse};
 
 use super::object::ThreadObject;
 use crate::answer::receipt::mark_replay;
 use crate::openapi::problems::WriteProblems;
 use crate::request::conditions::WriteConditions;
-use crate::request::context::Successor;
+use crate::request::context::change_context;
 use crate::request::query::{Nothing, Query};
 use crate::request::target::Target;
 use crate::schemas::WriteHeaders;
@@ -51,7 +51,7 @@ pub(crate) async fn rotate_thread(
     let object = object.signed(&signed_id);
     // of the same source: a browser that has sent its cookie gets the new one
     let next = Caller::of(rotated.id, target.source).replacing(target.id);
-    request.extensions_mut().insert(Successor(next));
+    change_context(&request, |context| context.successor = Some(next));
     let mut response = HttpResponse::build(StatusCode::OK);
     tag(&mut response, stamp.unwrap_or(Stamp::default()));
     response.insert_header((THREAD_ID, signed_id));
