@@ -21,7 +21,7 @@ pub enum CallForm {
 pub enum ItemKind {
     /// A message. Items without a type are messages too.
     Message,
-    /// What a model thought.
+    /// The reasoning of a model.
     Reasoning,
     /// A call of a function that the client runs.
     FunctionCall,
@@ -51,7 +51,7 @@ pub enum Item<'a> {
         /// JSON: an array of parts, or a string.
         content: &'a str,
     },
-    /// What a model thought.
+    /// The reasoning of a model.
     Reasoning,
     /// A call, with its result if a server has run it.
     Call(ItemCall<'a>),
