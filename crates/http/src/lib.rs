@@ -2,6 +2,7 @@
 
 mod admin;
 mod answer;
+mod configure;
 mod connection_state;
 mod envelope;
 mod events;
@@ -12,6 +13,7 @@ mod kv;
 mod methods;
 mod openai_paths;
 mod openapi;
+mod problems;
 mod request;
 mod routes;
 mod schemas;

@@ -1,59 +1,17 @@
 //! Which path is whose.
 
+use actix_web::Route;
 use actix_web::http::Method;
-use actix_web::web::{self, ServiceConfig};
-use actix_web::{Resource, Route};
 
-use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
 use super::methods::on;
-use super::request::back_end::not_allowed_for_back_end;
-use super::request::rights::is_for_back_ends;
-use super::{Api, admin, events, kv, openapi, scopes, threads, tools};
-
-/// The paths of a thread begin with one of these.
-const THREAD: [&str; 2] = ["/v1/threads/current", "/v1/threads/{id}"];
+use super::{admin, events, kv, scopes, threads, tools};
 
 /// The operations on a path.
-struct Path {
-    path: &'static str,
-    routes: fn() -> Vec<Route>,
+pub(super) struct Path {
+    pub(super) path: &'static str,
+    pub(super) routes: fn() -> Vec<Route>,
     /// The methods, for an answer to others.
-    allow: &'static str,
-}
-
-impl Path {
-    fn below(&self, thread: &str, not_allowed: fn(&'static str) -> Route) -> Resource {
-        let resource = web::resource(format!("{thread}{}", self.path));
-        let resource = (self.routes)().into_iter().fold(resource, Resource::route);
-        resource.default_service(not_allowed(self.allow))
-    }
-}
-
-impl Api {
-    /// Adds the API to an app, which has [`super::envelope`] around it.
-    pub fn configure(&self, config: &mut ServiceConfig) {
-        config.app_data(web::Data::new(self.clone()));
-        add(config, OF_THREADS);
-        for thread in THREAD {
-            for path in OF_A_THREAD {
-                config.service(path.below(thread, not_allowed_for_thread));
-            }
-        }
-        add(config, OTHERS);
-        config
-            .configure(openapi::routes)
-            .default_service(not_found());
-    }
-}
-
-fn add(config: &mut ServiceConfig, paths: &[Path]) {
-    for path in paths {
-        let not_allowed = match is_for_back_ends(path.path) {
-            true => not_allowed_for_back_end,
-            false => not_allowed,
-        };
-        config.service(path.below("", not_allowed));
-    }
+    pub(super) allow: &'static str,
 }
 
 /// Makes tables of paths, and the list of the operations in the OpenAPI document. HEAD answers wherever GET does, from
@@ -69,7 +27,7 @@ macro_rules! paths {
     )+) => {
         $(
             $(#[$attribute])*
-            static $table: &[Path] = &[$(Path {
+            pub(super) static $table: &[Path] = &[$(Path {
                 path: $path,
                 routes: || {
                     [$(routes!($method $($($handler)::+)? $($($other)::+)? $(=> $($head)::+)?)),+].into_iter().flatten().collect()

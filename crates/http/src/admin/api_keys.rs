@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
-use crate::openapi::problems::BackEndProblems;
+use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::{Nothing, Query};
 use threadkeep_web::ApiError;

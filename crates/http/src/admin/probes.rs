@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 
 use crate::Api;
 use crate::answer::json::json;
-use crate::openapi::problems::Unavailable;
+use crate::problems::Unavailable;
 use crate::schemas::Health;
 use threadkeep_web::ApiError;
 

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::stats_object::StatsObject;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
-use crate::openapi::problems::BackEndProblems;
+use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::{Nothing, Query};
 use threadkeep_web::ApiError;

@@ -13,7 +13,7 @@ use super::webhook_object::{
     FailedEvent, FailedList, PendingObject, Replayed, WebhookList, WebhookObject,
 };
 use crate::answer::negotiation::accepts_json;
-use crate::openapi::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
+use crate::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
 use crate::request::back_end::BackEnd;
 use crate::request::cursor;
 use crate::request::json_body::JsonBody;

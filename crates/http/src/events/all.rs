@@ -8,7 +8,7 @@ use super::query::{Filter, LastEvent};
 use crate::Api;
 use crate::admin::webhook_body::EventTypeName;
 use crate::answer::negotiation::accepts_events;
-use crate::openapi::problems::BackEndProblems;
+use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::cursor;
 use crate::request::query::Query;

@@ -9,7 +9,7 @@ use super::feed::{Frame, Source};
 use super::query::{LastEvent, OfThread, Resume};
 use super::visible::{Verdict, Viewer};
 use crate::Api;
-use crate::openapi::problems::StreamProblems;
+use crate::problems::StreamProblems;
 use crate::request::context::{change_context, session_of};
 use crate::request::cursor;
 use crate::request::query::Query;

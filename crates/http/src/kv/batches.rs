@@ -8,7 +8,7 @@ use super::path::NamespacePath;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::ok_or_replay;
-use crate::openapi::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems};
+use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems};
 use crate::request::back_end::BackEnd;
 use crate::request::conditions::OnlyRepeat;
 use crate::request::json::{body_object, read};

@@ -11,7 +11,7 @@ use super::write::{AnyBody, EntryConditions};
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::{mark_replay, ok_or_replay};
-use crate::openapi::problems::{
+use crate::problems::{
     EntryProblems, NotAcceptable, NotFound, PreconditionFailed, RepeatProblems, TooLarge,
 };
 use crate::request::back_end::BackEnd;

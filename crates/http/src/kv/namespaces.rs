@@ -11,9 +11,7 @@ use super::query::{EntryListing, NamespaceListing};
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::ok_or_replay;
-use crate::openapi::problems::{
-    BodyProblems, EntryProblems, NotAcceptable, RepeatProblems, TooLarge,
-};
+use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems, TooLarge};
 use crate::request::back_end::BackEnd;
 use crate::request::conditions::OnlyRepeat;
 use crate::request::cursor;

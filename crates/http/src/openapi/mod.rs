@@ -7,7 +7,6 @@ mod events;
 mod examples;
 mod page;
 mod parameters;
-pub(super) mod problems;
 
 use std::sync::OnceLock;
 
@@ -15,6 +14,7 @@ use serde_json::Value;
 use utoipa::OpenApi as _;
 use utoipa::openapi::path::{Operation, PathItem};
 
+use super::problems::Problems;
 use super::routes::Operations;
 use super::schemas::Problem;
 
@@ -24,7 +24,6 @@ use examples::Examples;
 use page::Metrics;
 pub(super) use page::routes;
 use parameters::SharedParameters;
-use problems::Problems;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(

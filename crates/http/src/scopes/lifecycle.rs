@@ -8,7 +8,7 @@ use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
 use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
 use crate::answer::json::json;
 use crate::answer::receipt::ok_or_replay;
-use crate::openapi::problems::ScopeProblems;
+use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use crate::request::json::Whole;
 use threadkeep_domain::scope::ScopeWritten;

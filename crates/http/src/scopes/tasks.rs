@@ -7,7 +7,7 @@ use super::lifecycle::receipt;
 use super::object::{ScopeReceipt, TaskObject, TasksObject};
 use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
 use crate::answer::json::json;
-use crate::openapi::problems::ScopeProblems;
+use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use threadkeep_domain::scope::NewTask;
 use threadkeep_store::ScopeParts;

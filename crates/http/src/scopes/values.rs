@@ -8,7 +8,7 @@ use super::lifecycle::answer;
 use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
 use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
 use crate::answer::json::json;
-use crate::openapi::problems::ScopeProblems;
+use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use threadkeep_domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use threadkeep_store::ScopeParts;

@@ -6,7 +6,7 @@ use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
 use super::archive_query::{Listing, OfLife};
 use super::object::ThreadObject;
 use crate::answer::negotiation::accepts_json;
-use crate::openapi::problems::{BackEndProblems, Conflict, NotFound};
+use crate::problems::{BackEndProblems, Conflict, NotFound};
 use crate::request::back_end::BackEnd;
 use crate::request::context::About;
 use crate::request::cursor;

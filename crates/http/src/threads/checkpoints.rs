@@ -10,7 +10,7 @@ use super::lifecycle::object;
 use super::object::ThreadObject;
 use crate::answer::json::json;
 use crate::answer::receipt::{mark_replay, respond};
-use crate::openapi::problems::{NotFound, ReadProblems, WriteProblems};
+use crate::problems::{NotFound, ReadProblems, WriteProblems};
 use crate::request::checkpoint_path::CheckpointPath;
 use crate::request::conditions::WriteConditions;
 use crate::request::json::{CheckpointNameText, optional_body_object, read};

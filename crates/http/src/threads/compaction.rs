@@ -10,7 +10,7 @@ use super::history_page::{HistoryItemObject, cut_page};
 use super::history_query::SegmentPart;
 use crate::answer::json::json;
 use crate::answer::receipt::ok_or_replay;
-use crate::openapi::problems::{NotFound, ReadProblems, ScopeProblems};
+use crate::problems::{NotFound, ReadProblems, ScopeProblems};
 use crate::request::conditions::Repeatable;
 use crate::request::decode::path_part;
 use crate::request::extract::extract;

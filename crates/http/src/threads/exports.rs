@@ -18,7 +18,7 @@ use super::image_query::Exporting;
 use crate::Api;
 use crate::answer::memory::{AnswerMemory, HeldAnswer};
 use crate::answer::negotiation::{NDJSON, accepts_ndjson};
-use crate::openapi::problems::BackEndProblems;
+use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::Query;
 use threadkeep_service::{Export, Exported};

@@ -9,7 +9,7 @@ use super::history_body::{NewItems, read_items};
 use super::history_page::{HistoryObject, answer_page};
 use super::history_query::{FinalPart, HistoryPart};
 use crate::answer::negotiation::accepts_json;
-use crate::openapi::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
+use crate::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
 use crate::request::back_end::BackEnd;
 use crate::request::conditions::Repeatable;
 use crate::request::json_body::JsonBody;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::history_page::HistoryItemObject;
-use crate::openapi::problems::ScopeProblems;
+use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use crate::request::decode::path_part;
 use crate::request::extract::extract;

@@ -13,9 +13,7 @@ use super::object::ThreadObject;
 use crate::Api;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
-use crate::openapi::problems::{
-    BackEndProblems, BodyProblems, ImportProblems, NotFound, WriteProblems,
-};
+use crate::problems::{BackEndProblems, BodyProblems, ImportProblems, NotFound, WriteProblems};
 use crate::request::back_end::{BackEnd, key_for};
 use crate::request::conditions::WriteConditions;
 use crate::request::context::About;

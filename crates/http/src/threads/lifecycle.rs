@@ -9,7 +9,7 @@ use super::object::ThreadObject;
 use crate::Api;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::{content, mark_replay, respond};
-use crate::openapi::problems::{ReadProblems, WriteProblems};
+use crate::problems::{ReadProblems, WriteProblems};
 use crate::request::back_end::key_for;
 use crate::request::conditions::{ReadConditions, WriteConditions};
 use crate::request::context::{About, change_context};

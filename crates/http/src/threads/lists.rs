@@ -9,7 +9,7 @@ use super::object::ThreadObject;
 use crate::Api;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
-use crate::openapi::problems::ReadProblems;
+use crate::problems::ReadProblems;
 use crate::request::back_end::{key_for, own};
 use crate::request::cursor::{self, Cursor};
 use crate::request::query::Query;

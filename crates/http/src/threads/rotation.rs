@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 
 use super::object::ThreadObject;
 use crate::answer::receipt::mark_replay;
-use crate::openapi::problems::WriteProblems;
+use crate::problems::WriteProblems;
 use crate::request::conditions::WriteConditions;
 use crate::request::context::change_context;
 use crate::request::query::{Nothing, Query};

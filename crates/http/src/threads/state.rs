@@ -6,7 +6,7 @@ use actix_web::http::header::HeaderValue;
 use crate::answer::TOTAL_COUNT;
 use crate::answer::gzip::{AcceptsGzip, padded};
 use crate::answer::receipt::{content, not_modified, state};
-use crate::openapi::problems::{Conflict, NotFound, ReadProblems};
+use crate::problems::{Conflict, NotFound, ReadProblems};
 use crate::request::conditions::ReadConditions;
 use crate::request::key_path::KeyPath;
 use crate::request::query::{Keys, Part, Query, Reading};

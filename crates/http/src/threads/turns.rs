@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::answer::json::json;
 use crate::answer::receipt::mark_replay;
-use crate::openapi::problems::{ReadProblems, WriteProblems};
+use crate::problems::{ReadProblems, WriteProblems};
 use crate::request::conditions::{Repeatable, turn};
 use crate::request::json::{Whole, optional_body_object, read};
 use crate::request::json_body::JsonBody;

@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 
 use super::operations::{Increment, Merge, read_increment, read_operations};
 use crate::answer::receipt::{merge_receipt, receipt};
-use crate::openapi::problems::WriteProblems;
+use crate::problems::WriteProblems;
 use crate::request::conditions::WriteConditions;
 use crate::request::json_body::{JsonBody, PatchBody};
 use crate::request::key_path::KeyPath;

@@ -7,7 +7,7 @@ use super::messages::{RequestedCall, Wire, read_calls};
 use super::schemas::{ToolCallsBody, ToolMessages};
 use super::single::{NOT_KEPT, marked};
 use crate::answer::json::json;
-use crate::openapi::problems::ScopeProblems;
+use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use crate::scopes::call::ScopeCall;
 use crate::scopes::schemas::RepeatCallsHeader;

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
-use crate::openapi::problems::McpUrlProblems;
+use crate::problems::McpUrlProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::json::{Seconds, Whole, body_object, read};
 use crate::request::json_body::JsonBody;

@@ -4,7 +4,7 @@ use super::schemas::{ToolCallBody, ToolList, ToolResult};
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::mark_replay;
-use crate::openapi::problems::{ScopeProblems, ToolProblems};
+use crate::problems::{ScopeProblems, ToolProblems};
 use crate::request::conditions::Repeatable;
 use crate::request::json::RawJson;
 use crate::request::query::{Parameters, Query, set_once};

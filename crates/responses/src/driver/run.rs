@@ -44,7 +44,14 @@ impl Run {
         let request = Arc::new(ResponseRequest::read(&journal.request)?);
         let course = Course::replay(id, &request, journal)?;
         Ok(Self {
-            telling: Telling::resumed(shared, &id, &request, &course).await?,
+            telling: Telling::resumed(
+                &*shared.responses,
+                &id,
+                &request,
+                &course,
+                shared.limits.max_bytes,
+            )
+            .await?,
             request,
             course,
             passing: None,

@@ -10,7 +10,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-use crate::shared::Shared;
 use crate::values::call::{PendingCall, call_item};
 use crate::values::course::Course;
 use crate::values::entry::ItemNumbers;
@@ -20,7 +19,7 @@ use crate::values::model::{AnswerPart, Finish, ModelAnswer, Piece};
 use crate::values::request::ResponseRequest;
 use open_item::OpenItem;
 use threadkeep_domain::{Json, ResponseId};
-use threadkeep_store::StoreError;
+use threadkeep_store::{Responses, StoreError};
 
 pub(crate) use open_item::whole;
 
@@ -81,18 +80,19 @@ impl Telling {
     /// # Errors
     /// [`StoreError`].
     pub(crate) async fn resumed(
-        shared: &Shared,
+        responses: &dyn Responses,
         id: &ResponseId,
         request: &ResponseRequest,
         course: &Course,
+        max_bytes: u64,
     ) -> Result<Self, StoreError> {
-        let mut telling = Self::of(request, course, shared.limits.max_bytes);
+        let mut telling = Self::of(request, course, max_bytes);
         if !telling.is_on {
             return Ok(telling);
         }
         let mut open: BTreeMap<u64, OpenItem> = BTreeMap::new();
         let mut next = 0;
-        while let Some(told) = shared.responses.told(id, next, PAGE).await? {
+        while let Some(told) = responses.told(id, next, PAGE).await? {
             if told.events.is_empty() {
                 break;
             }

@@ -1,0 +1,48 @@
+//! The API as a part of an app.
+
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{Resource, Route};
+
+use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
+use super::request::back_end::not_allowed_for_back_end;
+use super::request::rights::is_for_back_ends;
+use super::routes::{OF_A_THREAD, OF_THREADS, OTHERS, Path};
+use super::{Api, openapi};
+
+/// The paths of a thread begin with one of these.
+const THREAD: [&str; 2] = ["/v1/threads/current", "/v1/threads/{id}"];
+
+impl Path {
+    fn below(&self, thread: &str, not_allowed: fn(&'static str) -> Route) -> Resource {
+        let resource = web::resource(format!("{thread}{}", self.path));
+        let resource = (self.routes)().into_iter().fold(resource, Resource::route);
+        resource.default_service(not_allowed(self.allow))
+    }
+}
+
+impl Api {
+    /// Adds the API to an app, which has [`super::envelope`] around it.
+    pub fn configure(&self, config: &mut ServiceConfig) {
+        config.app_data(web::Data::new(self.clone()));
+        add(config, OF_THREADS);
+        for thread in THREAD {
+            for path in OF_A_THREAD {
+                config.service(path.below(thread, not_allowed_for_thread));
+            }
+        }
+        add(config, OTHERS);
+        config
+            .configure(openapi::routes)
+            .default_service(not_found());
+    }
+}
+
+fn add(config: &mut ServiceConfig, paths: &[Path]) {
+    for path in paths {
+        let not_allowed = match is_for_back_ends(path.path) {
+            true => not_allowed_for_back_end,
+            false => not_allowed,
+        };
+        config.service(path.below("", not_allowed));
+    }
+}
