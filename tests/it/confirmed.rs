@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use threadkeep_domain::Access;
+use threadkeep_domain::{Access, Conditions};
 
 use futures_util::future::join_all;
 use threadkeep_store::{Clock, Listing, ScopeEnd};
@@ -20,7 +20,10 @@ use crate::support::until;
 async fn change_nothing(room: &Room, thread: &Subject, look: impl Fn(&str)) {
     let written = once("a", "request");
     let end = threadkeep_store::Destroy {
-        idempotency: Some(once("b", "request")),
+        conditions: Conditions {
+            idempotency: Some(once("b", "request")),
+            ..Conditions::default()
+        },
         ..thread.end()
     };
     let ended = Subject {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep_domain::{Completed, Fingerprint, Operation, Position, RateName, Retention};
+use threadkeep_domain::{
+    Completed, Conditions, Fingerprint, Operation, Position, RateName, Retention,
+};
 use threadkeep_store::{
     Archives, Clock, Counted, EntryTerms, EventLog, Listing, Listings, Rates, Scopes, Store,
     StoreError, WriteError,
@@ -196,7 +198,10 @@ async fn a_full_store_rejects_what_grows() {
     let before = store.len();
     for number in 0..100 {
         let destroy = threadkeep_store::Destroy {
-            idempotency: Some(numbered_once(number)),
+            conditions: Conditions {
+                idempotency: Some(numbered_once(number)),
+                ..Conditions::default()
+            },
             ..stranger.end()
         };
         assert!(!room.subject().destroy_by(&destroy).await.unwrap().existed);
@@ -225,7 +230,10 @@ async fn a_full_store_is_read_and_whatever_frees_memory_is_done() {
     assert!(scope.end().await);
     let key = numbered_once(1);
     let destroy = threadkeep_store::Destroy {
-        idempotency: Some(key),
+        conditions: Conditions {
+            idempotency: Some(key),
+            ..Conditions::default()
+        },
         ..first.end()
     };
     assert!(first.destroy_by(&destroy).await.unwrap().existed);

@@ -124,11 +124,13 @@ async fn a_script_that_drops_keys_changes_nothing_while_its_slot_moves() {
     let given = thread.store.write(&thread.id, &give_to(&bob)).await;
     assert!(matches!(given, Err(WriteError::Store(_))), "{given:?}");
     let destroy = Destroy {
-        access: Access::All,
-        precondition: None,
-        idempotency: Some(numbered_once(2)),
         tombstone: Duration::from_secs(60),
-        turn: None,
+        conditions: Conditions {
+            access: Access::All,
+            precondition: None,
+            idempotency: Some(numbered_once(2)),
+            turn: None,
+        },
     };
     let destroyed = thread.store.destroy(&thread.id, &destroy).await;
     assert!(
@@ -274,9 +276,12 @@ async fn do_everything(room: &Room) {
     write_everything(&thread).await;
     keep_in_scopes(room, &thread, 8).await;
     let end = Destroy {
-        access: Access::All,
-        precondition: Some(Precondition::Exists),
-        idempotency: Some(numbered_once(0)),
+        conditions: Conditions {
+            access: Access::All,
+            precondition: Some(Precondition::Exists),
+            idempotency: Some(numbered_once(0)),
+            ..Conditions::default()
+        },
         ..thread.end()
     };
     assert!(thread.destroy_by(&end).await.unwrap().existed);
@@ -550,7 +555,10 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
                 id: "one".parse().unwrap(),
                 value: json("{}"),
             }],
-            idempotency: Some(numbered_once(number)),
+            conditions: Conditions {
+                idempotency: Some(numbered_once(number)),
+                ..Conditions::default()
+            },
             ..ScopeWrite::new(&policy)
         };
         backend.write_scope(&scope, &write).await.unwrap();
@@ -576,7 +584,10 @@ async fn keep_in_scopes(room: &Room, thread: &Subject, number: u64) {
             .await
             .unwrap();
         let again = ScopeWrite {
-            idempotency: None,
+            conditions: Conditions {
+                idempotency: None,
+                ..write.conditions
+            },
             ..write
         };
         backend.write_scope(&scope, &again).await.unwrap();
@@ -680,8 +691,11 @@ async fn write_everything(thread: &Subject) {
             guards: &[still_no_object("k")],
             metadata: Some(&metadata),
             ttl: Some(thread.policy.ttl),
-            precondition: Some(Precondition::Version(0)),
             describe: true,
+            conditions: Conditions {
+                precondition: Some(Precondition::Version(0)),
+                ..Conditions::default()
+            },
             ..thread.blank()
         })
         .await;

@@ -97,10 +97,9 @@ fn metadata_bytes(head: &ArchiveHead) -> usize {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-    use threadkeep_domain::Access;
 
     use super::*;
-    use threadkeep_domain::{Json, MetadataChange, Policy, Write};
+    use threadkeep_domain::{Conditions, Json, MetadataChange, Policy, Write};
     use threadkeep_store::{Clock, Destroy, Store as _};
     use threadkeep_store_memory::MemoryStore;
 
@@ -117,11 +116,8 @@ mod tests {
             old: None,
         };
         let destroy = Destroy {
-            access: Access::All,
-            precondition: None,
-            idempotency: None,
             tombstone: Duration::ZERO,
-            turn: None,
+            conditions: Conditions::default(),
         };
         for _ in 0..THREADS {
             let id = ThreadId::random();

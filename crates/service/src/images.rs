@@ -136,11 +136,8 @@ impl ImageService {
             owner: draft.owner.as_ref().or(threads.owner.as_ref()),
             has_place: !threads.limits_owners(),
             ttl: draft.ttl,
-            access: threads.access,
-            precondition: options.precondition,
-            turn: options.turn,
-            idempotency: threads.own(options.idempotency),
             policy: threads.policy(),
+            conditions: threads.conditions(options),
         };
         fork.check()?;
         threads.limited(id, true, async { Ok(()) }).await?;

@@ -359,14 +359,16 @@ impl Store for MemoryStore {
         if !has_room && !shard.lets_in(id, write, now_ms) {
             return Err(self.0.budget.refuse().into());
         }
-        Ok(shard.write(id, write, now_ms)?)
+        Ok(shard.change(id, now_ms, |entry, step| entry.write(write, step))?)
     }
 
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
         // the archive of a thread is evicted next
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
-        Ok(shard.destroy(id, destroy, has_room, self.0.clock.now_ms())?)
+        Ok(shard.change(id, self.0.clock.now_ms(), |entry, step| {
+            entry.destroy(destroy, has_room, step)
+        })?)
     }
 
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {

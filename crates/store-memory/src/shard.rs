@@ -16,13 +16,11 @@ use threadkeep_domain::idempotency::LONGEST;
 use threadkeep_domain::scope::{Compaction, ScopeId, ScopeWrite, ScopeWritten};
 use threadkeep_domain::threads::turn::check_turn;
 use threadkeep_domain::{
-    Access, Completed, IdempotencyKey, Life, OwnerTag, Policy, Refusal, Retention, Thread,
-    ThreadId, Write, Written,
+    Access, IdempotencyKey, Life, OwnerTag, Refusal, Retention, ThreadId, Write,
 };
 use threadkeep_store::held_scope::HeldScope;
 use threadkeep_store::{
-    Destroy, Destroyed, Erased, OwnedPlace, Reader, Reaped, Rotate, Rotated, ThreadOrder, Watched,
-    millis,
+    Erased, OwnedPlace, Reader, Reaped, Rotate, Rotated, ThreadOrder, Watched, millis,
 };
 
 /// Threads, their events and archives, and scopes without threads.
@@ -97,27 +95,6 @@ impl Shard {
         self.slots.get_mut(id)?.look(now_ms)
     }
 
-    pub(super) fn write(
-        &mut self,
-        id: &ThreadId,
-        write: &Write<'_>,
-        now_ms: u64,
-    ) -> Result<Written, Refusal> {
-        self.change(id, now_ms, |entry, step| entry.write(write, step))
-    }
-
-    pub(super) fn destroy(
-        &mut self,
-        id: &ThreadId,
-        destroy: &Destroy,
-        has_room: bool,
-        now_ms: u64,
-    ) -> Result<Destroyed, Refusal> {
-        self.change(id, now_ms, |entry, step| {
-            entry.destroy(destroy, has_room, step)
-        })
-    }
-
     /// Moves a thread to another id of this shard.
     pub(super) fn rotate(
         &mut self,
@@ -143,16 +120,6 @@ impl Shard {
         Ok(rotated)
     }
 
-    pub(super) fn restore(
-        &mut self,
-        id: &ThreadId,
-        life: Option<Life>,
-        policy: &Policy,
-        now_ms: u64,
-    ) -> Result<Option<Thread>, Refusal> {
-        self.change(id, now_ms, |entry, step| entry.restore(life, policy, step))
-    }
-
     /// Whether anything is known of an id.
     pub(super) fn knows(&self, id: &ThreadId) -> bool {
         self.slots.get(id).is_some()
@@ -167,10 +134,6 @@ impl Shard {
                 head: step.past.log.last(),
             }
         })
-    }
-
-    pub(super) fn complete(&mut self, id: &ThreadId, completed: &Completed, now_ms: u64) {
-        self.change(id, now_ms, |entry, step| entry.complete(completed, step));
     }
 
     /// Changes a thread's entry in one step.
@@ -325,7 +288,7 @@ impl Shard {
 
     /// Whether a full store takes a write: it deletes something, or was answered before.
     pub(super) fn lets_in(&mut self, id: &ThreadId, write: &Write<'_>, now_ms: u64) -> bool {
-        self.has_answered(id, write.idempotency, now_ms)
+        self.has_answered(id, write.conditions.idempotency, now_ms)
             || write.only_deletes() && self.look(id, now_ms).is_some()
     }
 
@@ -346,7 +309,7 @@ impl Shard {
                 entry.is_some_and(|entry| entry.knows(key, now_ms))
             }
         };
-        if write.idempotency.is_some_and(knows) {
+        if write.conditions.idempotency.is_some_and(knows) {
             return true;
         }
         let is_there = match scope.thread() {
@@ -381,7 +344,7 @@ impl Shard {
         match scope.thread() {
             Some(id) => self.change(id, now_ms, |entry, step| entry.write_scope(write, step)),
             None => self.change_scope(scope, |entry, past| {
-                check_turn(None, write.turn, now_ms)?;
+                check_turn(None, write.conditions.turn, now_ms)?;
                 *expired = entry.sweep(now_ms);
                 entry.write(scope, write, past, now_ms)
             }),

@@ -20,10 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use threadkeep_domain::{
-    Access, Conditions, IdempotencyKey, Json, Key, Precondition, Slice, Stamp, Thread, ThreadId,
-    TurnToken, Write, Written,
-};
+use threadkeep_domain::{Conditions, Json, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 
 pub use alarm::Alarm;
 pub use cache_use::CacheUse;
@@ -121,14 +118,8 @@ pub struct Whole {
 /// The end of a thread, and on what conditions.
 #[derive(Debug, Clone, Copy)]
 pub struct Destroy {
-    /// The condition on the thread.
-    pub precondition: Option<Precondition>,
-    /// The threads that the caller may use.
-    pub access: Access,
-    /// The turn that it belongs to.
-    pub turn: Option<TurnToken>,
-    /// The identity of a repeat.
-    pub idempotency: Option<IdempotencyKey>,
+    /// The conditions.
+    pub conditions: Conditions,
     /// How long the id refuses writes afterwards.
     pub tombstone: Duration,
 }

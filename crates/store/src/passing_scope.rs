@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use threadkeep_domain::Refusal;
     use threadkeep_domain::scope::{KeyRule, KvAnswer, KvOperation, ScopeKey, ScopePolicies};
-    use threadkeep_domain::{Fingerprint, IdempotencyKey};
+    use threadkeep_domain::{Conditions, Fingerprint, IdempotencyKey};
 
     fn count(key: &str) -> KvOperation {
         let key = ScopeKey::new(key, KeyRule::Namespaced).unwrap();
@@ -129,10 +129,13 @@ mod tests {
         let operations = [count("k")];
         let write = ScopeWrite {
             operations: &operations,
-            idempotency: Some(IdempotencyKey {
-                digest: print,
-                request: print,
-            }),
+            conditions: Conditions {
+                idempotency: Some(IdempotencyKey {
+                    digest: print,
+                    request: print,
+                }),
+                ..Conditions::default()
+            },
             ..ScopeWrite::new(&policy)
         };
         let [one, other] = [(); 2].map(|()| PassingScope::new(Clock::system()));

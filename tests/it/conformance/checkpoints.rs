@@ -300,7 +300,10 @@ async fn conditions_hold_for_every_change(room: Room) {
         Err(mismatch)
     );
     let write = Write {
-        precondition: Some(Precondition::Version(7)),
+        conditions: Conditions {
+            precondition: Some(Precondition::Version(7)),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     assert_eq!(
@@ -312,7 +315,10 @@ async fn conditions_hold_for_every_change(room: Room) {
 
     save_by(&room, &thread, version(1)).await.unwrap();
     let write = Write {
-        precondition: Some(Precondition::Stamp(stamp)),
+        conditions: Conditions {
+            precondition: Some(Precondition::Stamp(stamp)),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     restore_by(&room, &thread, number, &write).await.unwrap();
@@ -327,8 +333,11 @@ async fn a_repeat_gets_the_first_answer_and_changes_nothing(room: Room) {
     };
     let saved = save_by(&room, &thread, by("save")).await.unwrap();
     let write = Write {
-        idempotency: Some(once("restore", "restore")),
         describe: true,
+        conditions: Conditions {
+            idempotency: Some(once("restore", "restore")),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     let restored = restore_by(&room, &thread, 1, &write).await.unwrap();
@@ -406,7 +415,10 @@ async fn an_exclusive_turn_keeps_others_from_every_change(room: Room) {
         (Some(TurnToken::random()), |r| r == Refusal::TurnLost),
     ] {
         let write = Write {
-            turn,
+            conditions: Conditions {
+                turn,
+                ..Conditions::default()
+            },
             ..thread.blank()
         };
         assert!(is_expected(
@@ -420,7 +432,10 @@ async fn an_exclusive_turn_keeps_others_from_every_change(room: Room) {
 
     save_by(&room, &thread, by(Some(token))).await.unwrap();
     let write = Write {
-        turn: Some(token),
+        conditions: Conditions {
+            turn: Some(token),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     restore_by(&room, &thread, number, &write).await.unwrap();
@@ -437,7 +452,10 @@ async fn checkpoints_are_their_owners(room: Room) {
     let [ann, bob] = ["ann", "bob"].map(|name| Owner::new(name).unwrap());
     let bind = Write {
         owner: OwnerChange::Bind(&ann),
-        access: Access::Of(ann.tag()),
+        conditions: Conditions {
+            access: Access::Of(ann.tag()),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
 
@@ -452,7 +470,10 @@ async fn checkpoints_are_their_owners(room: Room) {
     ] {
         let conditions = Conditions { access, ..free() };
         let write = Write {
-            access,
+            conditions: Conditions {
+                access,
+                ..Conditions::default()
+            },
             ..thread.blank()
         };
         assert_eq!(save_by(&room, &thread, conditions).await, Err(refusal));

@@ -128,9 +128,12 @@ async fn an_erased_id_refuses_writes_until_its_tombstone_ends(room: Room) {
     let ann = owner("ann");
     let key = once("key", "request");
     let write = Write {
-        idempotency: Some(key),
         owner: OwnerChange::Set(&ann),
         describe: true,
+        conditions: Conditions {
+            idempotency: Some(key),
+            ..Conditions::default()
+        },
         ..living.blank()
     };
     living.write(&write).await.unwrap();
@@ -295,9 +298,12 @@ async fn a_thread_that_got_another_owner_stays_and_forgets_the_former(room: Room
     let ann = owner("ann");
     let key = numbered_once(1);
     let write = Write {
-        idempotency: Some(key),
         owner: OwnerChange::Set(&ann),
         describe: true,
+        conditions: Conditions {
+            idempotency: Some(key),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     assert!(!thread.write(&write).await.unwrap().replayed);
@@ -317,8 +323,11 @@ async fn a_thread_that_got_another_owner_stays_and_forgets_the_former(room: Room
     assert_eq!(room.story(&thread).await.len(), 1);
     // the answer that named the former owner is gone
     let again = Write {
-        idempotency: Some(key),
         owner: OwnerChange::None,
+        conditions: Conditions {
+            idempotency: Some(key),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     assert!(!thread.write(&again).await.unwrap().replayed);
@@ -336,7 +345,10 @@ async fn answers_of_more_than_a_day_ago_name_no_former_owner(room: Room) {
     });
     let ann = owner("ann");
     let write = |number| Write {
-        idempotency: Some(numbered_once(number)),
+        conditions: Conditions {
+            idempotency: Some(numbered_once(number)),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     let create = Write {
@@ -347,7 +359,10 @@ async fn answers_of_more_than_a_day_ago_name_no_former_owner(room: Room) {
     for number in 0..3 {
         let idempotency = Some(numbered_once(number));
         let create = Write {
-            idempotency,
+            conditions: Conditions {
+                idempotency,
+                ..create.conditions
+            },
             ..create
         };
         thread.write(&create).await.unwrap();
@@ -414,7 +429,10 @@ async fn nothing_comes_back_while_clients_go_on_writing(room: Room) {
                         let write = Write {
                             operations: &operations,
                             owner: OwnerChange::Bind(&ann),
-                            access: Access::Of(ann.tag()),
+                            conditions: Conditions {
+                                access: Access::Of(ann.tag()),
+                                ..Conditions::default()
+                            },
                             ..thread.blank()
                         };
                         let answer = match number % 8 {
@@ -562,9 +580,12 @@ async fn a_thread_that_has_moved_and_got_another_owner_forgets_the_former(room: 
     room.watch(&first, 3_600 * SECOND).await;
     let ann = owner("ann");
     let write = Write {
-        idempotency: Some(numbered_once(1)),
         owner: OwnerChange::Set(&ann),
         describe: true,
+        conditions: Conditions {
+            idempotency: Some(numbered_once(1)),
+            ..Conditions::default()
+        },
         ..first.blank()
     };
     first.write(&write).await.unwrap();

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use threadkeep_domain::{
-    Completed, EventId, EventKind, Life, MetadataChange, Operation, Policy, Position, Precondition,
-    Retention, Write,
+    Completed, Conditions, EventId, EventKind, Life, MetadataChange, Operation, Policy, Position,
+    Precondition, Retention, Write,
 };
 use threadkeep_store::Destroy;
 
@@ -205,7 +205,10 @@ async fn refusals_are_not_told(room: Room) {
     let unmet = Precondition::Version(7);
     thread.merge_if(unmet, &[]).await.unwrap_err();
     let refused_end = Destroy {
-        precondition: Some(unmet),
+        conditions: Conditions {
+            precondition: Some(unmet),
+            ..Conditions::default()
+        },
         ..thread.end()
     };
     thread.destroy_by(&refused_end).await.unwrap_err();
@@ -224,7 +227,10 @@ async fn repeats_are_not_told_again(room: Room) {
     let made = once("made", "made");
     let changed = once("changed", "changed");
     let ended = Destroy {
-        idempotency: Some(once("ended", "ended")),
+        conditions: Conditions {
+            idempotency: Some(once("ended", "ended")),
+            ..Conditions::default()
+        },
         ..thread.end()
     };
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use threadkeep_domain::{
-    Access, Fork, Included, Owner, Precondition, Refusal, TakeTurn, ThreadId, TurnToken, Written,
+    Access, Conditions, Fork, Included, Owner, Precondition, Refusal, TakeTurn, ThreadId,
+    TurnToken, Written,
 };
 use threadkeep_store::{ThreadOrder, WriteError};
 
@@ -37,11 +38,8 @@ pub(super) fn fork(source: &Subject) -> Fork<'_> {
         owner: None,
         has_place: true,
         ttl: None,
-        access: Access::All,
-        precondition: None,
-        turn: None,
-        idempotency: None,
         policy: &source.policy,
+        conditions: Conditions::default(),
     }
 }
 
@@ -260,28 +258,40 @@ async fn a_fork_is_a_use_of_the_source_on_its_conditions(room: Room) {
         for (refused, refusal) in [
             (
                 Fork {
-                    access: Access::Of(other.tag()),
+                    conditions: Conditions {
+                        access: Access::Of(other.tag()),
+                        ..plain.conditions
+                    },
                     ..plain
                 },
                 Refusal::NotTheOwner,
             ),
             (
                 Fork {
-                    access: Access::Unowned,
+                    conditions: Conditions {
+                        access: Access::Unowned,
+                        ..plain.conditions
+                    },
                     ..plain
                 },
                 Refusal::OwnerRequired,
             ),
             (
                 Fork {
-                    precondition: Some(Precondition::Version(3)),
+                    conditions: Conditions {
+                        precondition: Some(Precondition::Version(3)),
+                        ..plain.conditions
+                    },
                     ..plain
                 },
                 Refusal::VersionMismatch { current: stamp },
             ),
             (
                 Fork {
-                    turn: Some(TurnToken::random()),
+                    conditions: Conditions {
+                        turn: Some(TurnToken::random()),
+                        ..plain.conditions
+                    },
                     ..plain
                 },
                 Refusal::TurnLost,
@@ -293,7 +303,10 @@ async fn a_fork_is_a_use_of_the_source_on_its_conditions(room: Room) {
         let before = source.thread().await.unwrap().expires_ms;
         room.advance(SECOND);
         let fork = Fork {
-            precondition: Some(Precondition::Stamp(stamp)),
+            conditions: Conditions {
+                precondition: Some(Precondition::Stamp(stamp)),
+                ..plain.conditions
+            },
             ..plain
         };
         try_fork(&room, &source, &copy, &fork).await.unwrap();
@@ -317,7 +330,10 @@ async fn a_turn_of_the_source_is_not_copied_and_stops_no_fork(room: Room) {
         .unwrap();
     for copy in ids(&room, &source) {
         let fork = Fork {
-            turn: (room.backend.bucket_of(&copy.id) % 2 == 0).then_some(take.token),
+            conditions: Conditions {
+                turn: (room.backend.bucket_of(&copy.id) % 2 == 0).then_some(take.token),
+                ..Conditions::default()
+            },
             ..fork(&source)
         };
         try_fork(&room, &source, &copy, &fork).await.unwrap();
@@ -359,7 +375,10 @@ async fn a_repeat_of_a_fork_gets_the_first_answer_even_without_the_source(room: 
     let source = filled(&room).await;
     for (number, copy) in ids(&room, &source).into_iter().enumerate() {
         let fork = Fork {
-            idempotency: Some(once(&number.to_string(), "request")),
+            conditions: Conditions {
+                idempotency: Some(once(&number.to_string(), "request")),
+                ..Conditions::default()
+            },
             ..fork(&source)
         };
         let first = try_fork(&room, &source, &copy, &fork).await.unwrap();
@@ -370,7 +389,10 @@ async fn a_repeat_of_a_fork_gets_the_first_answer_even_without_the_source(room: 
         assert!(again.replayed && !first.replayed);
         assert_eq!((again.stamp, again.thread), (first.stamp, first.thread));
         let other = Fork {
-            idempotency: Some(once(&number.to_string(), "another request")),
+            conditions: Conditions {
+                idempotency: Some(once(&number.to_string(), "another request")),
+                ..fork.conditions
+            },
             ..fork
         };
         let reused = try_fork(&room, &source, &copy, &other).await.unwrap_err();

@@ -266,7 +266,10 @@ async fn a_removal_on_a_condition_makes_no_thread(room: Room) {
     let removal = id("a");
     let write = ScopeWrite {
         removes: Some(Removal::Item(&removal)),
-        precondition: Some(Precondition::Exists),
+        conditions: Conditions {
+            precondition: Some(Precondition::Exists),
+            ..Conditions::default()
+        },
         ..scope.blank()
     };
 
@@ -394,7 +397,10 @@ async fn a_repeat_takes_the_same_items(room: Room) {
     session.add(&numbered(1..6)).await;
     let take = ScopeWrite {
         removes: Some(Removal::Newest(2)),
-        idempotency: Some(once("k", "take 2")),
+        conditions: Conditions {
+            idempotency: Some(once("k", "take 2")),
+            ..Conditions::default()
+        },
         ..session.blank()
     };
 
@@ -411,7 +417,10 @@ async fn a_repeat_takes_the_same_items(room: Room) {
     assert_eq!(session.seqs(After(0), 10).await, [1, 2, 3, 6, 7]);
     let other = ScopeWrite {
         removes: Some(Removal::All),
-        idempotency: Some(once("k", "clear")),
+        conditions: Conditions {
+            idempotency: Some(once("k", "clear")),
+            ..Conditions::default()
+        },
         ..session.blank()
     };
     assert_eq!(
@@ -427,7 +436,10 @@ async fn taken_items_count_where_answers_are_remembered(room: Room) {
         session.add(&[item(&number.to_string(), &large)]).await;
         let take = ScopeWrite {
             removes: Some(Removal::Newest(1)),
-            idempotency: Some(numbered_once(number)),
+            conditions: Conditions {
+                idempotency: Some(numbered_once(number)),
+                ..Conditions::default()
+            },
             ..session.blank()
         };
         match session.write(&take).await {
@@ -452,7 +464,10 @@ async fn a_refused_condition_removes_nothing(room: Room) {
     for removal in [Removal::All, Removal::Newest(1), Removal::Item(&id("1"))] {
         let write = ScopeWrite {
             removes: Some(removal),
-            precondition: Some(Precondition::Version(7)),
+            conditions: Conditions {
+                precondition: Some(Precondition::Version(7)),
+                ..Conditions::default()
+            },
             ..session.blank()
         };
         let refused = session.write(&write).await;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use threadkeep_domain::{
-    Fingerprint, IdempotencyKey, MetadataChange, Policy, Precondition, Refusal, Write, Written,
+    Conditions, Fingerprint, IdempotencyKey, MetadataChange, Policy, Precondition, Refusal, Write,
+    Written,
 };
 use threadkeep_store::{Destroy, Destroyed};
 
@@ -24,7 +25,10 @@ fn replay_of(written: &Written) -> Written {
 /// Ends a thread once.
 async fn destroy_once(thread: &Subject, key: IdempotencyKey) -> Result<Destroyed, Refusal> {
     let destroy = Destroy {
-        idempotency: Some(key),
+        conditions: Conditions {
+            idempotency: Some(key),
+            ..Conditions::default()
+        },
         ..thread.end()
     };
     thread.destroy_by(&destroy).await
@@ -47,8 +51,11 @@ async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
         ],
         metadata: Some(&metadata),
         ttl: Some(Duration::from_secs(1_000)),
-        idempotency: Some(numbered_once(1)),
         describe: true,
+        conditions: Conditions {
+            idempotency: Some(numbered_once(1)),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
 
@@ -118,8 +125,11 @@ async fn a_replay_comes_before_preconditions_guards_and_limits(room: Room) {
     let write = Write {
         operations: &[set("k", "{}")],
         guards: &guards,
-        precondition: Some(Precondition::Version(0)),
-        idempotency: Some(numbered_once(1)),
+        conditions: Conditions {
+            precondition: Some(Precondition::Version(0)),
+            idempotency: Some(numbered_once(1)),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     let first = thread.write(&write).await.unwrap();
@@ -146,8 +156,11 @@ async fn a_reused_key_is_refused_before_anything_else(room: Room) {
     thread.merge_once(once("key", "one"), &[]).await.unwrap();
     let write = Write {
         operations: &[push("k", "1")],
-        precondition: Some(Precondition::Version(9)),
-        idempotency: Some(once("key", "two")),
+        conditions: Conditions {
+            precondition: Some(Precondition::Version(9)),
+            idempotency: Some(once("key", "two")),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
 
@@ -322,7 +335,10 @@ async fn a_later_answer_does_not_shorten_the_memory_of_earlier_ones(room: Room) 
     let first = thread.merge_once(numbered_once(1), &[]).await.unwrap();
     let shorter = Write {
         ttl: Some(Duration::from_secs(65)),
-        idempotency: Some(numbered_once(2)),
+        conditions: Conditions {
+            idempotency: Some(numbered_once(2)),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     thread.write(&shorter).await.unwrap();
@@ -391,7 +407,10 @@ async fn answers_with_metadata_are_bounded_by_its_bytes(room: Room) {
     let describe = async |number: u64| {
         let write = Write {
             describe: true,
-            idempotency: Some(numbered_once(number)),
+            conditions: Conditions {
+                idempotency: Some(numbered_once(number)),
+                ..Conditions::default()
+            },
             ..thread.blank()
         };
         thread.write(&write).await

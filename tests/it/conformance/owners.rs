@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 use threadkeep_domain::{
-    Access, MetadataChange, Owner, OwnerChange, Policy, Refusal, Slice, TakeTurn, ThreadId,
-    TurnToken, Write, Written,
+    Access, Conditions, MetadataChange, Owner, OwnerChange, Policy, Refusal, Slice, TakeTurn,
+    ThreadId, TurnToken, Write, Written,
 };
 use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_store::{
@@ -48,8 +48,11 @@ pub(super) async fn bind(thread: &Subject, text: &str) -> Result<Written, Refusa
     let write = Write {
         operations: &operations,
         owner: OwnerChange::Bind(&owner),
-        access: Access::Of(owner.tag()),
         describe: true,
+        conditions: Conditions {
+            access: Access::Of(owner.tag()),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     thread.write(&write).await
@@ -154,7 +157,10 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
         _ => OwnerChange::None,
     };
     let blank = || Write {
-        access,
+        conditions: Conditions {
+            access,
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     for operations in [
@@ -167,7 +173,11 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
         for idempotency in [None, Some(once("a", "b"))] {
             let write = Write {
                 operations,
-                idempotency,
+                conditions: Conditions {
+                    access,
+                    idempotency,
+                    ..Conditions::default()
+                },
                 ..blank()
             };
             answers.push(thread.write(&write).await.err());
@@ -187,7 +197,10 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
         answers.push(thread.write(&write).await.err());
     }
     let destroy = Destroy {
-        access,
+        conditions: Conditions {
+            access,
+            ..Conditions::default()
+        },
         ..thread.end()
     };
     answers.push(thread.destroy_by(&destroy).await.err());
@@ -212,8 +225,11 @@ async fn refusals(room: &Room, thread: &Subject, access: Access) -> Vec<Option<R
         let write = ScopeWrite {
             operations: &operations,
             history: &items,
-            access,
-            idempotency,
+            conditions: Conditions {
+                access,
+                idempotency,
+                ..Conditions::default()
+            },
             ..place.blank()
         };
         answers.push(refused(
@@ -417,7 +433,10 @@ async fn a_turn_or_a_scope_binds_no_thread(room: Room) {
     let operations = [scope_room::set("k", "1")];
     let write = ScopeWrite {
         operations: &operations,
-        access: of("ann"),
+        conditions: Conditions {
+            access: of("ann"),
+            ..Conditions::default()
+        },
         ..place.blank()
     };
     let written = place.scopes.write_scope(&place.scope, &write).await;
@@ -440,8 +459,11 @@ async fn a_remembered_answer_is_its_owners(room: Room) {
     let write = Write {
         operations: &operations,
         owner: OwnerChange::Bind(&ann),
-        access: Access::Of(ann.tag()),
-        idempotency: Some(once("a", "b")),
+        conditions: Conditions {
+            access: Access::Of(ann.tag()),
+            idempotency: Some(once("a", "b")),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     assert!(!thread.write(&write).await.unwrap().replayed);
@@ -449,7 +471,10 @@ async fn a_remembered_answer_is_its_owners(room: Room) {
     let bob = owner("bob");
     let write = Write {
         owner: OwnerChange::Bind(&bob),
-        access: Access::Of(bob.tag()),
+        conditions: Conditions {
+            access: Access::Of(bob.tag()),
+            ..write.conditions
+        },
         ..write
     };
     assert_eq!(thread.write(&write).await, Err(Refusal::NotTheOwner));
@@ -498,7 +523,10 @@ async fn an_exclusive_turn_and_an_owner_go_together(room: Room) {
     let bob = owner("bob");
     let write = Write {
         owner: OwnerChange::Set(&bob),
-        turn: Some(token),
+        conditions: Conditions {
+            turn: Some(token),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     thread.write(&write).await.unwrap();

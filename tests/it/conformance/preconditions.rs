@@ -1,6 +1,6 @@
 //! Writes and ends that are done only if the thread is as expected.
 
-use threadkeep_domain::{Life, Precondition, Refusal, Stamp};
+use threadkeep_domain::{Conditions, Life, Precondition, Refusal, Stamp};
 use threadkeep_store::Destroy;
 
 use super::room::{Room, Subject, set};
@@ -15,7 +15,10 @@ fn told<T: std::fmt::Debug>(result: Result<T, Refusal>) -> u64 {
 
 async fn destroy_if(thread: &Subject, precondition: Precondition) -> Result<bool, Refusal> {
     let destroy = Destroy {
-        precondition: Some(precondition),
+        conditions: Conditions {
+            precondition: Some(precondition),
+            ..Conditions::default()
+        },
         ..thread.end()
     };
     let destroyed = thread.destroy_by(&destroy).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use threadkeep_domain::scope::ScopeWrite;
-use threadkeep_domain::{Operation, Policy, Refusal, TurnToken, Write};
+use threadkeep_domain::{Conditions, Operation, Policy, Refusal, TurnToken, Write};
 use threadkeep_store::{Begun, EndWrite, Floor, Journal, JournalEntry, Journaled};
 
 use super::response_room::{KEPT, LEASE, Turn, bytes, living, one, request, take};
@@ -396,7 +396,10 @@ async fn a_step_ignores_the_idempotency_key_of_its_write(room: Room) {
     let operations = one();
     let write = ScopeWrite {
         operations: &operations,
-        idempotency: Some(numbered_once(1)),
+        conditions: Conditions {
+            idempotency: Some(numbered_once(1)),
+            ..Conditions::default()
+        },
         ..place.blank()
     };
     place.write(&write).await.unwrap();

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use threadkeep_domain::scope::ScopePolicies;
 use threadkeep_domain::{
-    Access, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
+    Conditions, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
     MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, ReservedKeys, Retention,
     SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
 };
@@ -351,7 +351,10 @@ impl Subject {
     ) -> Result<Written, Refusal> {
         let write = Write {
             operations,
-            precondition: Some(precondition),
+            conditions: Conditions {
+                precondition: Some(precondition),
+                ..Conditions::default()
+            },
             ..self.blank()
         };
         self.write(&write).await
@@ -364,7 +367,10 @@ impl Subject {
     ) -> Result<Written, Refusal> {
         let write = Write {
             operations,
-            idempotency: Some(key),
+            conditions: Conditions {
+                idempotency: Some(key),
+                ..Conditions::default()
+            },
             ..self.blank()
         };
         self.write(&write).await
@@ -393,11 +399,8 @@ impl Subject {
     /// The end of the thread under the conditions that the policy says, and no others.
     pub(crate) fn end(&self) -> Destroy {
         Destroy {
-            access: Access::All,
-            precondition: None,
-            idempotency: None,
             tombstone: self.policy.tombstone,
-            turn: None,
+            conditions: Conditions::default(),
         }
     }
 

@@ -143,7 +143,10 @@ async fn scope_history_and_checkpoints_move_along(room: Room) {
     let write = ScopeWrite {
         operations: &operations,
         history: &items,
-        idempotency: Some(once("scope", "scope")),
+        conditions: Conditions {
+            idempotency: Some(once("scope", "scope")),
+            ..Conditions::default()
+        },
         ..ScopeWrite::new(&policy)
     };
     let written = room.backend.write_scope(&scope.scope, &write).await;
@@ -266,7 +269,10 @@ async fn conditions_and_turns_hold_for_a_move(room: Room) {
     let others = new.try_merge(&[]).await;
     assert!(matches!(others, Err(Refusal::TurnTaken { .. })));
     let write = Write {
-        turn,
+        conditions: Conditions {
+            turn,
+            ..Conditions::default()
+        },
         ..new.blank()
     };
     new.write(&write).await.unwrap();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use threadkeep_domain::scope::{KvOperation, ScopeWrite, ScopeWritten};
-use threadkeep_domain::{Access, Fingerprint, IdempotencyKey, Precondition, Refusal};
+use threadkeep_domain::{Access, Conditions, Fingerprint, IdempotencyKey, Precondition, Refusal};
 use threadkeep_store::ScopeEnd;
 
 use super::room::{Room, numbered_once, once};
@@ -38,7 +38,10 @@ async fn a_repeat_answers_as_the_first_in_everything(room: Room) {
     let write = ScopeWrite {
         operations: &operations,
         history: &[item("a", "1"), item("b", "2")],
-        idempotency: Some(numbered_once(1)),
+        conditions: Conditions {
+            idempotency: Some(numbered_once(1)),
+            ..Conditions::default()
+        },
         ..session.blank()
     };
 
@@ -59,7 +62,10 @@ async fn a_repeat_that_only_added_items_is_one_too(room: Room) {
     session.add(&[item("a", "1")]).await;
     let write = |history| ScopeWrite {
         history,
-        idempotency: Some(numbered_once(1)),
+        conditions: Conditions {
+            idempotency: Some(numbered_once(1)),
+            ..Conditions::default()
+        },
         ..session.blank()
     };
     let items = [item("a", "1")];
@@ -79,8 +85,11 @@ async fn another_request_with_a_used_key_is_refused_before_anything_else(room: R
     let write = ScopeWrite {
         makes: true,
         operations: &[set("k", "text"), increment("k", 1)],
-        precondition: Some(Precondition::Version(9)),
-        idempotency: Some(once("key", "two")),
+        conditions: Conditions {
+            precondition: Some(Precondition::Version(9)),
+            idempotency: Some(once("key", "two")),
+            ..Conditions::default()
+        },
         ..session.blank()
     };
 
@@ -107,8 +116,11 @@ async fn a_replay_comes_before_all_that_could_refuse(room: Room) {
     let write = ScopeWrite {
         makes: true,
         operations: &operations,
-        precondition: Some(Precondition::Version(0)),
-        idempotency: Some(numbered_once(1)),
+        conditions: Conditions {
+            precondition: Some(Precondition::Version(0)),
+            idempotency: Some(numbered_once(1)),
+            ..Conditions::default()
+        },
         ..handle.blank()
     };
     let first = handle.write(&write).await.unwrap();

@@ -1,7 +1,7 @@
 //! How scopes are created and end, and that all are separate.
 
 use threadkeep_domain::scope::{KvAnswer, Lifetime, ScopeWrite};
-use threadkeep_domain::{Precondition, Refusal, Stamp};
+use threadkeep_domain::{Conditions, Precondition, Refusal, Stamp};
 use threadkeep_store::HistoryFrom;
 
 use super::room::{self, Room};
@@ -74,7 +74,10 @@ async fn that_there_is_none_is_seen_before_a_precondition(room: Room) {
     let handle = room.handle();
     let unmet = Some(Precondition::Version(7));
     let write = ScopeWrite {
-        precondition: unmet,
+        conditions: Conditions {
+            precondition: unmet,
+            ..Conditions::default()
+        },
         ..handle.blank()
     };
     assert_eq!(handle.write(&write).await, Err(Refusal::ScopeNotFound));

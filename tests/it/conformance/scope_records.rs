@@ -3,7 +3,7 @@
 use threadkeep_domain::scope::{
     NewTask, RecordChange, ScopeWrite, TaskList, TaskStatus, TasksChange,
 };
-use threadkeep_domain::{Life, Precondition, Refusal, Stamp};
+use threadkeep_domain::{Conditions, Life, Precondition, Refusal, Stamp};
 
 use super::room::Room;
 use super::scope_room::{Place, increment, item, record, set, tasks};
@@ -188,7 +188,10 @@ async fn a_changed_record_is_seen_before_changed_tasks_and_operations(room: Room
 
     assert_eq!(session.write(&write).await, Err(Refusal::Changed));
     let unmet = ScopeWrite {
-        precondition: Some(Precondition::Version(9)),
+        conditions: Conditions {
+            precondition: Some(Precondition::Version(9)),
+            ..write.conditions
+        },
         ..write
     };
     let unmet = session.write(&unmet).await;

@@ -9,7 +9,7 @@ use threadkeep_domain::scope::{
     RecordChange, Removal, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeValue, ScopeWrite,
     ScopeWritten, TaskList, TaskStatus, TasksChange,
 };
-use threadkeep_domain::{Access, IdempotencyKey, Precondition, Refusal, Stamp};
+use threadkeep_domain::{Access, Conditions, IdempotencyKey, Precondition, Refusal, Stamp};
 use threadkeep_store::{
     Answered, HistoryFrom, HistoryPage, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes, WriteError,
 };
@@ -137,7 +137,10 @@ impl Place {
     ) -> Result<ScopeWritten, Refusal> {
         let write = ScopeWrite {
             operations,
-            precondition: Some(precondition),
+            conditions: Conditions {
+                precondition: Some(precondition),
+                ..Conditions::default()
+            },
             ..self.blank()
         };
         self.write(&write).await
@@ -150,7 +153,10 @@ impl Place {
     ) -> Result<ScopeWritten, Refusal> {
         let write = ScopeWrite {
             operations,
-            idempotency: Some(key),
+            conditions: Conditions {
+                idempotency: Some(key),
+                ..Conditions::default()
+            },
             ..self.blank()
         };
         self.write(&write).await

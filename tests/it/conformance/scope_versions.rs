@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use threadkeep_domain::scope::{KvAnswer, KvOperation, Removal, ScopeWrite};
-use threadkeep_domain::{Life, Precondition, Refusal, Stamp};
+use threadkeep_domain::{Conditions, Life, Precondition, Refusal, Stamp};
 
 use super::room::{Room, numbered_once};
 use super::scope_room::{Place, delete, increment, item, set, set_if_absent};
@@ -178,7 +178,10 @@ async fn an_unmet_condition_comes_before_all_that_the_write_does(room: Room) {
         history: &[item("1", "1")],
         removes: Some(Removal::All),
         seals: true,
-        precondition: Some(Precondition::Version(5)),
+        conditions: Conditions {
+            precondition: Some(Precondition::Version(5)),
+            ..Conditions::default()
+        },
         ..session.blank()
     };
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use threadkeep_domain::{Life, Operation, Policy, Precondition, Refusal, Tombstone, Write};
+use threadkeep_domain::{
+    Conditions, Life, Operation, Policy, Precondition, Refusal, Tombstone, Write,
+};
 use threadkeep_store::{Destroy, Destroyed};
 
 use super::room::{Room, once, push, set};
@@ -199,7 +201,10 @@ async fn a_refused_end_leaves_the_thread_and_no_tombstone(room: Room) {
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
     let unmet = Destroy {
-        precondition: Some(Precondition::Version(2)),
+        conditions: Conditions {
+            precondition: Some(Precondition::Version(2)),
+            ..Conditions::default()
+        },
         ..thread.end()
     };
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use threadkeep_domain::scope::{ScopePolicies, ScopeWrite};
 use threadkeep_domain::{
-    Access, IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone, TurnGranted,
-    TurnToken, Write, Written,
+    Access, Conditions, IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone,
+    TurnGranted, TurnToken, Write, Written,
 };
 use threadkeep_store::{Destroy, ScopeEnd};
 
@@ -66,7 +66,10 @@ async fn write_by(thread: &Subject, turn: Option<TurnToken>) -> Result<Written, 
     let operations = [push("list", "1")];
     let write = Write {
         operations: &operations,
-        turn,
+        conditions: Conditions {
+            turn,
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     thread.write(&write).await
@@ -88,7 +91,10 @@ async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec
     ] {
         let write = Write {
             operations,
-            turn,
+            conditions: Conditions {
+                turn,
+                ..Conditions::default()
+            },
             ..thread.blank()
         };
         answers.push(thread.write(&write).await.err());
@@ -96,7 +102,10 @@ async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec
     let write = Write {
         metadata: Some(&metadata),
         ttl: Some(Duration::from_secs(60)),
-        turn,
+        conditions: Conditions {
+            turn,
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     answers.push(thread.write(&write).await.err());
@@ -107,7 +116,10 @@ async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec
     let write = ScopeWrite {
         operations: &operations,
         history: &items,
-        turn,
+        conditions: Conditions {
+            turn,
+            ..Conditions::default()
+        },
         ..ScopeWrite::new(&policy)
     };
     let written = room.backend.write_scope(&scope.scope, &write).await;
@@ -119,7 +131,10 @@ async fn refusals(room: &Room, thread: &Subject, turn: Option<TurnToken>) -> Vec
     let ended = room.backend.end_scope(&scope.scope, &end).await;
     answers.push(refused(ended).err());
     let destroy = Destroy {
-        turn,
+        conditions: Conditions {
+            turn,
+            ..Conditions::default()
+        },
         ..thread.end()
     };
     answers.push(thread.destroy_by(&destroy).await.err());
@@ -309,7 +324,10 @@ async fn a_turn_is_no_part_of_the_state_and_outlives_a_clear(room: Room) {
     let clear = [threadkeep_domain::Operation::Clear];
     let write = Write {
         operations: &clear,
-        turn: Some(turn.token),
+        conditions: Conditions {
+            turn: Some(turn.token),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     let written = thread.write(&write).await.unwrap();
@@ -364,7 +382,10 @@ async fn a_restored_thread_has_no_turn(room: Room) {
     let thread = living(&room).await;
     let turn = take(&room, &thread, alone()).await.unwrap();
     let destroy = Destroy {
-        turn: Some(turn.token),
+        conditions: Conditions {
+            turn: Some(turn.token),
+            ..Conditions::default()
+        },
         ..thread.end()
     };
     thread.destroy_by(&destroy).await.unwrap();
@@ -445,8 +466,11 @@ async fn a_repeat_of_a_write_is_answered_after_its_turn_was_lost(room: Room) {
     let operations = [increment("n", 1)];
     let write = Write {
         operations: &operations,
-        turn: Some(turn.token),
-        idempotency: Some(numbered_once(1)),
+        conditions: Conditions {
+            turn: Some(turn.token),
+            idempotency: Some(numbered_once(1)),
+            ..Conditions::default()
+        },
         ..thread.blank()
     };
     let first = thread.write(&write).await.unwrap();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 use threadkeep_domain::{
-    Access, Json, Key, Life, MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal,
-    Stamp, ThreadId, Value, Write,
+    Conditions, Json, Key, Life, MetadataChange, Mismatch, Operation, Policy, Precondition,
+    Refusal, Stamp, ThreadId, Value, Write,
 };
 use threadkeep_store::{Backend, Destroy, WriteError};
 
@@ -36,8 +36,11 @@ pub(super) async fn write(
         operations: &change.operations,
         metadata: metadata.as_ref(),
         ttl: change.ttl,
-        precondition: change.precondition,
         describe: rand::rng().random_bool(0.1),
+        conditions: Conditions {
+            precondition: change.precondition,
+            ..Conditions::default()
+        },
         ..Write::new(policy)
     };
     let (at, written) = Interval::of(replica.write(id, &write)).await;
@@ -66,11 +69,8 @@ pub(super) async fn end(
     history: &History,
 ) -> Result<(), WriteError> {
     let destroy = Destroy {
-        precondition: None,
-        access: Access::All,
-        turn: None,
-        idempotency: None,
         tombstone: Duration::ZERO,
+        conditions: Conditions::default(),
     };
     let (at, destroyed) = Interval::of(replica.destroy(id, &destroy)).await;
     match destroyed?.existed {

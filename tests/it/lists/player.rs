@@ -273,9 +273,9 @@ impl Player {
                 checkpoint,
                 parts: [state, scope, history],
                 metadata,
+                is_near,
                 precondition,
                 turn,
-                is_near,
             } => {
                 let bucket = self.backend.bucket_of(&source);
                 let is_fit = |id: &ThreadId| (self.backend.bucket_of(id) == bucket) == *is_near;
@@ -294,11 +294,13 @@ impl Player {
                     owner: None,
                     has_place: true,
                     ttl: None,
-                    access,
-                    precondition: precondition.map(|wanted| self.precondition(wanted)),
-                    turn: turn.map(token),
-                    idempotency: None,
                     policy,
+                    conditions: Conditions {
+                        access,
+                        precondition: precondition.map(|wanted| self.precondition(wanted)),
+                        turn: turn.map(token),
+                        idempotency: None,
+                    },
                 };
                 self.backend.fork(&source, &id, &fork).await?;
                 id
@@ -353,9 +355,12 @@ impl Player {
             CheckpointStep::Restore(number) => {
                 let policy = self.subject.policy;
                 let write = Write {
-                    precondition: conditions.precondition,
-                    idempotency: conditions.idempotency,
                     describe: true,
+                    conditions: Conditions {
+                        precondition: conditions.precondition,
+                        idempotency: conditions.idempotency,
+                        ..Conditions::default()
+                    },
                     ..Write::new(&policy)
                 };
                 match backend.restore_checkpoint(&id, number, &write).await {
@@ -416,19 +421,21 @@ impl Player {
         };
         let write = Write {
             owner,
-            access: access(step.caller),
-            turn: step.turn.map(token),
             operations: &operations,
             guards: &guards,
             metadata: metadata.as_ref(),
             ttl: step.ttl,
-            precondition: step.precondition.map(|wanted| self.precondition(wanted)),
             tombstone: self.tombstone(step.tombstone),
-            idempotency: step.idempotency.map(|key| idempotency(key, step)),
             describe: step.describe,
             history: HistoryLimit {
                 max_bytes: 600,
                 drops_oldest: step.ttl.is_some(),
+            },
+            conditions: Conditions {
+                access: access(step.caller),
+                turn: step.turn.map(token),
+                precondition: step.precondition.map(|wanted| self.precondition(wanted)),
+                idempotency: step.idempotency.map(|key| idempotency(key, step)),
             },
             ..self.subject.blank()
         };
@@ -443,16 +450,18 @@ impl Player {
         let id = &self.subject.id;
         let granted = match step {
             Step::Destroy {
+                caller,
                 precondition,
                 idempotency: key,
-                caller,
                 turn,
             } => {
                 let destroy = Destroy {
-                    precondition: precondition.map(|wanted| self.precondition(wanted)),
-                    access: access(*caller),
-                    turn: turn.map(token),
-                    idempotency: key.map(|key| idempotency(key, step)),
+                    conditions: Conditions {
+                        precondition: precondition.map(|wanted| self.precondition(wanted)),
+                        access: access(*caller),
+                        turn: turn.map(token),
+                        idempotency: key.map(|key| idempotency(key, step)),
+                    },
                     ..self.subject.end()
                 };
                 return match self.subject.destroy_by(&destroy).await {

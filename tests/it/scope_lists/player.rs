@@ -7,7 +7,7 @@ use threadkeep_domain::scope::{
     ScopeWrite, ScopeWritten, TasksChange,
 };
 use threadkeep_domain::{
-    Fingerprint, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp, ThreadId,
+    Conditions, Fingerprint, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp, ThreadId,
 };
 use threadkeep_store::{
     Backend, Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, WriteError,
@@ -179,8 +179,11 @@ impl Player {
             history: &items,
             seals: step.seals,
             ttl: step.ttl,
-            precondition: step.precondition.map(|wanted| self.precondition(wanted)),
-            idempotency: step.idempotency.map(|key| idempotency(key, step)),
+            conditions: Conditions {
+                precondition: step.precondition.map(|wanted| self.precondition(wanted)),
+                idempotency: step.idempotency.map(|key| idempotency(key, step)),
+                ..Conditions::default()
+            },
             ..self.place.blank()
         };
         let written = self.place.write(&write).await;

@@ -135,7 +135,7 @@ impl Reference {
 
     fn write(&self, write: &ScopeWrite<'_>) -> Result<ScopeWritten, Refusal> {
         let (mut world, now_ms) = self.now();
-        if let Some(first) = world.recall(write.idempotency)? {
+        if let Some(first) = world.recall(write.conditions.idempotency)? {
             return Ok(first);
         }
         let stamp = world.stamp();
@@ -174,7 +174,7 @@ impl Reference {
         };
         world.scope = Some(held);
         world.slide(now_ms);
-        world.remember(write.idempotency, &written, now_ms);
+        world.remember(write.conditions.idempotency, &written, now_ms);
         Ok(written)
     }
 }

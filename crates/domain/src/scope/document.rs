@@ -242,7 +242,7 @@ impl ScopeDocument {
         if self.is_sealed {
             return Err(Refusal::ScopeEnded);
         }
-        if let Some(precondition) = write.precondition
+        if let Some(precondition) = write.conditions.precondition
             && !precondition.is_met_by(stamp)
         {
             return Err(Refusal::VersionMismatch { current: stamp });

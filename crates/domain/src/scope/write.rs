@@ -8,7 +8,7 @@ use super::history::{Appended, HistoryItem, Kept, Removal};
 use super::operation::{KvAnswer, KvOperation};
 use super::policy::ScopePolicy;
 use super::task::TaskList;
-use crate::{Access, IdempotencyKey, Precondition, Stamp, TurnToken};
+use crate::{Conditions, Stamp};
 
 /// One atomic change of a scope, done whole or not at all.
 ///
@@ -34,14 +34,8 @@ pub struct ScopeWrite<'a> {
     ///
     /// [`Kept`]: super::Lifetime::Kept
     pub ttl: Option<Duration>,
-    /// The condition on the scope.
-    pub precondition: Option<Precondition>,
-    /// The threads that the caller may use.
-    pub access: Access,
-    /// The turn that it belongs to.
-    pub turn: Option<TurnToken>,
-    /// The identity of a repeat.
-    pub idempotency: Option<IdempotencyKey>,
+    /// The conditions, of which the precondition is about the scope.
+    pub conditions: Conditions,
     /// Limits and lifetime.
     pub policy: &'a ScopePolicy,
 }
@@ -59,10 +53,7 @@ impl<'a> ScopeWrite<'a> {
             history: &[],
             seals: false,
             ttl: None,
-            precondition: None,
-            access: Access::All,
-            turn: None,
-            idempotency: None,
+            conditions: Conditions::default(),
             policy,
         }
     }
@@ -70,7 +61,7 @@ impl<'a> ScopeWrite<'a> {
     /// The same without the identity of a repeat.
     pub fn without_idempotency(&self) -> Self {
         Self {
-            idempotency: None,
+            conditions: self.conditions.without_idempotency(),
             ..*self
         }
     }
@@ -85,7 +76,7 @@ impl<'a> ScopeWrite<'a> {
         let adds = self.makes || self.seals || self.tasks.is_some() || self.record.is_some();
         !adds
             && self.history.is_empty()
-            && self.idempotency.is_none()
+            && self.conditions.idempotency.is_none()
             && (self.removes.is_some() || !self.operations.is_empty())
             && self.operations.iter().all(is_deletion)
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::checkpoint_image::CheckpointImages;
 use super::document::Document;
-use super::owner::{Access, Owner};
+use super::owner::Owner;
 use super::thread::{Life, Stamp, Thread};
 use super::thread_id::ThreadId;
 use super::turn::TurnToken;
-use super::write::Precondition;
+use super::write::Conditions;
 use crate::idempotency::IdempotencyKey;
 use crate::json::merge_patch::merge_json;
 use crate::json::text::Json;
@@ -110,14 +110,8 @@ pub struct Fork<'a> {
     pub has_place: bool,
     /// The idle TTL; that of the source if none is given.
     pub ttl: Option<Duration>,
-    /// The threads that the caller may use.
-    pub access: Access,
-    /// The condition on the source.
-    pub precondition: Option<Precondition>,
-    /// The turn of the source that the fork belongs to.
-    pub turn: Option<TurnToken>,
-    /// The identity of a repeat, which is remembered with the new thread.
-    pub idempotency: Option<IdempotencyKey>,
+    /// The conditions on the source. A repeat is remembered with the new thread.
+    pub conditions: Conditions,
     /// Lifetimes of the new thread. The limit of its metadata is for the caller to check.
     pub policy: &'a Policy,
 }
@@ -189,7 +183,7 @@ impl Fork<'_> {
             if_exists: IfExists::Fail,
             has_place: self.has_place,
             turn: None,
-            idempotency: self.idempotency,
+            idempotency: self.conditions.idempotency,
             policy: self.policy,
         }
     }

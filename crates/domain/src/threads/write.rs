@@ -31,16 +31,10 @@ pub struct Write<'a> {
     /// Whether the owner has a place for one more thread. Without it, a write that needs one is refused with
     /// [`NoPlace`](crate::Refusal::NoPlace).
     pub has_place: bool,
-    /// The threads that the caller may use.
-    pub access: Access,
-    /// The condition on the thread.
-    pub precondition: Option<Precondition>,
+    /// The conditions.
+    pub conditions: Conditions,
     /// Whether it is a late one after the thread was destroyed.
     pub tombstone: Tombstone,
-    /// The turn that it belongs to.
-    pub turn: Option<TurnToken>,
-    /// The identity of a repeat.
-    pub idempotency: Option<IdempotencyKey>,
     /// Whether the answer has the whole thread object.
     pub describe: bool,
     /// Limits and lifetimes.
@@ -60,11 +54,8 @@ impl<'a> Write<'a> {
             ttl: None,
             owner: OwnerChange::None,
             has_place: true,
-            access: Access::All,
-            precondition: None,
+            conditions: Conditions::default(),
             tombstone: Tombstone::Heeded,
-            turn: None,
-            idempotency: None,
             describe: false,
             policy,
             history: ScopePolicies::DEFAULT.history,
@@ -74,7 +65,7 @@ impl<'a> Write<'a> {
     /// The same without the identity of a repeat.
     pub fn without_idempotency(&self) -> Self {
         Self {
-            idempotency: None,
+            conditions: self.conditions.without_idempotency(),
             ..*self
         }
     }
@@ -86,14 +77,13 @@ impl<'a> Write<'a> {
             matches!(operation, Operation::Delete { .. } | Operation::Clear)
         };
         self.metadata.is_none()
-            && self.idempotency.is_none()
+            && self.conditions.idempotency.is_none()
             && !self.operations.is_empty()
             && self.operations.iter().all(is_deletion)
     }
 }
 
-/// The conditions of a change that is no write to the state, such as a new checkpoint. They are checked in the order of
-/// a write: owner, idempotency key, tombstone, turn, precondition.
+/// The conditions of a change. They are checked in this order: owner, idempotency key, tombstone, turn, precondition.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
     /// The condition on the thread.
@@ -104,6 +94,17 @@ pub struct Conditions {
     pub turn: Option<TurnToken>,
     /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
+}
+
+impl Conditions {
+    /// The same without the identity of a repeat.
+    #[must_use]
+    pub fn without_idempotency(self) -> Self {
+        Self {
+            idempotency: None,
+            ..self
+        }
+    }
 }
 
 /// A condition on a thread.

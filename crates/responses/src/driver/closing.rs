@@ -16,7 +16,8 @@ use crate::values::response::{EndedResponse, read_outcome};
 use crate::values::stateless::without_image;
 use threadkeep_domain::scope::{HistoryItem, ItemId, RecordChange, ScopeId, ScopeWrite};
 use threadkeep_domain::{
-    Access, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status, TurnToken, Write,
+    Access, Conditions, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status,
+    TurnToken, Write,
 };
 use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_store::{EndResponse, EndWrite, ScopeParts, WriteError};
@@ -194,8 +195,10 @@ impl Ending<'_> {
             let items = left.map(|left| ScopeWrite {
                 history: &left.items,
                 record: record.as_ref(),
-                access: Access::All,
-                turn: self.lent,
+                conditions: Conditions {
+                    turn: self.lent,
+                    ..Conditions::default()
+                },
                 ..ScopeWrite::new(&policy)
             });
             let messages = Write {

@@ -12,7 +12,7 @@ use threadkeep_domain::scope::{
     ScopeWrite, ScopeWritten, TasksChange,
 };
 use threadkeep_domain::{
-    Access, IntegerError, Life, Precondition, Refusal, Stamp, ThreadId, TurnToken, add,
+    Access, Conditions, IntegerError, Life, Precondition, Refusal, Stamp, ThreadId, TurnToken, add,
 };
 use threadkeep_store::{
     Answered, HistoryFrom, HistoryPage, ItemPlace, Reader, ScopeEnd, ScopeParts, ScopeView, Scopes,
@@ -74,12 +74,15 @@ impl NotedWrite {
     /// The write, under the turn of the thread that the caller has lent.
     pub(crate) fn write(&self, lent: Option<TurnToken>) -> ScopeWrite<'_> {
         ScopeWrite {
-            turn: lent,
             operations: &self.operations,
             tasks: self.tasks.as_ref(),
             history: &self.history,
-            access: self.access,
-            precondition: Some(Precondition::Version(self.version)),
+            conditions: Conditions {
+                turn: lent,
+                access: self.access,
+                precondition: Some(Precondition::Version(self.version)),
+                ..Conditions::default()
+            },
             ..ScopeWrite::new(&self.policy)
         }
     }
@@ -143,8 +146,9 @@ impl Scopes for Rehearsal {
             .filter_map(KvOperation::key)
             .cloned()
             .collect();
-        let view = self.look(scope, write.access, &keys).await?;
+        let view = self.look(scope, write.conditions.access, &keys).await?;
         if write
+            .conditions
             .precondition
             .is_some_and(|wanted| !wanted.is_met_by(view.stamp))
         {
@@ -169,7 +173,7 @@ impl Scopes for Rehearsal {
             tasks: write.tasks.cloned(),
             history: write.history.to_vec(),
             policy: *write.policy,
-            access: write.access,
+            access: write.conditions.access,
             version: view.stamp.version,
         };
         *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(noted);

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::entry::ClientView;
 use super::options;
-use crate::{ServiceError, ThreadService};
+use crate::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::{
     IdempotencyKey, Json, KeyedValues, Life, MetadataChange, Operation, Precondition, Refusal,
     Snapshot, Stamp, ThreadId, ThreeWay, Tombstone, Write,
@@ -186,9 +186,11 @@ impl<'a> Save<'a> {
         let write = Write {
             operations,
             metadata: self.metadata.as_ref(),
-            precondition,
             tombstone: self.tombstone,
-            ..self.threads.plain(options(key))
+            ..self.threads.plain(WriteOptions {
+                precondition,
+                ..options(key)
+            })
         };
         match self.threads.commit(self.id, &write).await {
             Ok(written) => Ok(Attempt::Done(written.stamp)),

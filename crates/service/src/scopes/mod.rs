@@ -16,7 +16,9 @@ use threadkeep_domain::scope::{
     Compacted, Compaction, HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId,
     ScopePolicies, ScopePolicy, ScopeWrite, ScopeWritten, Segment, TASKS_MAX_BYTES,
 };
-use threadkeep_domain::{IdempotencyKey, Life, Owner, Precondition, Refusal, ThreadId, TurnToken};
+use threadkeep_domain::{
+    Conditions, IdempotencyKey, Life, Owner, Precondition, Refusal, ThreadId, TurnToken,
+};
 use threadkeep_store::{
     Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, ScopeEnd, ScopeParts, ScopeView,
     Scopes, StoreError, WriteError, millis,
@@ -336,10 +338,7 @@ impl ScopeService {
     /// A write of the caller that changes nothing yet.
     fn plain<'a>(&self, policy: &'a ScopePolicy, options: WriteOptions) -> ScopeWrite<'a> {
         ScopeWrite {
-            precondition: options.precondition,
-            access: self.threads.access(),
-            turn: options.turn,
-            idempotency: self.threads.own(options.idempotency),
+            conditions: self.threads.conditions(options),
             ..ScopeWrite::new(policy)
         }
     }
@@ -361,7 +360,10 @@ impl ScopeService {
         };
         let write = ScopeWrite {
             history: &history,
-            access: self.threads.access(),
+            conditions: Conditions {
+                access: self.threads.access(),
+                ..write.conditions
+            },
             ..*write
         };
         let thread = scope.thread();

@@ -124,8 +124,13 @@ impl ScopeService {
         };
         let write = ScopeWrite {
             tasks: Some(&never),
-            precondition: None,
-            ..self.plain(&policy, options)
+            ..self.plain(
+                &policy,
+                WriteOptions {
+                    precondition: None,
+                    ..options
+                },
+            )
         };
         let written = self
             .gate

@@ -81,9 +81,11 @@ impl ThreadService {
         let write = Write {
             metadata: metadata.as_ref(),
             owner: owner.as_ref().map_or(OwnerChange::None, OwnerChange::Bind),
-            precondition: Some(precondition),
             describe: true,
-            ..self.plain(options)
+            ..self.plain(WriteOptions {
+                precondition: Some(precondition),
+                ..options
+            })
         };
         let written = self.commit(id, &write).await?;
         Ok(Changed {
@@ -100,9 +102,11 @@ impl ThreadService {
     ) -> Result<Option<Changed>, ServiceError> {
         let write = Write {
             owner: OwnerChange::None,
-            precondition: Some(Precondition::Exists),
             describe: true,
-            ..self.plain(options)
+            ..self.plain(WriteOptions {
+                precondition: Some(Precondition::Exists),
+                ..options
+            })
         };
         match self.commit(id, &write).await {
             Ok(written) if written.replayed => Ok(written.thread.map(|thread| Changed {

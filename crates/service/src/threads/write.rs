@@ -112,9 +112,11 @@ impl ThreadService {
         };
         let write = Write {
             metadata: Some(&change),
-            precondition: Some(Precondition::Exists),
             describe: true,
-            ..self.plain(options)
+            ..self.plain(WriteOptions {
+                precondition: Some(Precondition::Exists),
+                ..options
+            })
         };
         self.commit(id, &write).await
     }
@@ -211,9 +213,11 @@ impl ThreadService {
             history,
             metadata: metadata.as_ref(),
             ttl: new.ttl,
-            precondition: Some(Precondition::Version(0)),
             describe: true,
-            ..self.plain(options)
+            ..self.plain(WriteOptions {
+                precondition: Some(Precondition::Version(0)),
+                ..options
+            })
         };
         let write = match &new.owner {
             Some(owner) => Write {
@@ -279,11 +283,8 @@ impl ThreadService {
         tombstone: Duration,
     ) -> Result<Destroyed, ServiceError> {
         let destroy = Destroy {
-            precondition: options.precondition,
-            access: self.access,
-            turn: options.turn,
-            idempotency: self.own(options.idempotency),
             tombstone,
+            conditions: self.conditions(options),
         };
         let destroyed = self.store.destroy(id, &destroy);
         Ok(self.limited(id, false, destroyed).await?)
@@ -353,7 +354,7 @@ impl ThreadService {
         }
     }
 
-    /// The conditions of a change that is no write to the state.
+    /// The conditions of a change by this caller.
     pub(crate) fn conditions(&self, options: WriteOptions) -> Conditions {
         Conditions {
             precondition: options.precondition,
@@ -366,14 +367,11 @@ impl ThreadService {
     /// Makes a write without operations.
     pub fn plain(&self, options: WriteOptions) -> Write<'_> {
         Write {
-            precondition: options.precondition,
-            access: self.access,
             owner: self
                 .owner
                 .as_ref()
                 .map_or(OwnerChange::None, OwnerChange::Bind),
-            turn: options.turn,
-            idempotency: self.own(options.idempotency),
+            conditions: self.conditions(options),
             ..Write::new(&self.policy)
         }
     }

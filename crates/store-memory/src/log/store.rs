@@ -53,7 +53,9 @@ impl EventLog for MemoryStore {
         // what makes room for it if it can; else the event itself is evicted next
         self.0.has_room();
         let mut shard = self.0.of(id);
-        shard.complete(id, completed, self.0.clock.now_ms());
+        shard.change(id, self.0.clock.now_ms(), |entry, step| {
+            entry.complete(completed, step);
+        });
         Ok(())
     }
 

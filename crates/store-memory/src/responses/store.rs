@@ -175,7 +175,8 @@ impl Responses for MemoryStore {
             }
             Some(EndWrite::Thread(write)) => {
                 let thread = scope.thread().ok_or(Refusal::ThreadNotFound)?;
-                shard.write(thread, &write.without_idempotency(), now_ms)?;
+                let write = write.without_idempotency();
+                shard.change(thread, now_ms, |entry, step| entry.write(&write, step))?;
             }
             None => {}
         }

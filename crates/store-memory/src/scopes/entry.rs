@@ -65,10 +65,10 @@ impl ScopeEntry {
         past: &mut Past,
         now_ms: u64,
     ) -> Result<ScopeWritten, Refusal> {
-        if let Some(key) = write.idempotency
-            && let Some(first) = self.records.find(key, now_ms)?
-        {
-            return first.replay_write();
+        let key = write.conditions.idempotency;
+        let replayed = self.records.replay(key, now_ms, ScopeAnswered::written)?;
+        if let Some(first) = replayed {
+            return Ok(first);
         }
         let (living, done) = match &mut self.living {
             Some(living) => {
@@ -83,12 +83,10 @@ impl ScopeEntry {
         };
         past.log_scope(subject, &mut living.events, &done, now_ms);
         let written = done.written;
-        if let Some(key) = write.idempotency {
-            let ends_ms = self.living.as_ref().and_then(|living| living.expires_ms);
-            let ends_ms = ends_ms.unwrap_or(u64::MAX);
-            let answer = ScopeAnswered::Written(written.clone());
-            self.records.add(key, answer, now_ms, ends_ms);
-        }
+        let ends_ms = living.expires_ms.unwrap_or(u64::MAX);
+        self.records.remember(key, now_ms, ends_ms, || {
+            ScopeAnswered::Written(written.clone())
+        });
         Ok(written)
     }
 
@@ -98,10 +96,10 @@ impl ScopeEntry {
         end: &ScopeEnd,
         now_ms: u64,
     ) -> Result<(Answered<bool>, Option<Box<HeldScope>>), Refusal> {
-        if let Some(key) = end.idempotency
-            && let Some(first) = self.records.find(key, now_ms)?
-        {
-            return Ok((first.replay_end()?, None));
+        let key = end.idempotency;
+        let replayed = self.records.replay(key, now_ms, ScopeAnswered::ended)?;
+        if let Some(first) = replayed {
+            return Ok((first, None));
         }
         let living = self.living.as_ref();
         let stamp = living.map(|living| living.held.stamp());
@@ -110,11 +108,10 @@ impl ScopeEntry {
         if ended.is_some() {
             self.records.end_soon(now_ms, now_ms);
         }
-        if let Some(key) = end.idempotency {
-            let answer = ScopeAnswered::Ended(ended.is_some());
-            self.records.add(key, answer, now_ms, now_ms);
-        }
-        Ok((Answered::fresh(ended.is_some()), ended))
+        let existed = ended.is_some();
+        self.records
+            .remember(key, now_ms, now_ms, || ScopeAnswered::Ended(existed));
+        Ok((Answered::fresh(existed), ended))
     }
 }
 

@@ -137,7 +137,7 @@ impl Scopes for MemoryStore {
         let mut shard = self.0.of_scope(scope);
         let now_ms = self.0.clock.now_ms();
         let ended = match scope.thread() {
-            Some(id) => shard.change(id, now_ms, |entry, _| entry.end_scope(end, now_ms)),
+            Some(id) => shard.change(id, now_ms, |entry, step| entry.end_scope(end, step)),
             None => shard.change_scope(scope, |entry, _| {
                 check_turn(None, end.turn, now_ms)?;
                 expired = entry.sweep(now_ms);

@@ -3,7 +3,7 @@
 use super::records::Remembered;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::{Appended, Compacted, Kept, KvAnswer, ScopeWritten};
-use threadkeep_domain::{Answer, Refusal, Thread, TurnGranted, Written, heap};
+use threadkeep_domain::{Answer, Thread, TurnGranted, Written, heap};
 use threadkeep_store as store;
 use threadkeep_store::{CheckpointDeleted, CheckpointSaved, Destroyed, Rotated};
 
@@ -36,7 +36,7 @@ impl Packed {
     }
 
     /// The answer, marked as replayed.
-    pub(crate) fn replay(&self) -> Written {
+    fn replay(&self) -> Written {
         let mut written = self.written.clone();
         written.replayed = true;
         written
@@ -45,6 +45,35 @@ impl Packed {
         written
     }
 }
+
+/// Defines how the answer to a repeat is read. None: the first request was one of another kind.
+macro_rules! replays {
+    ($answered:ident { $($name:ident: $variant:ident($first:ident) => $again:expr, $answer:ty;)+ }) => {
+        impl $answered {
+            $(pub(crate) fn $name(&self) -> Option<$answer> {
+                match self {
+                    Self::$variant($first) => Some($again),
+                    _ => None,
+                }
+            })+
+        }
+    };
+}
+
+replays!(Answered {
+    written: Written(first) => first.replay(), Written;
+    destroyed: Destroyed(first) => Destroyed { replayed: true, ..*first }, Destroyed;
+    granted: Granted(first) => TurnGranted { replayed: true, ..*first }, TurnGranted;
+    saved: Saved(first) => CheckpointSaved { replayed: true, ..first.clone() }, CheckpointSaved;
+    deleted: Deleted(first) => CheckpointDeleted { replayed: true, ..*first }, CheckpointDeleted;
+    rotated: Rotated(first) => Rotated { replayed: true, ..first.as_ref().clone() }, Rotated;
+});
+
+replays!(ScopeAnswered {
+    written: Written(first) => ScopeWritten { replayed: true, ..first.clone() }, ScopeWritten;
+    compacted: Compacted(first) => Compacted { replayed: true, ..*first }, Compacted;
+    ended: Ended(first) => store::Answered::replay(*first), store::Answered<bool>;
+});
 
 fn popped_bytes(answer: &Answer) -> usize {
     match answer {
@@ -105,38 +134,6 @@ pub(crate) enum ScopeAnswered {
     Compacted(Compacted),
     /// Whether there was a scope to end.
     Ended(bool),
-}
-
-impl ScopeAnswered {
-    /// The answer to a repeated write.
-    pub(crate) fn replay_write(&self) -> Result<ScopeWritten, Refusal> {
-        match self {
-            Self::Written(first) => Ok(ScopeWritten {
-                replayed: true,
-                ..first.clone()
-            }),
-            Self::Compacted(_) | Self::Ended(_) => Err(Refusal::IdempotencyKeyReused),
-        }
-    }
-
-    /// The answer to a repeated compaction.
-    pub(crate) fn replay_compaction(&self) -> Result<Compacted, Refusal> {
-        match self {
-            Self::Compacted(first) => Ok(Compacted {
-                replayed: true,
-                ..*first
-            }),
-            Self::Written(_) | Self::Ended(_) => Err(Refusal::IdempotencyKeyReused),
-        }
-    }
-
-    /// The answer to a repeated end.
-    pub(crate) fn replay_end(&self) -> Result<store::Answered<bool>, Refusal> {
-        match self {
-            Self::Ended(first) => Ok(store::Answered::replay(*first)),
-            Self::Written(_) | Self::Compacted(_) => Err(Refusal::IdempotencyKeyReused),
-        }
-    }
 }
 
 impl Heap for ScopeAnswered {

@@ -83,6 +83,8 @@ impl Archives for MemoryStore {
     ) -> Result<Option<Thread>, WriteError> {
         self.0.admit()?;
         let mut shard = self.0.of(id);
-        Ok(shard.restore(id, life, policy, self.0.clock.now_ms())?)
+        Ok(shard.change(id, self.0.clock.now_ms(), |entry, step| {
+            entry.restore(life, policy, step)
+        })?)
     }
 }

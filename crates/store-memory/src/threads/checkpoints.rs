@@ -68,7 +68,7 @@ impl Checkpoints for MemoryStore {
             let read = self.read_saved(id, number)?;
             let mut shard = self.0.of(id);
             let now_ms = self.0.clock.now_ms();
-            if !has_room && !shard.has_answered(id, write.idempotency, now_ms) {
+            if !has_room && !shard.has_answered(id, write.conditions.idempotency, now_ms) {
                 return Err(self.0.budget.refuse().into());
             }
             let restored = shard.change(id, now_ms, |entry, step| {

@@ -117,8 +117,8 @@ mod tests {
         HistoryItem, KeyRule, KvOperation, ScopeId, ScopeKey, ScopePolicies, ScopeValue, ScopeWrite,
     };
     use threadkeep_domain::{
-        Access, Conditions, Fingerprint, IdempotencyKey, Json, Key, MetadataChange, Operation,
-        Owner, OwnerChange, Policy, Value, Write,
+        Conditions, Fingerprint, IdempotencyKey, Json, Key, MetadataChange, Operation, Owner,
+        OwnerChange, Policy, Value, Write,
     };
     use threadkeep_store::{
         Checkpoints as _, Clock, Destroy, EventLog as _, Rotate, Scopes as _, Store as _,
@@ -187,10 +187,13 @@ mod tests {
             metadata: Some(&metadata),
             owner: OwnerChange::Set(owner),
             describe: true,
-            idempotency: Some(IdempotencyKey {
-                digest: Fingerprint([1; 16]),
-                request: Fingerprint([2; 16]),
-            }),
+            conditions: Conditions {
+                idempotency: Some(IdempotencyKey {
+                    digest: Fingerprint([1; 16]),
+                    request: Fingerprint([2; 16]),
+                }),
+                ..Conditions::default()
+            },
             ..Write::new(&Policy::THREAD)
         };
         store.write(id, &write).await.unwrap();
@@ -235,11 +238,8 @@ mod tests {
         let living = rotate(&store, &living, 4).await;
         let passed_on = rotate(&store, &passed_on, 4).await;
         let destroy = Destroy {
-            precondition: None,
-            access: Access::All,
-            turn: None,
-            idempotency: None,
             tombstone: Duration::ZERO,
+            conditions: Conditions::default(),
         };
         store.destroy(&archived, &destroy).await.unwrap();
         let metadata = metadata(100);

@@ -41,9 +41,7 @@ impl Images for MemoryStore {
         id: &ThreadId,
         fork: &Fork<'_>,
     ) -> Result<Written, WriteError> {
-        if let Some(key) = fork.idempotency
-            && let Some(first) = self.answer_to(id, key)?
-        {
+        if let Some(first) = self.answer_to(id, fork.conditions.idempotency)? {
             return Ok(first);
         }
         let (image, saved) = self.source(source, fork)?;
@@ -57,7 +55,11 @@ impl Images for MemoryStore {
 }
 
 impl MemoryStore {
-    fn answer_to(&self, id: &ThreadId, key: IdempotencyKey) -> Result<Option<Written>, Refusal> {
+    fn answer_to(
+        &self,
+        id: &ThreadId,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Option<Written>, Refusal> {
         let shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
         let entry = shard.entry(id);

@@ -59,6 +59,36 @@ impl<A: Remembered> Records<A> {
         }
     }
 
+    /// The answer that the same request was given before, as `read` reads it. A request of another kind is refused.
+    pub(crate) fn replay<T>(
+        &self,
+        key: Option<IdempotencyKey>,
+        now_ms: u64,
+        read: impl FnOnce(&A) -> Option<T>,
+    ) -> Result<Option<T>, Refusal> {
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        let first = self.find(key, now_ms)?;
+        first.map_or(Ok(None), |first| {
+            let first = read(first).ok_or(Refusal::IdempotencyKeyReused)?;
+            Ok(Some(first))
+        })
+    }
+
+    /// [Adds](Self::add) the answer to a request that has a key.
+    pub(crate) fn remember(
+        &mut self,
+        key: Option<IdempotencyKey>,
+        now_ms: u64,
+        its_end_ms: u64,
+        answer: impl FnOnce() -> A,
+    ) {
+        if let Some(key) = key {
+            self.add(key, answer(), now_ms, its_end_ms);
+        }
+    }
+
     /// Whether the key was used, so that a write with it adds nothing.
     pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)

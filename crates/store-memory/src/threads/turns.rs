@@ -45,7 +45,7 @@ impl Turns for MemoryStore {
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
         Ok(shard.change(id, now_ms, |entry, _| {
-            entry.recall_turn(access, key, now_ms)
+            entry.recall_turn(access, Some(key), now_ms)
         })?)
     }
 

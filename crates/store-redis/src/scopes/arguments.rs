@@ -34,8 +34,8 @@ pub(crate) fn write(
     logs_all: bool,
 ) {
     cmd.arg(rules(write, ahead_ms, logs_all))
-        .arg(precondition(write.precondition))
-        .arg(idempotency(write.idempotency))
+        .arg(precondition(write.conditions.precondition))
+        .arg(idempotency(write.conditions.idempotency))
         .arg(scope.to_string());
     match write.tasks {
         Some(tasks) => {
@@ -58,8 +58,8 @@ pub(crate) fn write(
         .arg(marked(
             write.record.and_then(|record| record.expected.as_ref()),
         ))
-        .arg(turn(write.turn))
-        .arg(who(write.access))
+        .arg(turn(write.conditions.turn))
+        .arg(who(write.conditions.access))
         .arg(match write.removes {
             None | Some(Removal::All) => String::new(),
             Some(Removal::Item(id)) => format!("I{id}"),

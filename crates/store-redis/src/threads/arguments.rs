@@ -27,8 +27,8 @@ pub(crate) struct WriteContext {
 /// The arguments of the list script.
 pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext) {
     cmd.arg(policy(write, context))
-        .arg(precondition(write.precondition))
-        .arg(idempotency(write.idempotency))
+        .arg(precondition(write.conditions.precondition))
+        .arg(idempotency(write.conditions.idempotency))
         .arg(
             write
                 .ttl
@@ -45,7 +45,7 @@ pub(crate) fn write(cmd: &mut Command, write: &Write<'_>, context: &WriteContext
     cmd.arg(new)
         .arg(old)
         .arg(tombstone(write.tombstone))
-        .arg(turn(write.turn))
+        .arg(turn(write.conditions.turn))
         .arg(owner(write.owner, write.has_place))
         .arg(trace());
     operations::add(cmd, write.guards, write.operations);
@@ -72,17 +72,17 @@ pub(crate) fn fast<'a>(write: &Write<'a>) -> Option<Fast<'a>> {
     // the script leaves a thread that is yet to be bound, which it knows by the caller's owner
     let is_bound = match write.owner {
         OwnerChange::None => true,
-        OwnerChange::Bind(owner) => write.access == Access::Of(owner.tag()),
+        OwnerChange::Bind(owner) => write.conditions.access == Access::Of(owner.tag()),
         OwnerChange::Set(_) | OwnerChange::Clear => false,
     };
     let is_plain = is_bound
         && write.guards.is_empty()
         && write.metadata.is_none()
         && write.ttl.is_none()
-        && write.precondition.is_none()
+        && write.conditions.precondition.is_none()
         && !matches!(write.tombstone, Tombstone::HeededAfter(_))
-        && write.turn.is_none()
-        && write.idempotency.is_none()
+        && write.conditions.turn.is_none()
+        && write.conditions.idempotency.is_none()
         && !write.describe;
     match write.operations {
         [Operation::Set { key, value }] if is_plain => Some(Fast {
@@ -122,7 +122,7 @@ pub(crate) fn policy(write: &Write<'_>, context: &WriteContext) -> Vec<u8> {
     put(&mut packed, whole_seconds(retention.grace), 4);
     put(&mut packed, archive_ms(retention), 6);
     put(&mut packed, context.logs_all.into(), 1);
-    packed.extend_from_slice(who(write.access).as_bytes());
+    packed.extend_from_slice(who(write.conditions.access).as_bytes());
     packed
 }
 

@@ -175,12 +175,12 @@ impl Store for RedisStore {
             .arg(&bucket.archives)
             .arg(&bucket.deadlines)
             .arg(self.ahead())
-            .arg(arguments::precondition(destroy.precondition))
-            .arg(arguments::idempotency(destroy.idempotency))
+            .arg(arguments::precondition(destroy.conditions.precondition))
+            .arg(arguments::idempotency(destroy.conditions.idempotency))
             .arg(arguments::bounded_ms(destroy.tombstone))
             .arg(arguments::archive_ms(&self.retention))
-            .arg(arguments::turn(destroy.turn))
-            .arg(arguments::who(destroy.access))
+            .arg(arguments::turn(destroy.conditions.turn))
+            .arg(arguments::who(destroy.conditions.access))
             .arg(arguments::trace());
         let reply = self.link.calls().write(cmd).await;
         self.forget_copy(id);

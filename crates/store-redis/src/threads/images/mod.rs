@@ -201,10 +201,10 @@ impl RedisStore {
             .arg(bucket.watch(id))
             .arg(bucket.checkpoints(source))
             .arg(packed)
-            .arg(arguments::precondition(fork.precondition))
-            .arg(arguments::idempotency(fork.idempotency))
-            .arg(arguments::turn(fork.turn))
-            .arg(arguments::who(fork.access))
+            .arg(arguments::precondition(fork.conditions.precondition))
+            .arg(arguments::idempotency(fork.conditions.idempotency))
+            .arg(arguments::turn(fork.conditions.turn))
+            .arg(arguments::who(fork.conditions.access))
             .arg(before)
             .arg(after)
             .arg(base.map_or("", Json::as_str))
@@ -247,7 +247,7 @@ impl RedisStore {
         id: &ThreadId,
         fork: &Fork<'_>,
     ) -> Result<Written, WriteError> {
-        if fork.idempotency.is_some()
+        if fork.conditions.idempotency.is_some()
             && let Some(first) = self.recall(id, fork).await?
         {
             return Ok(first);
@@ -265,7 +265,7 @@ impl RedisStore {
         let mut cmd = Script::Recall.call(1);
         cmd.arg(self.names.bucket_of(id).answers(id))
             .arg(self.ahead())
-            .arg(arguments::idempotency(fork.idempotency));
+            .arg(arguments::idempotency(fork.conditions.idempotency));
         match self.link.calls().read(cmd).await? {
             Value::Nil => Ok(None),
             reply => copied(reply, fork),

@@ -15,9 +15,7 @@ use crate::transport::fields::Field;
 use crate::transport::link::Link;
 use crate::transport::replies::{UNKNOWN, array, bytes};
 use threadkeep_domain::scope::{Kept, ScopeId};
-use threadkeep_domain::{
-    Access, CheckpointImages, Document, Fork, Image, Precondition, ThreadId, TurnToken,
-};
+use threadkeep_domain::{Access, CheckpointImages, Conditions, Document, Fork, Image, ThreadId};
 use threadkeep_store::{StoreError, WriteError};
 
 /// A history up to this size is read in the same step as everything else. A longer one is read in portions of about
@@ -29,9 +27,7 @@ const ATTEMPTS: usize = 4;
 
 /// On what conditions a thread is read.
 pub(super) struct Reading {
-    access: Access,
-    precondition: Option<Precondition>,
-    turn: Option<TurnToken>,
+    conditions: Conditions,
     is_use: bool,
     checkpoints: Wanted,
 }
@@ -47,9 +43,10 @@ impl Reading {
     /// For an export, which is no use of the thread.
     pub(super) fn of(access: Access) -> Self {
         Self {
-            access,
-            precondition: None,
-            turn: None,
+            conditions: Conditions {
+                access,
+                ..Conditions::default()
+            },
             is_use: false,
             checkpoints: Wanted::All,
         }
@@ -58,9 +55,7 @@ impl Reading {
     /// For a fork.
     pub(super) fn for_fork(fork: &Fork<'_>) -> Self {
         Self {
-            access: fork.access,
-            precondition: fork.precondition,
-            turn: fork.turn,
+            conditions: fork.conditions,
             is_use: true,
             checkpoints: Wanted::One(fork.checkpoint),
         }
@@ -119,10 +114,10 @@ impl RedisStore {
             .arg(&keys.ids)
             .arg(self.names.bucket_of(id).checkpoints(id))
             .arg(self.ahead())
-            .arg(arguments::who(reading.access))
+            .arg(arguments::who(reading.conditions.access))
             .arg(if reading.is_use { "u" } else { "" })
-            .arg(arguments::precondition(reading.precondition))
-            .arg(arguments::turn(reading.turn))
+            .arg(arguments::precondition(reading.conditions.precondition))
+            .arg(arguments::turn(reading.conditions.turn))
             .arg(items)
             .arg(bytes)
             .arg(match reading.checkpoints {

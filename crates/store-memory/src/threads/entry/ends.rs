@@ -1,0 +1,98 @@
+//! Ends of threads, and their restorations from the archive.
+
+use std::time::Duration;
+
+use super::super::answered::Answered;
+use super::super::living::Living;
+use super::super::records::Records;
+use super::Entry;
+use crate::log::names;
+use crate::past::Step;
+use threadkeep_domain::{EndReason, EventKind, Life, Policy, Refusal, Thread};
+use threadkeep_store::{Destroy, Destroyed, millis};
+
+impl Entry {
+    /// Ends the thread. Without room, it is not remembered that there was none: ids are handed out
+    /// for nothing, and each would take some.
+    pub(crate) fn destroy(
+        &mut self,
+        destroy: &Destroy,
+        has_room: bool,
+        step: &mut Step<'_>,
+    ) -> Result<Destroyed, Refusal> {
+        let now_ms = step.now_ms;
+        let replayed = self.open(&destroy.conditions, None, step, Answered::destroyed)?;
+        if let Some(first) = replayed {
+            return Ok(first);
+        }
+        let living = self.living.take();
+        let destroyed = Destroyed {
+            existed: living.is_some(),
+            replayed: false,
+        };
+        if let Some(living) = living {
+            step.end(living, EndReason::Destroyed, now_ms);
+            self.tombstone_ends_ms = now_ms.saturating_add(millis(destroy.tombstone));
+            self.late_until_ms = self.tombstone_ends_ms;
+            self.is_moved = false;
+            self.end_answers(self.tombstone_ends_ms, now_ms);
+        }
+        if has_room || destroyed.existed {
+            let key = destroy.conditions.idempotency;
+            let ends_ms = self.tombstone_ends_ms;
+            self.records
+                .remember(key, now_ms, ends_ms, || Answered::Destroyed(destroyed));
+        }
+        Ok(destroyed)
+    }
+
+    /// Takes the thread out without leaving it to the archive, logs its end, and has the id refuse writes.
+    pub(crate) fn erase(&mut self, tombstone: Duration, step: &mut Step<'_>) -> Option<Living> {
+        let mut living = self.living.take()?;
+        step.log_erased(&mut living);
+        self.entomb(tombstone, step.now_ms);
+        Some(living)
+    }
+
+    /// Forgets all answers, and has the id refuse writes if it has no thread.
+    pub(crate) fn entomb(&mut self, tombstone: Duration, now_ms: u64) {
+        self.forget_answers();
+        if self.living.is_none() {
+            let ends_ms = now_ms.saturating_add(millis(tombstone));
+            self.tombstone_ends_ms = self.tombstone_ends_ms.max(ends_ms);
+            self.late_until_ms = self.late_until_ms.max(ends_ms);
+        }
+    }
+
+    /// Forgets the answers that the id has given.
+    pub(crate) fn forget_answers(&mut self) {
+        self.records = Records::default();
+        self.scope_records = None;
+    }
+
+    /// Brings a life back from the archive, or the last one that ended.
+    pub(crate) fn restore(
+        &mut self,
+        life: Option<Life>,
+        policy: &Policy,
+        step: &mut Step<'_>,
+    ) -> Result<Option<Thread>, Refusal> {
+        self.sweep(step);
+        if let Some(living) = &self.living {
+            return Err(Refusal::VersionMismatch {
+                current: living.stamp,
+            });
+        }
+        let Some(mut living) = step.restore(life, policy) else {
+            return Ok(None);
+        };
+        let kind = EventKind::Created {
+            keys: names::of_document(&living.document),
+            restored: true,
+        };
+        step.log(&mut living, kind);
+        self.tombstone_ends_ms = 0;
+        self.late_until_ms = 0;
+        Ok(Some(self.living.insert(living).describe()))
+    }
+}
