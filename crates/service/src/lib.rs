@@ -1,6 +1,7 @@
 //! The services over threads, without HTTP and Redis.
 
 mod archives;
+mod attempts;
 mod checkpoints;
 mod conversations;
 mod copies;

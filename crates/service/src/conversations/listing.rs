@@ -10,6 +10,7 @@ use super::{
     ReadLabel,
 };
 use crate::ServiceError;
+use crate::attempts::in_time;
 use threadkeep_domain::{Owner, OwnerTag, Thread, ThreadId};
 use threadkeep_store::{MOVES_AFTER_MS, OwnedPlace, ThreadOrder};
 
@@ -46,7 +47,7 @@ impl ConversationService {
             ranking: Ranking::new(start, limit),
             looked_at: 0,
         };
-        self.in_time(self.search(search)).await
+        in_time(self.timeout, self.search(search)).await
     }
 
     async fn search(&self, mut search: Search) -> Result<Option<ConversationPage>, ServiceError> {

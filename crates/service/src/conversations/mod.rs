@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::ServiceError;
 use threadkeep_domain::{Json, ThreadId};
-use threadkeep_store::{HistoryGlance, Owners, StoreError, millis};
+use threadkeep_store::{HistoryGlance, Owners};
 
 /// Threads that are looked at for one page at most.
 pub const CONVERSATIONS_LOOKED_AT: usize = 20_000;
@@ -101,13 +101,5 @@ impl ConversationService {
             glances.extend(self.owners.glance_histories(some, items).await?);
         }
         Ok(glances)
-    }
-
-    async fn in_time<T>(
-        &self,
-        work: impl Future<Output = Result<T, ServiceError>>,
-    ) -> Result<T, ServiceError> {
-        let bounded = tokio::time::timeout(self.timeout, work).await;
-        bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::ConversationService;
+use crate::attempts::in_time;
 use crate::{ScopeService, ServiceError};
 use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::{HistorySummary, Kept, ScopeId};
@@ -43,6 +44,6 @@ impl ConversationService {
                 }
             }
         };
-        self.in_time(reading).await
+        in_time(self.timeout, reading).await
     }
 }

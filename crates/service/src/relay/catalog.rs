@@ -8,6 +8,7 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
+use crate::attempts::in_time;
 use crate::{Making, ScopeService, ServiceError};
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{RecordChange, ScopeId, ScopeWrite};
@@ -148,7 +149,7 @@ impl Catalog {
             async || self.find(id, &ScopeParts::RECORD).await,
             async || self.make_new(id, new).await,
         );
-        let view = self.scopes.in_time(made).await?;
+        let view = in_time(self.scopes.timeout, made).await?;
         // it is made, and the next one does what fails here: it takes no time that the caller still needs
         let end = start + self.scopes.timeout / 2;
         match timeout_at(end, self.look_at_due(self.clock.now_ms())).await {
@@ -230,7 +231,7 @@ impl Catalog {
                 return Ok(Listed { items, next_offset });
             }
         };
-        self.scopes.in_time(page).await
+        in_time(self.scopes.timeout, page).await
     }
 
     /// Ends a scope and takes it off the list. Whether there was one.
@@ -247,7 +248,7 @@ impl Catalog {
             self.listings.list_remove(self.kind.list, &members).await?;
             Ok(was_there)
         };
-        self.scopes.in_time(ended).await
+        in_time(self.scopes.timeout, ended).await
     }
 
     /// None for a scope without a record, which another protocol has created.

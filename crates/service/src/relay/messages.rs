@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::sessions::{Session, SessionService, unchanged};
+use crate::attempts::in_time;
 use crate::{Making, ServiceError};
 use threadkeep_domain::scope::{HistoryItem, Kept, ScopeWrite};
 use threadkeep_domain::{Json, Refusal};
@@ -67,7 +68,7 @@ impl SessionService {
             let kept = page.items.into_iter().find(|kept| kept.seq == added.seq);
             kept.ok_or(ServiceError::Refused(Refusal::ScopeNotFound))
         };
-        scopes.in_time(read_back).await
+        in_time(scopes.timeout, read_back).await
     }
 
     /// A session with all its messages: 8 MiB with default limits, which at most five attempts read.
@@ -84,7 +85,7 @@ impl SessionService {
             }
             Err(Refusal::Changed.into())
         };
-        self.0.scopes.in_time(reading).await
+        in_time(self.0.scopes.timeout, reading).await
     }
 
     /// `count` messages; none if the session has changed since they were counted.

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::making::Record;
 use super::run::{Completion, Described, Digested, Run, RunPlan, RunStatus};
 use super::tool_state::{ToolState, read_tool_state};
+use crate::attempts::in_time;
 use crate::{Making, ScopeService, ServiceError};
 use threadkeep_domain::scope::{HistoryItem, Kept, RecordChange, ScopeId, ScopeWrite};
 use threadkeep_domain::{Json, Refusal};
@@ -70,7 +71,7 @@ impl RunService {
             self.scopes.commit(&scope, &write).await.map(drop)
         };
         let made = making.once(async || self.find(making.id).await, make);
-        let made = self.scopes.in_time(made).await?;
+        let made = in_time(self.scopes.timeout, made).await?;
         Ok(Run::of(making.id, &made)?)
     }
 
@@ -129,7 +130,7 @@ impl RunService {
                 Err(error) => Err(error),
             }
         };
-        self.scopes.in_time(ended).await
+        in_time(self.scopes.timeout, ended).await
     }
 
     /// The outputs of a run, an object: `{}` before it has ended.

@@ -9,6 +9,7 @@ use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
 use super::session_metadata::SessionMetadata;
 use super::tool_state::{ToolState, read_tool_state};
+use crate::attempts::in_time;
 use crate::{Listed, Making, ScopeService, ServiceError};
 use threadkeep_domain::Refusal;
 use threadkeep_domain::scope::{
@@ -99,7 +100,7 @@ impl SessionService {
             self.0.make(making, &new).await?;
             self.get(making.id).await
         };
-        self.0.scopes.in_time(made).await
+        in_time(self.0.scopes.timeout, made).await
     }
 
     /// A session.
@@ -154,7 +155,7 @@ impl SessionService {
             changed.await?;
             self.get(id).await
         };
-        self.0.scopes.in_time(changed).await
+        in_time(self.0.scopes.timeout, changed).await
     }
 
     /// Drops all messages, and what tools keep there if that is asked for.
@@ -193,7 +194,7 @@ impl SessionService {
             cleared.await?;
             self.get(id).await
         };
-        self.0.scopes.in_time(cleared).await
+        in_time(self.0.scopes.timeout, cleared).await
     }
 
     /// Ends a session with all that it holds.

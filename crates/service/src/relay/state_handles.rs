@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::catalog::{Catalog, Kind, New};
 use super::making::Record;
+use crate::attempts::in_time;
 use crate::{Listed, Making, ScopeService, ServiceError};
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 use threadkeep_store::{Clock, Listings, ScopeView};
@@ -98,7 +99,7 @@ impl StateHandleService {
             self.0.scopes.commit(&scope, &write).await?;
             self.get(id).await
         };
-        self.0.scopes.in_time(extended).await
+        in_time(self.0.scopes.timeout, extended).await
     }
 
     /// Ends a handle with all that it holds. Whether there was one.

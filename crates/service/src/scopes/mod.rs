@@ -6,11 +6,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::yield_now;
-
 use super::relay::state_events;
 use super::threads::effort::Effort;
 use super::{ServiceError, ThreadService, WriteOptions};
+use crate::attempts::until_unchanged;
 use crate::rates::RateGate;
 use threadkeep_domain::scope::{
     Compacted, Compaction, HistoryItem, ItemId, KvOperation, RecordChange, Removal, ScopeId,
@@ -21,7 +20,7 @@ use threadkeep_domain::{
 };
 use threadkeep_store::{
     Answered, HistoryFrom, HistoryPage, ItemPlace, Originals, ScopeEnd, ScopeParts, ScopeView,
-    Scopes, StoreError, WriteError, millis,
+    Scopes, WriteError,
 };
 
 /// The scopes of a store under their policies.
@@ -384,10 +383,10 @@ impl ScopeService {
         }
     }
 
-    /// Repeats what was worked out from something that has changed meanwhile.
+    /// Repeats a change while others change the scope in between.
     ///
     /// # Errors
-    /// Those of the attempt, or [`StoreError::Timeout`].
+    /// Those of the attempt, or [`StoreError::Timeout`](threadkeep_store::StoreError::Timeout).
     pub(super) async fn until_unchanged<F>(
         &self,
         attempt: impl Fn() -> F,
@@ -396,28 +395,11 @@ impl ScopeService {
         F: Future<Output = Result<ScopeWritten, ServiceError>>,
     {
         let effort = Effort::new(self.timeout);
-        let attempts = async {
-            loop {
-                // none works out more than a task list
-                effort.spend(TASKS_MAX_BYTES)?;
-                match attempt().await {
-                    Err(ServiceError::Refused(Refusal::Changed)) => yield_now().await,
-                    result => return result,
-                }
-            }
-        };
-        self.in_time(attempts).await
-    }
-
-    /// Runs several calls of the store within the time limit of one: a client waits for all of them.
-    ///
-    /// # Errors
-    /// Those of the work, or [`StoreError::Timeout`].
-    pub(super) async fn in_time<T>(
-        &self,
-        work: impl Future<Output = Result<T, ServiceError>>,
-    ) -> Result<T, ServiceError> {
-        let bounded = tokio::time::timeout(self.timeout, work).await;
-        bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
+        until_unchanged(self.timeout, || async {
+            // none works out more than a task list
+            effort.spend(TASKS_MAX_BYTES)?;
+            attempt().await
+        })
+        .await
     }
 }

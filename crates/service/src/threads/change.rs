@@ -1,6 +1,7 @@
 //! Changes of a thread that exists, based on what it is.
 
 use super::effort::Effort;
+use crate::attempts::until_unchanged;
 use crate::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::{
     Json, MetadataChange, Owner, OwnerChange, Precondition, Refusal, Thread, ThreadId, Write,
@@ -43,7 +44,7 @@ impl ThreadService {
     ) -> Result<Option<Changed>, ServiceError> {
         self.admit(id).await?;
         let effort = Effort::new(self.timeout);
-        self.until_unchanged(async || {
+        until_unchanged(self.timeout, || async {
             let Some(thread) = self.get_thread(id).await? else {
                 return self.answer_of_absent(id, options).await;
             };

@@ -1,6 +1,7 @@
 //! Merge patches of a state.
 
 use super::effort::Effort;
+use crate::attempts::until_unchanged;
 use crate::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::{
     Expected, Guard, Json, Key, MergePatch, Operation, Patched, ThreadId, Value, Write, Written,
@@ -29,7 +30,7 @@ impl ThreadService {
             .collect();
         self.admit(id).await?;
         let effort = Effort::new(self.timeout);
-        self.until_unchanged(async || {
+        until_unchanged(self.timeout, || async {
             let old = self.read_values(id, &merged_keys).await?;
             let old_bytes: usize = old.iter().flatten().map(|old| old.as_str().len()).sum();
             effort.spend(old_bytes + patch.merged_bytes())?;

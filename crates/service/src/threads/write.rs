@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::effort::Effort;
+use crate::attempts::until_unchanged;
 use crate::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::scope::{HistoryItem, HistoryLimit};
 use threadkeep_domain::{
     Conditions, Json, KeyedValues, MetadataChange, Operation, Owner, OwnerChange, OwnerTag,
     Precondition, Refusal, ThreadId, Write, Written, check_depth, merge_json,
 };
-use threadkeep_store::{Destroy, Destroyed, Rotate, Rotated, StoreError, WriteError, millis};
+use threadkeep_store::{Destroy, Destroyed, Rotate, Rotated, WriteError};
 
 /// The content of a new thread.
 #[derive(Debug, Default)]
@@ -150,7 +151,7 @@ impl ThreadService {
             self.admit(id).await?;
         }
         let effort = Effort::new(self.timeout);
-        self.until_unchanged(async || {
+        until_unchanged(self.timeout, || async {
             let metadata = match &patch.metadata {
                 Some(metadata) => Some(self.patch_metadata(id, metadata, &effort).await?),
                 None => None,
@@ -374,27 +375,6 @@ impl ThreadService {
             conditions: self.conditions(options),
             ..Write::new(&self.policy)
         }
-    }
-
-    /// Works a write out and does it, again and again while the values that it was worked out
-    /// from have changed in between, but no longer than one call of the store may take.
-    pub(crate) async fn until_unchanged<T>(
-        &self,
-        attempt: impl AsyncFn() -> Result<T, ServiceError>,
-    ) -> Result<T, ServiceError> {
-        let attempts = async {
-            loop {
-                match attempt().await {
-                    Err(ServiceError::Refused(Refusal::Changed)) => {
-                        tokio::task::yield_now().await;
-                    }
-                    written => return written,
-                }
-            }
-        };
-        tokio::time::timeout(self.timeout, attempts)
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
     }
 
     async fn patch_metadata(
