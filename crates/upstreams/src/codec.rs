@@ -24,20 +24,18 @@ pub(super) trait Codec: Sync {
 
 /// Reads the events of one stream.
 pub(super) trait EventReader: Send {
-    /// Reads an event, and adds its pieces. Breaks at the one that ends the stream.
+    /// Reads an event. Breaks at the one that ends the stream.
     ///
     /// # Errors
     /// [`Failure`] if it is unreadable or an error, or the answer gets too long.
-    fn event(
-        &mut self,
-        name: Option<&str>,
-        data: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<ControlFlow<()>, Failure>;
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure>;
 
-    /// The answer of all events, with the last pieces.
+    /// The pieces of the events so far, for the caller to take out.
+    fn pieces(&mut self) -> &mut Vec<Piece>;
+
+    /// The answer of all events, and the last pieces.
     ///
     /// # Errors
     /// [`Failure`] if it was cut off, or is unreadable.
-    fn end(self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure>;
+    fn end(self) -> Result<(ModelAnswer, Vec<Piece>), Failure>;
 }

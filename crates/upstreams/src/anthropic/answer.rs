@@ -19,18 +19,18 @@ pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     if let Some(error) = error_of(body) {
         return Err(Failure::of_error(error));
     }
-    let mut pieces = Vec::new();
     // the body is bounded itself
     let mut blocks = Blocks::new(names, u64::MAX);
     for block in elements(find(body, "content").unwrap_or_default()) {
-        blocks.begin("", block, &mut pieces)?;
-        blocks.end_block("", &mut pieces)?;
-        pieces.clear();
+        blocks.begin("", block)?;
+        blocks.end_block("")?;
+        blocks.pieces().clear();
     }
     let mut ending = Ending::default();
     ending.read_usage(body);
     ending.read_reason(body);
-    blocks.end(ending, &mut pieces)
+    let (answer, _) = blocks.end(ending)?;
+    Ok(answer)
 }
 
 /// The error that stands in the place of an answer.

@@ -6,7 +6,7 @@ use super::answer::Ending;
 use super::thinking::{self, Thinking};
 use crate::client::Failure;
 use crate::draft::Draft;
-use crate::json::{find, inside, inside_member, quoted, text};
+use crate::json::{find, inside, inside_member, quoted};
 use crate::names::Names;
 use threadkeep_domain::{CallForm, Json};
 use threadkeep_responses::{ModelAnswer, Piece, TextKind};
@@ -52,12 +52,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Begins a block.
-    pub(super) fn begin(
-        &mut self,
-        index: &str,
-        block: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
+    pub(super) fn begin(&mut self, index: &str, block: &str) -> Result<(), Failure> {
         self.draft.count(index.len() + block.len())?;
         let kind = inside_member(block, "type");
         if kind != Some("text") {
@@ -65,14 +60,14 @@ impl<'a> Blocks<'a> {
         }
         let begun = match kind {
             Some("text") => {
-                self.text(block, pieces)?;
+                self.text(block)?;
                 Block::Text
             }
-            Some("tool_use") => self.call(block, pieces)?,
+            Some("tool_use") => self.call(block)?,
             _ if thinking::is_thinking(block) => {
-                let part = self.draft.begin_item(thinking::begun(), pieces)?;
+                let part = self.draft.begin_item(thinking::begun())?;
                 let thinking = Thinking::begin(block);
-                self.think(part, block, pieces)?;
+                self.think(part, block)?;
                 Block::Thinking { part, thinking }
             }
             _ => Block::Other {
@@ -84,42 +79,34 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    fn text(&mut self, value: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+    fn text(&mut self, value: &str) -> Result<(), Failure> {
         let Some(text) = inside_member(value, "text") else {
             return Ok(());
         };
         let part = match self.message {
             Some(part) => part,
             None => {
-                let part = self.draft.begin_message(Json::from_compact("[]"), pieces)?;
+                let part = self.draft.begin_message(Json::from_compact("[]"))?;
                 *self.message.insert(part)
             }
         };
-        self.draft.text(part, (TextKind::Text, None), text, pieces)
+        self.draft.text(part, (TextKind::Text, None), text)
     }
 
     /// Adds the thinking of a block or a delta, if it is readable.
-    fn think(&mut self, part: usize, value: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+    fn think(&mut self, part: usize, value: &str) -> Result<(), Failure> {
         match inside_member(value, "thinking") {
             Some(text) => {
                 let place = (TextKind::Summary, Some(0));
-                self.draft.text(part, place, text, pieces)
+                self.draft.text(part, place, text)
             }
             None => Ok(()),
         }
     }
 
-    fn call(&mut self, block: &str, pieces: &mut Vec<Piece>) -> Result<Block, Failure> {
-        let member = |name| {
-            find(block, name)
-                .and_then(text)
-                .filter(|text| !text.is_empty())
-        };
-        let name = member("name").ok_or_else(Failure::malformed)?;
-        let name = self.names.original(&name).to_owned();
-        let part = self.draft.add_call(CallForm::Function)?;
-        self.draft
-            .name(part, member("id").map(Into::into), name, pieces)?;
+    fn call(&mut self, block: &str) -> Result<Block, Failure> {
+        let (form, names) = (CallForm::Function, self.names);
+        let part = self.draft.begin_call(form, block, "id", names)?;
         let input = find(block, "input").filter(|input| *input != "null");
         Ok(Block::Call {
             part,
@@ -129,14 +116,9 @@ impl<'a> Blocks<'a> {
     }
 
     /// Adds a delta to a block that has begun.
-    pub(super) fn add(
-        &mut self,
-        index: &str,
-        delta: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, index: &str, delta: &str) -> Result<(), Failure> {
         match self.open.get_mut(index).ok_or_else(Failure::malformed)? {
-            Block::Text => self.text(delta, pieces),
+            Block::Text => self.text(delta),
             Block::Call {
                 part, has_deltas, ..
             } => {
@@ -144,14 +126,14 @@ impl<'a> Blocks<'a> {
                     return Ok(());
                 };
                 *has_deltas = true;
-                self.draft.arguments(*part, json, pieces)
+                self.draft.arguments(*part, json)
             }
             Block::Thinking { part, thinking } => {
                 let bytes = thinking.add(delta);
                 let part = *part;
                 // its item has the text twice
                 self.draft.count(bytes)?;
-                self.think(part, delta, pieces)
+                self.think(part, delta)
             }
             Block::Other { has_deltas, .. } => {
                 *has_deltas = true;
@@ -161,11 +143,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Ends a block.
-    pub(super) fn end_block(
-        &mut self,
-        index: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
+    pub(super) fn end_block(&mut self, index: &str) -> Result<(), Failure> {
         match self.open.remove(index) {
             Some(Block::Call {
                 part,
@@ -174,11 +152,11 @@ impl<'a> Blocks<'a> {
             }) => {
                 let input = quoted(&input);
                 self.draft
-                    .arguments(part, inside(&input).unwrap_or_default(), pieces)
+                    .arguments(part, inside(&input).unwrap_or_default())
             }
             Some(Block::Thinking { part, thinking }) => {
                 let item = thinking::item(&thinking.end());
-                self.draft.end_item(part, item, pieces)
+                self.draft.end_item(part, item)
             }
             // one that was not understood cannot be put together from its deltas
             Some(Block::Other {
@@ -186,24 +164,25 @@ impl<'a> Blocks<'a> {
                 has_deltas: false,
             }) if find(&block, "type").is_some() => {
                 let item = thinking::item(&block);
-                let part = self.draft.begin_item(item.clone(), pieces)?;
-                self.draft.end_item(part, item, pieces)
+                let part = self.draft.begin_item(item.clone())?;
+                self.draft.end_item(part, item)
             }
             _ => Ok(()),
         }
     }
 
-    /// The answer of all blocks.
-    pub(super) fn end(
-        mut self,
-        ending: Ending,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<ModelAnswer, Failure> {
+    /// The pieces that were not sent.
+    pub(super) fn pieces(&mut self) -> &mut Vec<Piece> {
+        self.draft.pieces()
+    }
+
+    /// The answer of all blocks, and the last pieces.
+    pub(super) fn end(mut self, ending: Ending) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let open: Vec<_> = self.open.keys().cloned().collect();
         for index in open {
-            self.end_block(&index, pieces)?;
+            self.end_block(&index)?;
         }
-        let answer = self.draft.end(ending.finish(), ending.usage(), pieces);
+        let answer = self.draft.end(ending.finish(), ending.usage());
         answer.ok_or_else(Failure::malformed)
     }
 }

@@ -31,12 +31,7 @@ impl<'a> MessageStream<'a> {
 }
 
 impl EventReader for MessageStream<'_> {
-    fn event(
-        &mut self,
-        name: Option<&str>,
-        data: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<ControlFlow<()>, Failure> {
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure> {
         let event = Json::parse(data).map_err(|_| Failure::malformed())?;
         let event = event.as_str();
         let index = find(event, "index").unwrap_or_default();
@@ -48,10 +43,10 @@ impl EventReader for MessageStream<'_> {
         match kind {
             Some("message_start") => self.ending.read_usage(member("message")),
             Some("content_block_start") => {
-                self.blocks.begin(index, member("content_block"), pieces)?;
+                self.blocks.begin(index, member("content_block"))?;
             }
-            Some("content_block_delta") => self.blocks.add(index, member("delta"), pieces)?,
-            Some("content_block_stop") => self.blocks.end_block(index, pieces)?,
+            Some("content_block_delta") => self.blocks.add(index, member("delta"))?,
+            Some("content_block_stop") => self.blocks.end_block(index)?,
             Some("message_delta") => {
                 self.ending.read_reason(member("delta"));
                 self.ending.read_usage(event);
@@ -67,11 +62,15 @@ impl EventReader for MessageStream<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn end(self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+    fn pieces(&mut self) -> &mut Vec<Piece> {
+        self.blocks.pieces()
+    }
+
+    fn end(self) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         if !self.has_stopped {
             return Err(Failure::malformed());
         }
-        self.blocks.end(self.ending, pieces)
+        self.blocks.end(self.ending)
     }
 }
 

@@ -126,7 +126,6 @@ async fn read_events(
     outlet: &mut Outlet<'_>,
 ) -> Result<ModelAnswer, Failure> {
     let mut events = pin!(SseStream::from_bytes_stream(chunks));
-    let mut pieces = Vec::new();
     while let Some(event) = events.next().await {
         let event = event.map_err(failure)?;
         unread.store(0, Ordering::Relaxed);
@@ -134,13 +133,13 @@ async fn read_events(
         if data.trim().is_empty() {
             continue;
         }
-        let read = reader.event(event.event.as_deref(), &data, &mut pieces);
-        outlet.send(&mut pieces).await;
+        let read = reader.event(event.event.as_deref(), &data);
+        outlet.send(reader.pieces()).await;
         if let ControlFlow::Break(()) = read? {
             break;
         }
     }
-    let answer = reader.end(&mut pieces)?;
+    let (answer, mut pieces) = reader.end()?;
     outlet.send(&mut pieces).await;
     Ok(answer)
 }
@@ -165,17 +164,13 @@ mod tests {
     use threadkeep_responses::{Piece, TextKind, UpstreamError};
 
     /// Reads each event as a piece, until one says `end`.
-    struct Lines;
+    #[derive(Default)]
+    struct Lines(Vec<Piece>);
 
     impl EventReader for Lines {
-        fn event(
-            &mut self,
-            name: Option<&str>,
-            data: &str,
-            pieces: &mut Vec<Piece>,
-        ) -> Result<ControlFlow<()>, Failure> {
+        fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure> {
             let text = format!("{}={data}", name.unwrap_or_default());
-            pieces.push(Piece::Text {
+            self.0.push(Piece::Text {
                 part: 0,
                 kind: TextKind::Text,
                 place: 0,
@@ -187,7 +182,11 @@ mod tests {
             })
         }
 
-        fn end(self, _: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+        fn pieces(&mut self) -> &mut Vec<Piece> {
+            &mut self.0
+        }
+
+        fn end(self) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
             Err(Failure::temporary(UpstreamError::Timeout))
         }
     }
@@ -199,7 +198,7 @@ mod tests {
             .map(|chunk| Ok(Bytes::copy_from_slice(chunk)));
         let mut outlet = Outlet::new(Some(&sender));
         let unread = AtomicU64::new(0);
-        let end = read_events(stream::iter(chunks), &unread, Lines, &mut outlet).await;
+        let end = read_events(stream::iter(chunks), &unread, Lines::default(), &mut outlet).await;
         drop(sender);
         let mut lines = Vec::new();
         while let Some(Piece::Text { text, .. }) = receiver.recv().await {

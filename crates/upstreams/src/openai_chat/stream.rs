@@ -49,12 +49,7 @@ impl ChatStream {
 }
 
 impl EventReader for ChatStream {
-    fn event(
-        &mut self,
-        name: Option<&str>,
-        data: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<ControlFlow<()>, Failure> {
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure> {
         if data.trim() == "[DONE]" {
             return Ok(ControlFlow::Break(()));
         }
@@ -73,7 +68,7 @@ impl EventReader for ChatStream {
         let mut choices = elements(find(chunk, "choices").unwrap_or_default());
         let first = choices.find(|choice| matches!(find(choice, "index"), None | Some("0")));
         if let Some(choice) = first {
-            self.delta(find(choice, "delta").unwrap_or_default(), pieces)?;
+            self.delta(find(choice, "delta").unwrap_or_default())?;
             self.draft.count(self.logprobs.add(choice))?;
             if let Some(finish) = finish_of(choice)? {
                 self.finish = Some(finish);
@@ -82,35 +77,39 @@ impl EventReader for ChatStream {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn end(mut self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+    fn pieces(&mut self) -> &mut Vec<Piece> {
+        self.draft.pieces()
+    }
+
+    fn end(mut self) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = self.finish.ok_or_else(Failure::malformed)?;
-        self.end_reasoning(pieces)?;
-        let answer = self.draft.end(finish, self.usage, pieces);
-        let mut answer = answer.ok_or_else(Failure::malformed)?;
+        self.end_reasoning()?;
+        let answer = self.draft.end(finish, self.usage);
+        let (mut answer, pieces) = answer.ok_or_else(Failure::malformed)?;
         self.logprobs.put_into(&mut answer.parts);
-        Ok(answer)
+        Ok((answer, pieces))
     }
 }
 
 impl ChatStream {
-    fn delta(&mut self, delta: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
-        self.reason(delta, pieces)?;
+    fn delta(&mut self, delta: &str) -> Result<(), Failure> {
+        self.reason(delta)?;
         for text in texts(delta) {
-            let part = self.message(pieces)?;
+            let part = self.message()?;
             let place = (TextKind::Text, None);
-            self.draft.text(part, place, text, pieces)?;
+            self.draft.text(part, place, text)?;
         }
         if let Some(refusal) = inside_member(delta, "refusal") {
-            let part = self.message(pieces)?;
+            let part = self.message()?;
             let place = (TextKind::Refusal, None);
-            self.draft.text(part, place, refusal, pieces)?;
+            self.draft.text(part, place, refusal)?;
         }
         for call in elements(find(delta, "tool_calls").unwrap_or_default()) {
             let (form, tool) = tool_of(call).unwrap_or_default();
             let part = match self.calls.part_of(call) {
                 Some(part) => part,
                 None => {
-                    self.end_reasoning(pieces)?;
+                    self.end_reasoning()?;
                     self.draft.count(Calls::bytes_of(call))?;
                     let part = self.draft.add_call(form)?;
                     self.calls.begin(part, call);
@@ -118,26 +117,26 @@ impl ChatStream {
                 }
             };
             if let Some(name) = name_of(call) {
-                self.draft.name(part, id_of(call), name, pieces)?;
+                self.draft.name(part, id_of(call), name)?;
             }
             match form {
-                CallForm::Function => self.arguments(part, tool, pieces)?,
+                CallForm::Function => self.arguments(part, tool)?,
                 CallForm::Custom => {
                     let input = inside_member(tool, "input").unwrap_or_default();
-                    self.draft.arguments(part, input, pieces)?;
+                    self.draft.arguments(part, input)?;
                 }
             }
         }
         match find(delta, "function_call") {
             Some(function) if function.starts_with('{') && self.calls.is_empty() => {
-                self.older_call(function, pieces)
+                self.older_call(function)
             }
             _ => Ok(()),
         }
     }
 
     /// Adds the reasoning of a delta, of the field that the first one had: servers that fill several repeat the text there.
-    fn reason(&mut self, delta: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+    fn reason(&mut self, delta: &str) -> Result<(), Failure> {
         let known = self.field.map_or_else(
             || Field::find(delta),
             |field| Some((field, field.read(delta)?)),
@@ -150,55 +149,50 @@ impl ChatStream {
             Some(part) => part,
             None => {
                 let begun = reasoning::item(field, "");
-                *self.reasoning.insert(self.draft.begin_item(begun, pieces)?)
+                *self.reasoning.insert(self.draft.begin_item(begun)?)
             }
         };
         let place = (TextKind::Reasoning, Some(0));
-        self.draft.text(part, place, text, pieces)
+        self.draft.text(part, place, text)
     }
 
     /// Ends the reasoning, because another part follows.
-    fn end_reasoning(&mut self, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+    fn end_reasoning(&mut self) -> Result<(), Failure> {
         match (self.reasoning.take(), self.field) {
             (Some(part), Some(field)) => {
                 let item = reasoning::item(field, self.draft.text_of(part));
-                self.draft.end_item(part, item, pieces)
+                self.draft.end_item(part, item)
             }
             _ => Ok(()),
         }
     }
 
     /// The message, from its first text on.
-    fn message(&mut self, pieces: &mut Vec<Piece>) -> Result<usize, Failure> {
+    fn message(&mut self) -> Result<usize, Failure> {
         if let Some(part) = self.message {
             return Ok(part);
         }
-        self.end_reasoning(pieces)?;
-        let part = self.draft.begin_message(Json::from_compact("[]"), pieces)?;
+        self.end_reasoning()?;
+        let part = self.draft.begin_message(Json::from_compact("[]"))?;
         Ok(*self.message.insert(part))
     }
 
     /// Adds arguments, which some servers send as an object instead of its text.
-    fn arguments(
-        &mut self,
-        part: usize,
-        function: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
+    fn arguments(&mut self, part: usize, function: &str) -> Result<(), Failure> {
         match find(function, "arguments") {
             None | Some("null") => Ok(()),
             Some(arguments) => match inside(arguments) {
-                Some(text) => self.draft.arguments(part, text, pieces),
+                Some(text) => self.draft.arguments(part, text),
                 None => {
                     let text = quoted(arguments);
                     self.draft
-                        .arguments(part, inside(&text).unwrap_or_default(), pieces)
+                        .arguments(part, inside(&text).unwrap_or_default())
                 }
             },
         }
     }
 
-    fn older_call(&mut self, function: &str, pieces: &mut Vec<Piece>) -> Result<(), Failure> {
+    fn older_call(&mut self, function: &str) -> Result<(), Failure> {
         let part = match self.older_call {
             Some(part) => part,
             None => *self
@@ -207,9 +201,9 @@ impl ChatStream {
         };
         let name = find(function, "name").and_then(text);
         if let Some(name) = name.filter(|name| !name.is_empty()) {
-            self.draft.name(part, None, name.into(), pieces)?;
+            self.draft.name(part, None, name.into())?;
         }
-        self.arguments(part, function, pieces)
+        self.arguments(part, function)
     }
 }
 

@@ -20,7 +20,8 @@ pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
         return Err(Failure::of_error(error));
     }
     // the body is bounded itself
-    Output::new(names, u64::MAX).end(body.as_str(), &mut Vec::new())
+    let (answer, _) = Output::new(names, u64::MAX).end(body.as_str())?;
+    Ok(answer)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::client::Failure;
 use crate::draft::Draft;
-use crate::json::{elements, find, inside, inside_member, text};
+use crate::json::{elements, find, inside, inside_member};
 use crate::names::Names;
 use threadkeep_domain::{CallForm, Json, Usage, members};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
@@ -54,20 +54,15 @@ impl<'a> Output<'a> {
     }
 
     /// Begins an item, unless it has begun.
-    pub(super) fn begin(
-        &mut self,
-        index: &str,
-        item: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<usize, Failure> {
+    pub(super) fn begin(&mut self, index: &str, item: &str) -> Result<usize, Failure> {
         if let Some(begun) = self.items.get(index) {
             return Ok(begun.part);
         }
         let part = match inside_member(item, "type") {
-            Some("message") => self.draft.begin_message(message(item, "[]"), pieces)?,
-            Some("function_call") => self.call(CallForm::Function, item, pieces)?,
-            Some("custom_tool_call") => self.call(CallForm::Custom, item, pieces)?,
-            Some(_) => self.draft.begin_item(Json::from_compact(item), pieces)?,
+            Some("message") => self.draft.begin_message(message(item, "[]"))?,
+            Some("function_call") => self.call(CallForm::Function, item)?,
+            Some("custom_tool_call") => self.call(CallForm::Custom, item)?,
+            Some(_) => self.draft.begin_item(Json::from_compact(item))?,
             None => return Err(Failure::malformed()),
         };
         self.draft.count(index.len())?;
@@ -76,39 +71,19 @@ impl<'a> Output<'a> {
         Ok(part)
     }
 
-    fn call(
-        &mut self,
-        form: CallForm,
-        item: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<usize, Failure> {
-        let member = |name| {
-            find(item, name)
-                .and_then(text)
-                .filter(|text| !text.is_empty())
-        };
-        let name = member("name").ok_or_else(Failure::malformed)?;
-        let name = self.names.original(&name).to_owned();
-        let part = self.draft.add_call(form)?;
-        self.draft
-            .name(part, member("call_id").map(Into::into), name, pieces)?;
-        Ok(part)
+    fn call(&mut self, form: CallForm, item: &str) -> Result<usize, Failure> {
+        self.draft.begin_call(form, item, "call_id", self.names)
     }
 
     /// Adds to a text of an item.
-    pub(super) fn text(
-        &mut self,
-        place: TextPlace<'_>,
-        delta: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
+    pub(super) fn text(&mut self, place: TextPlace<'_>, delta: &str) -> Result<(), Failure> {
         if delta.is_empty() {
             return Ok(());
         }
         let part = self.part(place.index)?;
         // servers that have one text may leave its index out
         let number = place.place.parse().ok();
-        self.draft.text(part, (place.kind, number), delta, pieces)
+        self.draft.text(part, (place.kind, number), delta)
     }
 
     /// Adds an annotation of a text.
@@ -116,22 +91,16 @@ impl<'a> Output<'a> {
         &mut self,
         place: TextPlace<'_>,
         annotation: &str,
-        pieces: &mut Vec<Piece>,
     ) -> Result<(), Failure> {
         let part = self.part(place.index)?;
         let number = place.place.parse().unwrap_or(0);
-        self.draft.annotate(part, number, annotation, pieces)
+        self.draft.annotate(part, number, annotation)
     }
 
     /// Adds to the arguments of a call.
-    pub(super) fn arguments(
-        &mut self,
-        index: &str,
-        delta: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
+    pub(super) fn arguments(&mut self, index: &str, delta: &str) -> Result<(), Failure> {
         let part = self.part(index)?;
-        self.draft.arguments(part, delta, pieces)
+        self.draft.arguments(part, delta)
     }
 
     fn part(&self, index: &str) -> Result<usize, Failure> {
@@ -140,14 +109,9 @@ impl<'a> Output<'a> {
     }
 
     /// Ends an item with its complete form. Text that its deltas left out follows in pieces.
-    pub(super) fn end_item(
-        &mut self,
-        index: &str,
-        item: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
+    pub(super) fn end_item(&mut self, index: &str, item: &str) -> Result<(), Failure> {
         let kind = inside_member(item, "type").ok_or_else(Failure::malformed)?;
-        let part = self.begin(index, item, pieces)?;
+        let part = self.begin(index, item)?;
         if let Some(begun) = self.items.get_mut(index) {
             begun.has_ended = true;
         }
@@ -155,30 +119,27 @@ impl<'a> Output<'a> {
             "message" => {
                 let content = find(item, "content").filter(|content| content.starts_with('['));
                 let whole = message(item, content.unwrap_or("[]"));
-                self.draft.end_message(part, whole, pieces)
+                self.draft.end_message(part, whole)
             }
-            "function_call" => self.end_call(part, find(item, "arguments"), pieces),
-            "custom_tool_call" => self.end_call(part, find(item, "input"), pieces),
-            _ => self.draft.end_item(part, Json::from_compact(item), pieces),
+            "function_call" => self.end_call(part, find(item, "arguments")),
+            "custom_tool_call" => self.end_call(part, find(item, "input")),
+            _ => self.draft.end_item(part, Json::from_compact(item)),
         }
     }
 
-    fn end_call(
-        &mut self,
-        part: usize,
-        arguments: Option<&str>,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), Failure> {
+    fn end_call(&mut self, part: usize, arguments: Option<&str>) -> Result<(), Failure> {
         let arguments = arguments.and_then(inside).unwrap_or_default();
-        self.draft.end_arguments(part, arguments, pieces)
+        self.draft.end_arguments(part, arguments)
     }
 
-    /// Ends the answer that a response describes: all of its items, its reason and its tokens.
-    pub(super) fn end(
-        mut self,
-        response: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<ModelAnswer, Failure> {
+    /// The pieces that were not sent.
+    pub(super) fn pieces(&mut self) -> &mut Vec<Piece> {
+        self.draft.pieces()
+    }
+
+    /// Ends the answer that a response describes: all of its items, its reason and its tokens. Returns the last pieces
+    /// too.
+    pub(super) fn end(mut self, response: &str) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = finish(response)?;
         // servers that stream no items, or not all, have them here
         let output = elements(find(response, "output").unwrap_or_default());
@@ -186,10 +147,10 @@ impl<'a> Output<'a> {
             let index = index.to_string();
             let has_ended = self.items.get(&index).is_some_and(|item| item.has_ended);
             if !has_ended {
-                self.end_item(&index, item, pieces)?;
+                self.end_item(&index, item)?;
             }
         }
-        let answer = self.draft.end(finish, usage(response), pieces);
+        let answer = self.draft.end(finish, usage(response));
         answer.ok_or_else(Failure::malformed)
     }
 }

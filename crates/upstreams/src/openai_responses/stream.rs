@@ -28,12 +28,7 @@ impl<'a> ResponseStream<'a> {
 }
 
 impl EventReader for ResponseStream<'_> {
-    fn event(
-        &mut self,
-        name: Option<&str>,
-        data: &str,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<ControlFlow<()>, Failure> {
+    fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure> {
         if data.trim() == "[DONE]" {
             return Ok(ControlFlow::Break(()));
         }
@@ -46,39 +41,31 @@ impl EventReader for ResponseStream<'_> {
             Some("error") => name,
             _ => inside_member(event, "type").or(name),
         };
-        let text_kind = match kind {
-            Some("response.refusal.delta") => TextKind::Refusal,
-            Some("response.reasoning_text.delta") => TextKind::Reasoning,
-            Some("response.reasoning_summary_text.delta") => TextKind::Summary,
-            _ => TextKind::Text,
+        let place = |kind| {
+            let list = match kind {
+                TextKind::Summary => "summary_index",
+                _ => "content_index",
+            };
+            let place = find(event, list).unwrap_or_default();
+            TextPlace { index, kind, place }
         };
-        let list = match text_kind {
-            TextKind::Summary => "summary_index",
-            _ => "content_index",
-        };
-        let place = TextPlace {
-            index,
-            kind: text_kind,
-            place: find(event, list).unwrap_or_default(),
-        };
+        let mut text = |kind| self.output.text(place(kind), delta);
         match kind {
             Some("response.output_item.added") => {
-                self.output.begin(index, item, pieces)?;
+                self.output.begin(index, item)?;
             }
-            Some("response.output_item.done") => self.output.end_item(index, item, pieces)?,
-            Some(
-                "response.output_text.delta"
-                | "response.refusal.delta"
-                | "response.reasoning_text.delta"
-                | "response.reasoning_summary_text.delta",
-            ) => self.output.text(place, delta, pieces)?,
+            Some("response.output_item.done") => self.output.end_item(index, item)?,
+            Some("response.output_text.delta") => text(TextKind::Text)?,
+            Some("response.refusal.delta") => text(TextKind::Refusal)?,
+            Some("response.reasoning_text.delta") => text(TextKind::Reasoning)?,
+            Some("response.reasoning_summary_text.delta") => text(TextKind::Summary)?,
             Some("response.output_text.annotation.added") => {
                 let annotation = find(event, "annotation").ok_or_else(Failure::malformed)?;
-                self.output.annotate(place, annotation, pieces)?;
+                self.output.annotate(place(TextKind::Text), annotation)?;
             }
             Some(
                 "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta",
-            ) => self.output.arguments(index, delta, pieces)?,
+            ) => self.output.arguments(index, delta)?,
             Some("response.completed" | "response.incomplete" | "response.failed") => {
                 let response = find(event, "response").ok_or_else(Failure::malformed)?;
                 self.response = Some(Json::from_compact(response));
@@ -98,9 +85,13 @@ impl EventReader for ResponseStream<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn end(self, pieces: &mut Vec<Piece>) -> Result<ModelAnswer, Failure> {
+    fn pieces(&mut self) -> &mut Vec<Piece> {
+        self.output.pieces()
+    }
+
+    fn end(self) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let response = self.response.ok_or_else(Failure::malformed)?;
-        self.output.end(response.as_str(), pieces)
+        self.output.end(response.as_str())
     }
 }
 

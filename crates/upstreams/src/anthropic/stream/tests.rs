@@ -35,16 +35,25 @@ fn end(reason: &str) -> [String; 2] {
 }
 
 fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
-    let (names, mut pieces) = (Names::default(), Vec::new());
+    let names = Names::default();
     let mut stream = MessageStream::new(&names, 10_000);
+    let mut pieces = Vec::new();
     for event in events {
-        match stream.event(None, event, &mut pieces) {
+        let read = stream.event(None, event);
+        pieces.append(stream.pieces());
+        match read {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => break,
             Err(failure) => return (Err(failure), pieces),
         }
     }
-    (stream.end(&mut pieces), pieces)
+    match stream.end() {
+        Ok((answer, last)) => {
+            pieces.extend(last);
+            (Ok(answer), pieces)
+        }
+        Err(failure) => (Err(failure), pieces),
+    }
 }
 
 fn text_of(kind: TextKind, part: usize, text: &str) -> Piece {
@@ -171,15 +180,14 @@ fn a_stream_without_its_last_event_was_cut_off() {
 fn names_are_those_of_the_request_and_input_may_come_at_once() {
     let mut names = Names::default();
     names.send("kv.get", 64);
-    let mut pieces = Vec::new();
     let mut stream = MessageStream::new(&names, 1_000);
     let block = r#"{"type":"tool_use","id":"a","name":"kv_get","input":{"k":1}}"#;
 
     for event in [begin(0, block)].iter().chain(&end("tool_use")) {
-        let _ = stream.event(None, event, &mut pieces).unwrap();
+        let _ = stream.event(None, event).unwrap();
     }
 
-    stream.end(&mut pieces).unwrap();
+    let (_, pieces) = stream.end().unwrap();
     assert_eq!(pieces, [call(0, "a", "kv.get"), arguments(0, "{\"k\":1}")]);
 }
 
@@ -206,8 +214,8 @@ fn an_unreadable_event_or_an_error_ends_the_stream() {
         assert_eq!(answer, Err(failure));
         assert_eq!(behind_thinking(&pieces), [begun(1), text(1, "Hé")]);
     }
-    let (names, mut pieces) = (Names::default(), Vec::new());
-    let named = MessageStream::new(&names, 9).event(Some("error"), error, &mut pieces);
+    let names = Names::default();
+    let named = MessageStream::new(&names, 9).event(Some("error"), error);
     assert_eq!(named, Err(Failure::of_error(error)));
 }
 
@@ -246,10 +254,9 @@ fn all_blocks_are_bounded() {
     ] {
         let names = Names::default();
         let mut stream = MessageStream::new(&names, 100);
-        let mut pieces = Vec::new();
-        let _ = stream.event(None, &begin(0, block), &mut pieces).unwrap();
+        let _ = stream.event(None, &begin(0, block)).unwrap();
         let more = delta(0, more);
-        let mut results = (0..10).map(|_| stream.event(None, &more, &mut pieces));
+        let mut results = (0..10).map(|_| stream.event(None, &more));
         assert!(
             results.any(|result| result == Err(Failure::too_long())),
             "{block}"
@@ -259,7 +266,7 @@ fn all_blocks_are_bounded() {
     let mut stream = MessageStream::new(&names, 100);
     let mut begun = (0..10).map(|index| {
         let event = begin(index, r#"{"type":"text","text":""}"#);
-        stream.event(None, &event, &mut Vec::new())
+        stream.event(None, &event)
     });
     assert!(begun.any(|result| result == Err(Failure::too_long())));
 }

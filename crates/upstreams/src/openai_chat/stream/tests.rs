@@ -15,17 +15,24 @@ fn end(reason: &str) -> String {
 }
 
 fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
-    let mut pieces = Vec::new();
     let mut stream = ChatStream::new(10_000);
+    let mut pieces = Vec::new();
     for event in events {
-        match stream.event(None, event, &mut pieces) {
+        let read = stream.event(None, event);
+        pieces.append(stream.pieces());
+        match read {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => break,
             Err(failure) => return (Err(failure), pieces),
         }
     }
-    let answer = stream.end(&mut pieces);
-    (answer.and_then(|answer| with_words(answer, false)), pieces)
+    match stream.end() {
+        Ok((answer, last)) => {
+            pieces.extend(last);
+            (with_words(answer, false), pieces)
+        }
+        Err(failure) => (Err(failure), pieces),
+    }
 }
 
 /// The answer of deltas that end by `stop`.
@@ -320,8 +327,7 @@ fn ids_and_indexes_of_calls_count_as_bytes_of_the_answer() {
         ))
     };
     let mut stream = ChatStream::new(10_000);
-    let mut pieces = Vec::new();
-    let taken = (0..).take_while(|number| stream.event(None, &call(*number), &mut pieces).is_ok());
+    let taken = (0..).take_while(|number| stream.event(None, &call(*number)).is_ok());
 
     // 1.5 KB each
     assert_eq!(taken.count(), 6);
@@ -349,7 +355,7 @@ fn an_unreadable_event_or_an_error_ends_the_stream() {
         assert_eq!(answer, Err(Failure::of_error(error)), "{event}");
     }
     let mut stream = ChatStream::new(100);
-    let named = stream.event(Some("error"), r#"{"code":401}"#, &mut Vec::new());
+    let named = stream.event(Some("error"), r#"{"code":401}"#);
     assert_eq!(named, Err(Failure::of_error(r#"{"code":401}"#)));
 }
 
@@ -395,7 +401,7 @@ fn text_reasoning_and_calls_are_bounded() {
     ] {
         let mut stream = ChatStream::new(20);
         let chunk = chunk(delta);
-        let mut results = (0..3).map(|_| stream.event(None, &chunk, &mut Vec::new()));
+        let mut results = (0..3).map(|_| stream.event(None, &chunk));
 
         assert!(
             results.any(|result| result == Err(Failure::too_long())),

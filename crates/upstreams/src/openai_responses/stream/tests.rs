@@ -75,16 +75,25 @@ fn events() -> Vec<String> {
 }
 
 fn read(events: &[String]) -> (Result<ModelAnswer, Failure>, Vec<Piece>) {
-    let (names, mut pieces) = (Names::default(), Vec::new());
+    let names = Names::default();
     let mut stream = ResponseStream::new(&names, 10_000);
+    let mut pieces = Vec::new();
     for event in events {
-        match stream.event(None, event, &mut pieces) {
+        let read = stream.event(None, event);
+        pieces.append(stream.pieces());
+        match read {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => break,
             Err(failure) => return (Err(failure), pieces),
         }
     }
-    (stream.end(&mut pieces), pieces)
+    match stream.end() {
+        Ok((answer, last)) => {
+            pieces.extend(last);
+            (Ok(answer), pieces)
+        }
+        Err(failure) => (Err(failure), pieces),
+    }
 }
 
 fn text_of(kind: TextKind, part: usize, place: usize, text: &str) -> Piece {
@@ -333,17 +342,16 @@ fn items_are_bounded() {
     ] {
         let names = Names::default();
         let mut stream = ResponseStream::new(&names, 100);
-        let mut pieces = Vec::new();
         let begin = event("output_item.added", &item(0, &begin));
-        let _ = stream.event(None, &begin, &mut pieces).unwrap();
-        let mut results = (0..4).map(|_| stream.event(None, &more, &mut pieces));
+        let _ = stream.event(None, &begin).unwrap();
+        let mut results = (0..4).map(|_| stream.event(None, &more));
         assert!(results.any(|result| result == Err(Failure::too_long())));
     }
     let names = Names::default();
     let mut stream = ResponseStream::new(&names, 100);
     let mut done = (0..3).map(|index| {
         let done = event("output_item.done", &item(index, REASONING));
-        stream.event(None, &done, &mut Vec::new())
+        stream.event(None, &done)
     });
     assert!(done.any(|result| result == Err(Failure::too_long())));
 }

@@ -1,0 +1,138 @@
+//! The calls of an answer.
+
+use super::text::Text;
+use super::{Draft, Part, part_of};
+use crate::client::Failure;
+use crate::json::{find, text};
+use crate::names::Names;
+use threadkeep_domain::CallForm;
+use threadkeep_responses::{AnswerPart, Piece};
+
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    form: CallForm,
+    /// The id and the name; before them, arguments are held back.
+    head: Option<(Option<String>, String)>,
+    arguments: Option<Text>,
+}
+
+impl Draft {
+    /// Adds a call whose name is still to come, and returns its number.
+    pub(in super::super) fn add_call(&mut self, form: CallForm) -> Result<usize, Failure> {
+        self.nameless += 1;
+        self.add(Part::Call(Call {
+            form,
+            ..Call::default()
+        }))
+    }
+
+    /// Begins the call that an object describes, with its id in the member of that name. Returns its number.
+    pub(in super::super) fn begin_call(
+        &mut self,
+        form: CallForm,
+        object: &str,
+        id: &str,
+        names: &Names,
+    ) -> Result<usize, Failure> {
+        let member = |name| {
+            find(object, name)
+                .and_then(text)
+                .filter(|text| !text.is_empty())
+        };
+        let name = member("name").ok_or_else(Failure::malformed)?;
+        let name = names.original(&name).to_owned();
+        let part = self.add_call(form)?;
+        self.name(part, member(id).map(Into::into), name)?;
+        Ok(part)
+    }
+
+    /// Names a call, which has begun then. A call that has a name keeps it.
+    pub(in super::super) fn name(
+        &mut self,
+        part: usize,
+        id: Option<String>,
+        name: String,
+    ) -> Result<(), Failure> {
+        self.count(name.len() + id.as_ref().map_or(0, String::len))?;
+        if let Some(Part::Call(call)) = self.parts.get_mut(part)
+            && call.head.is_none()
+        {
+            call.head = Some((id.clone(), name.clone()));
+            self.held.push(Piece::Call { part, id, name });
+            call.flush(part, &mut self.held);
+            self.nameless -= 1;
+            if self.nameless == 0 {
+                self.held.sort_by_key(part_of);
+                self.pieces.append(&mut self.held);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the inside of a JSON string to the arguments of a call.
+    pub(in super::super) fn arguments(&mut self, part: usize, json: &str) -> Result<(), Failure> {
+        self.count(json.len())?;
+        let Some(Part::Call(call)) = self.parts.get_mut(part) else {
+            return Err(Failure::malformed());
+        };
+        let arguments = call.arguments.get_or_insert_default();
+        let new = match &call.head {
+            Some(_) => arguments.push(json),
+            None => {
+                arguments.json.push_str(json);
+                None
+            }
+        };
+        if let Some(text) = new {
+            self.send(Piece::Arguments { part, text });
+        }
+        Ok(())
+    }
+
+    /// Ends a call with its whole arguments, the inside of a JSON string. Text that no delta had follows in a piece.
+    pub(in super::super) fn end_arguments(
+        &mut self,
+        part: usize,
+        json: &str,
+    ) -> Result<(), Failure> {
+        let Some(Part::Call(call)) = self.parts.get_mut(part) else {
+            return Ok(());
+        };
+        let arguments = call.arguments.get_or_insert_default();
+        let counted = arguments.json.len();
+        let rest = arguments.complete(json)?;
+        if let Some(text) = rest {
+            self.send(Piece::Arguments { part, text });
+        }
+        self.count(json.len().saturating_sub(counted))
+    }
+}
+
+impl Call {
+    /// The whole call, with its last piece. None if it has no name.
+    pub(super) fn end(mut self, part: usize, pieces: &mut Vec<Piece>) -> Option<AnswerPart> {
+        // a call of a function without parameters may come without arguments, or with empty ones
+        if self.arguments.as_ref().is_none_or(Text::is_empty) {
+            self.arguments = Some(Text::of(match self.form {
+                CallForm::Function => "{}",
+                CallForm::Custom => "",
+            }));
+        }
+        self.flush(part, pieces);
+        let (id, name) = self.head?;
+        let arguments = self.arguments?.all();
+        Some(AnswerPart::Call {
+            id,
+            name,
+            arguments,
+        })
+    }
+
+    /// Adds everything that no piece has so far.
+    fn flush(&mut self, part: usize, pieces: &mut Vec<Piece>) {
+        if let (Some(_), Some(arguments)) = (&self.head, &mut self.arguments) {
+            let rest = arguments.rest();
+            pieces.extend(rest.map(|text| Piece::Arguments { part, text }));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A text that grows.
+
+use crate::client::Failure;
+use crate::json::text;
+
+/// A text that comes in JSON strings.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    /// The inside of a JSON string, with its escapes unchanged.
+    pub(super) json: String,
+    /// The bytes of it that pieces have.
+    sent: usize,
+}
+
+impl Text {
+    pub(super) fn of(json: &str) -> Self {
+        Self {
+            json: json.into(),
+            sent: 0,
+        }
+    }
+
+    /// Adds the inside of a JSON string, and returns the text that can be sent. Servers that count UTF-16 may divide a
+    /// character, whose first half then waits for the second.
+    pub(super) fn push(&mut self, json: &str) -> Option<String> {
+        self.json.push_str(json);
+        let half = if ends_in_half(json) { 6 } else { 0 };
+        self.send_to(self.json.len() - half)
+    }
+
+    /// Replaces the text by the whole one, and returns what was not sent.
+    ///
+    /// # Errors
+    /// [`Failure`] if the whole text does not begin with the one so far.
+    pub(super) fn complete(&mut self, json: &str) -> Result<Option<String>, Failure> {
+        let whole = unquoted(json);
+        if !whole.starts_with(&self.all()) {
+            return Err(Failure::malformed());
+        }
+        let sent = unquoted(&self.json[..self.sent]).len();
+        self.json = json.into();
+        self.sent = json.len();
+        let rest = whole.get(sent..).unwrap_or_default();
+        Ok((!rest.is_empty()).then(|| rest.into()))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.json.is_empty()
+    }
+
+    /// The text that was not sent.
+    pub(super) fn rest(&mut self) -> Option<String> {
+        self.send_to(self.json.len())
+    }
+
+    fn send_to(&mut self, end: usize) -> Option<String> {
+        let new = unquoted(&self.json[self.sent..end]);
+        self.sent = end;
+        (!new.is_empty()).then_some(new)
+    }
+
+    pub(super) fn all(&self) -> String {
+        unquoted(&self.json)
+    }
+}
+
+fn unquoted(json: &str) -> String {
+    let quoted = format!("\"{json}\"");
+    text(&quoted).map(Into::into).unwrap_or_default()
+}
+
+/// Whether the inside of a JSON string ends in the escape of a high surrogate.
+fn ends_in_half(json: &str) -> bool {
+    let Some((before, [b'\\', b'u', b'd' | b'D', third, ..])) =
+        json.as_bytes().split_last_chunk::<6>()
+    else {
+        return false;
+    };
+    let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
+    // otherwise the backslash of the escape is escaped itself
+    matches!(third, b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B') && backslashes.count() % 2 == 0
+}

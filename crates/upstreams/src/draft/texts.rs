@@ -1,0 +1,203 @@
+//! Messages and items of an answer, and their texts.
+
+use super::text::Text;
+use super::{Draft, Part};
+use crate::answer::{message, output_text, refusal};
+use crate::client::Failure;
+use crate::json::{elements, inside_member};
+use threadkeep_domain::Json;
+use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
+
+/// Texts of one part at most: each has a place of its own in a content or a summary.
+pub(super) const TEXTS_MAX: usize = 1_024;
+
+/// A text at its place in a content or a summary.
+#[derive(Debug)]
+pub(super) struct PlacedText {
+    kind: TextKind,
+    place: usize,
+    text: Text,
+}
+
+impl PlacedText {
+    /// A piece of it.
+    fn piece(&self, part: usize, text: String) -> Piece {
+        Piece::Text {
+            part,
+            kind: self.kind,
+            place: self.place,
+            text,
+        }
+    }
+
+    /// The last piece, if no piece has all of it.
+    fn rest(&mut self, part: usize) -> Option<Piece> {
+        let text = self.text.rest()?;
+        Some(self.piece(part, text))
+    }
+}
+
+impl Draft {
+    /// Begins a message, and returns its number.
+    pub(in super::super) fn begin_message(&mut self, begun: Json) -> Result<usize, Failure> {
+        let part = self.add(Part::Message {
+            whole: None,
+            texts: Vec::new(),
+        })?;
+        let message = begun;
+        self.send(Piece::Message { part, message });
+        Ok(part)
+    }
+
+    /// Begins an item, and returns its number.
+    pub(in super::super) fn begin_item(&mut self, item: Json) -> Result<usize, Failure> {
+        self.count(item.as_str().len())?;
+        let part = self.add(Part::Item {
+            item: item.clone(),
+            texts: Vec::new(),
+        })?;
+        self.send(Piece::Item { part, item });
+        Ok(part)
+    }
+
+    /// Adds the inside of a JSON string to a text of a message or an item. Without a place, it is that of its kind.
+    pub(in super::super) fn text(
+        &mut self,
+        part: usize,
+        (kind, place): (TextKind, Option<usize>),
+        json: &str,
+    ) -> Result<(), Failure> {
+        self.count(json.len())?;
+        let open = self.place(part, kind, place)?;
+        if let Some(text) = open.text.push(json) {
+            let piece = open.piece(part, text);
+            self.send(piece);
+        }
+        Ok(())
+    }
+
+    /// The text of that kind at a place.
+    ///
+    /// # Errors
+    /// [`Failure`] if the part has no texts, one of another kind is there, or there are too many.
+    fn place(
+        &mut self,
+        part: usize,
+        kind: TextKind,
+        place: Option<usize>,
+    ) -> Result<&mut PlacedText, Failure> {
+        let Some(Part::Message { texts, .. } | Part::Item { texts, .. }) = self.parts.get_mut(part)
+        else {
+            return Err(Failure::malformed());
+        };
+        let is_summary = kind == TextKind::Summary;
+        let known = texts.iter().position(|text| match place {
+            Some(place) => (text.kind == TextKind::Summary, text.place) == (is_summary, place),
+            None => text.kind == kind,
+        });
+        let known = match known {
+            Some(known) if texts[known].kind != kind => return Err(Failure::malformed()),
+            Some(known) => known,
+            None if texts.len() >= TEXTS_MAX => return Err(Failure::too_long()),
+            None => {
+                let place = place.unwrap_or(texts.len());
+                texts.push(PlacedText {
+                    kind,
+                    place,
+                    text: Text::default(),
+                });
+                texts.len() - 1
+            }
+        };
+        Ok(&mut texts[known])
+    }
+
+    /// The text of an item so far, as the inside of a JSON string.
+    pub(in super::super) fn text_of(&self, part: usize) -> &str {
+        match self.parts.get(part) {
+            Some(Part::Item { texts, .. }) => texts.first().map_or("", |first| &first.text.json),
+            _ => "",
+        }
+    }
+
+    /// Adds an annotation of a text of a message.
+    pub(in super::super) fn annotate(
+        &mut self,
+        part: usize,
+        place: usize,
+        annotation: &str,
+    ) -> Result<(), Failure> {
+        self.count(annotation.len())?;
+        let annotation = Json::from_compact(annotation);
+        let piece = Piece::Annotation {
+            part,
+            place,
+            annotation,
+        };
+        self.send(piece);
+        Ok(())
+    }
+
+    /// Ends a message with its whole form, that of [`AnswerPart::Message`]. Texts that no delta had follow in pieces.
+    ///
+    /// # Errors
+    /// [`Failure`] if a text does not go on what came of it.
+    pub(in super::super) fn end_message(
+        &mut self,
+        part: usize,
+        message: Json,
+    ) -> Result<(), Failure> {
+        let mut counted = 0;
+        for (place, json) in elements(content_of(&message)).enumerate() {
+            let text = [(TextKind::Text, "text"), (TextKind::Refusal, "refusal")];
+            let text = text
+                .into_iter()
+                .find_map(|(kind, member)| Some((kind, inside_member(json, member)?)));
+            let Some((kind, whole)) = text else {
+                continue;
+            };
+            let open = self.place(part, kind, Some(place))?;
+            counted += open.text.json.len();
+            if let Some(text) = open.text.complete(whole)? {
+                let piece = open.piece(part, text);
+                self.send(piece);
+            }
+        }
+        self.count(message.as_str().len().saturating_sub(counted))?;
+        if let Some(Part::Message { whole, .. }) = self.parts.get_mut(part) {
+            *whole = Some(message);
+        }
+        Ok(())
+    }
+
+    /// Ends an item with its whole form.
+    pub(in super::super) fn end_item(&mut self, part: usize, whole: Json) -> Result<(), Failure> {
+        let Some(Part::Item { item, texts }) = self.parts.get_mut(part) else {
+            return Ok(());
+        };
+        let counted: usize = texts.iter().map(|open| open.text.json.len()).sum();
+        let rests = texts.iter_mut().filter_map(|open| open.rest(part));
+        let rests: Vec<_> = rests.collect();
+        *item = whole.clone();
+        for piece in rests {
+            self.send(piece);
+        }
+        self.count(whole.as_str().len().saturating_sub(counted))?;
+        self.send(Piece::ItemDone { part, item: whole });
+        Ok(())
+    }
+}
+
+/// The message of texts, with their last pieces.
+pub(super) fn end(mut texts: Vec<PlacedText>, part: usize, pieces: &mut Vec<Piece>) -> AnswerPart {
+    texts.sort_by_key(|text| text.place);
+    let content = texts.iter_mut().map(|open| {
+        pieces.extend(open.rest(part));
+        match open.kind {
+            TextKind::Refusal => refusal(&open.text.json),
+            _ => output_text(&open.text.json),
+        }
+    });
+    let content: Vec<_> = content.collect();
+    message(&content)
+}
