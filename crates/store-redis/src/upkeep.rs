@@ -5,9 +5,8 @@ use redis::Value;
 
 use super::RedisStore;
 use super::scripts::Script;
-use super::threads::archives::member;
 use super::transport::commands::{Command, command};
-use crate::shared::arguments;
+use crate::shared::{archive_names, arguments};
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
@@ -141,7 +140,7 @@ impl RedisStore {
         let keys = self.names.bucket(bucket);
         let (read, unreadable): (Vec<_>, Vec<_>) = members
             .iter()
-            .map(|name| (name, text(name).and_then(member)))
+            .map(|name| (name, text(name).and_then(archive_names::read)))
             .partition(|(_, archive)| archive.is_ok());
         let mut cmd = Script::Sweep.call(1 + 2 * read.len());
         cmd.arg(&keys.archives);

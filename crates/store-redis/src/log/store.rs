@@ -11,8 +11,7 @@ use crate::RedisStore;
 use crate::keys::{BUCKETS, bucket_number};
 use crate::scopes::replies as scope_replies;
 use crate::scripts::Script;
-use crate::shared::arguments;
-use crate::threads;
+use crate::shared::{arguments, member, state};
 use crate::transport::commands::{Command, command};
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, time_ms};
 use threadkeep_domain::scope::{HistorySummary, ScopeId};
@@ -127,9 +126,9 @@ impl EventLog for RedisStore {
             .arg(stamp)
             .arg(most_bytes);
         for key in keys {
-            cmd.arg(threads::member::field(key));
+            cmd.arg(member::field(key));
         }
-        let found = threads::state::values(&self.background.calls().read(cmd).await?)?;
+        let found = state::values(&self.background.calls().read(cmd).await?)?;
         Ok(found.map(|found| found.content))
     }
 

@@ -12,7 +12,6 @@ use crate::scopes::replies::written;
 use crate::scripts::Script;
 use crate::shared::arguments::{bounded_ms, who};
 use crate::shared::step::{Step, StepOfResponse};
-use crate::threads;
 use crate::transport::commands::{Command, command};
 use crate::transport::replies::{array, bytes, is_done};
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
@@ -188,12 +187,8 @@ impl Responses for RedisStore {
             Some(EndWrite::Thread(write)) => {
                 let thread = scope.thread().ok_or(Refusal::ThreadNotFound)?;
                 let write = write.without_idempotency();
-                let reply = self.call_write_in_response(thread, &write, &step).await?;
-                let known = earlier(&reply)?;
-                if known.is_none() {
-                    threads::replies::written(reply, &write)?;
-                }
-                known
+                self.write_in_response(thread, &write, &step, earlier)
+                    .await?
             }
         };
         Ok(match known {

@@ -3,12 +3,14 @@
 use async_trait::async_trait;
 use redis::Value;
 
-use super::{arguments, replies, state};
+use super::{arguments, replies};
 use crate::RedisStore;
 use crate::keys::BUCKETS;
 use crate::scopes::replies as scope_replies;
 use crate::scripts::Script;
+use crate::shared::archive_names::{self, hex};
 use crate::shared::meta::{Meta, take};
+use crate::shared::state;
 use crate::transport::commands::{Command, command};
 use crate::transport::fields::Fields;
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, text, time_ms};
@@ -169,7 +171,7 @@ impl RedisStore {
         let each = limit / 32 + 8;
         let (from_ms, last) = match &after.archive {
             Some((id, life)) if after.archived_ms >= oldest_ms => {
-                (after.archived_ms, format!("{id}-{}", hex(*life)))
+                (after.archived_ms, archive_names::write(id, *life))
             }
             _ => (after.archived_ms.max(oldest_ms), String::new()),
         };
@@ -244,20 +246,9 @@ impl RedisStore {
     }
 }
 
-fn hex(life: Life) -> String {
-    format!("{:016x}", life.0)
-}
-
-/// A member of the index: `ID-LIFE`.
-pub(crate) fn member(text: &str) -> Result<(ThreadId, Life), StoreError> {
-    let (id, life) = text.split_once('-').ok_or(CORRUPT)?;
-    let life = u64::from_str_radix(life, 16).map_err(|_| CORRUPT)?;
-    Ok((id.parse().map_err(|_| CORRUPT)?, Life(life)))
-}
-
 fn members_with_scores(reply: &[Value], unreadable: &Unreadable) -> Vec<Member> {
     let read = |pair: &[Value]| {
-        let (id, life) = member(text(&pair[0])?)?;
+        let (id, life) = archive_names::read(text(&pair[0])?)?;
         Ok((integer(&pair[1])?, id, life))
     };
     unreadable.skip("archives", reply.chunks_exact(2).map(read))

@@ -5,11 +5,12 @@ use std::cmp::Reverse;
 use async_trait::async_trait;
 use redis::Value;
 
-use super::{arguments, replies, state};
+use super::{arguments, replies};
 use crate::RedisStore;
 use crate::refusals::{unless_foreign, unless_refused};
 use crate::scripts::Script;
 use crate::shared::meta::{Meta, take};
+use crate::shared::state;
 use crate::transport::commands::{Command, command};
 use crate::transport::fields::Fields;
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};

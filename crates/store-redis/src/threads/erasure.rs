@@ -8,11 +8,11 @@ use futures_util::future::try_join_all;
 use redis::Value;
 use tokio::time::sleep;
 
-use super::archives::member;
 use super::arguments;
 use crate::RedisStore;
 use crate::keys::{Bucket, bucket_number};
 use crate::scripts::Script;
+use crate::shared::archive_names;
 use crate::transport::commands::{Command, command};
 use crate::transport::replies::{UNKNOWN, array, integer, is_done, text};
 use threadkeep_domain::{Life, OwnerTag};
@@ -236,7 +236,7 @@ fn life(pair: Value) -> Result<ErasedLife, StoreError> {
     let [name, Value::Double(created_ms)] = &array(pair)?[..] else {
         return Err(UNKNOWN);
     };
-    let (id, life) = member(text(name)?)?;
+    let (id, life) = archive_names::read(text(name)?)?;
     let is_known = life != Life::default();
     Ok(ErasedLife {
         id,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::arguments::put;
-use super::member::{field, plain_text};
+use crate::shared::member::{field, plain_text};
 use crate::transport::commands::Command;
 use threadkeep_domain::scope::HistoryLimit;
 use threadkeep_domain::{Array, Expected, Guard, Key, Mismatch, Operation, Value, appends};

@@ -4,13 +4,14 @@ use std::time::Instant;
 
 use redis::Value;
 
+use super::arguments;
 use super::replies::Step;
-use super::{arguments, member, state};
 use crate::RedisStore;
 use crate::read_cache::{Form, Mark, Moved, ThreadCopy};
 use crate::refusals::unless_foreign;
 use crate::scripts::Script;
 use crate::shared::meta::{Meta, take};
+use crate::shared::{member, state};
 use crate::transport::commands::{Command, command};
 use crate::transport::replies::time_ms;
 use crate::transport::replies::{UNKNOWN, bytes, integer};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use redis::Value;
 
-use super::elements::{Header, cut, ordinal};
+use crate::shared::elements::{Header, cut, ordinal};
 use crate::shared::meta::Meta;
 use crate::transport::replies::{UNKNOWN, bytes, integer};
 use threadkeep_domain::{Slice, close_array};

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::reads::Copied;
-use super::{arguments, member, replies, slices, state};
+use super::{arguments, replies, slices};
 use crate::RedisStore;
 use crate::keys::bucket_number;
 use crate::read_cache::{Form, ThreadCopy};
 use crate::refusals::unless_foreign;
 use crate::scripts::Script;
+use crate::shared::{member, state};
 use crate::startup;
 use crate::transport::commands::command;
 use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};

@@ -4,10 +4,11 @@ use redis::Value;
 
 use super::arguments::WriteContext;
 use super::replies::Step;
-use super::{arguments, member, replies};
+use super::{arguments, replies};
 use crate::RedisStore;
 use crate::scopes::replies::lacks_room;
 use crate::scripts::Script;
+use crate::shared::member;
 use crate::shared::step::StepOfResponse;
 use crate::transport::commands::Command;
 use crate::transport::link::Calls;
@@ -70,17 +71,23 @@ impl RedisStore {
         replies::step_of_list(reply, write)
     }
 
-    /// Calls the script that writes at the end of a response.
-    pub(crate) async fn call_write_in_response(
+    /// Writes at the end of a response, unless `earlier` finds the answer of an earlier end in the reply.
+    pub(crate) async fn write_in_response<T>(
         &self,
         id: &ThreadId,
         write: &Write<'_>,
         end: &StepOfResponse<'_>,
-    ) -> Result<Value, StoreError> {
+        earlier: impl FnOnce(&Value) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, WriteError> {
         let calls = self.link.calls();
         let context = self.write_context(&calls).await?;
-        self.call_write(&calls, id, write, &context, Some(end))
-            .await
+        let reply = self.call_write(&calls, id, write, &context, Some(end));
+        let reply = reply.await?;
+        let earlier = earlier(&reply)?;
+        if earlier.is_none() {
+            replies::written(reply, write)?;
+        }
+        Ok(earlier)
     }
 
     /// Calls the script that writes to state and history, and makes room before it if necessary. The write may be the end of

@@ -71,7 +71,7 @@ pub(crate) fn assemble_whole(fields: &[Field<'_>]) -> Result<Option<(Meta, Whole
 }
 
 /// The owner, if there is one.
-pub(super) fn owner(fields: &[Field<'_>]) -> Result<Option<Owner>, StoreError> {
+pub(crate) fn owner(fields: &[Field<'_>]) -> Result<Option<Owner>, StoreError> {
     let owner = field(fields, b"O")?.map(Owner::new);
     owner.transpose().map_err(|_| UNKNOWN)
 }

@@ -16,7 +16,7 @@ pub(crate) fn field(key: &Key) -> Vec<u8> {
 }
 
 /// The stored text of a value that fits into one field.
-pub(super) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
+pub(crate) fn plain_text(value: &Value) -> Option<Cow<'_, [u8]>> {
     match value {
         Value::Text(json) => Some(Cow::Borrowed(json.as_str().as_bytes())),
         Value::Array(array) if array.is_empty() => Some(Cow::Borrowed(b"[]")),
