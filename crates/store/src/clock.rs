@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use threadkeep_domain::millis;
+
 /// Wall time that never jumps: read once from the system, then carried on by the monotonic clock.
 ///
 /// It can be put ahead, so that tests of expiry need not wait, and back from there. Clones share that.
@@ -59,11 +61,6 @@ impl Clock {
 
 fn since_epoch_ms() -> u64 {
     millis(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default())
-}
-
-/// A duration in whole milliseconds; one past 584 million years is that long.
-pub fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -22,10 +22,11 @@ use bytes::Bytes;
 
 use threadkeep_domain::{Conditions, Json, Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 
+pub use threadkeep_domain::millis;
+
 pub use alarm::Alarm;
 pub use cache_use::CacheUse;
 pub use clock::Clock;
-pub use clock::millis;
 pub use error::{StoreError, WriteError};
 pub use memory_use::MemoryUse;
 pub use not_asked::NotAsked;

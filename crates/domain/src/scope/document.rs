@@ -329,7 +329,7 @@ fn run_one(
         } => {
             let is_free = draft.get(key).is_none();
             if is_free || !if_absent {
-                let expires_ms = ttl.map(|ttl| now_ms.saturating_add(ttl.as_millis() as u64));
+                let expires_ms = ttl.map(|ttl| now_ms.saturating_add(crate::millis(ttl)));
                 let value = value.clone();
                 draft.put(key, Some(Entry { value, expires_ms }));
             }

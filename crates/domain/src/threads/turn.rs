@@ -188,7 +188,7 @@ pub fn take_turn(
         last.awaited |= take.waits;
         return Err(taken(held, now_ms));
     }
-    let ends_ms = now_ms.saturating_add(take.ttl.as_millis() as u64);
+    let ends_ms = now_ms.saturating_add(crate::millis(take.ttl));
     *last = Some(Box::new(LastTurn {
         token: take.token,
         ends_ms,
@@ -212,7 +212,7 @@ pub fn renew_turn(
 ) -> Result<TurnGranted, Refusal> {
     let last = last.filter(|last| last.token == token && last.ends_ms > 0);
     let last = last.ok_or(Refusal::TurnLost)?;
-    last.ends_ms = now_ms.saturating_add(ttl.as_millis() as u64);
+    last.ends_ms = now_ms.saturating_add(crate::millis(ttl));
     Ok(TurnGranted {
         token,
         ends_ms: last.ends_ms,

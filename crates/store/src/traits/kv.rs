@@ -4,54 +4,15 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
-use crate::{Answered, StoreError, WriteError, millis};
-use threadkeep_domain::{
-    ContentEncoding, ContentType, EntryKey, IdempotencyKey, Lifetime, Namespace, Precondition,
-    Stamp,
-};
+use crate::{Answered, StoreError, WriteError};
+pub use threadkeep_domain::kv::entry::{Entry, EntryHead, NewEntry, Put};
+pub use threadkeep_domain::kv::space::{IdleEnd, NamespaceChange, NamespacePlace, NamespaceRecord};
+use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition};
 
 /// For how long a use of a namespace that ends when it is idle may count without being noted: so much later than its
 /// idle time it may end. Each process notes one use in that time, however many there are.
 pub const NOTED: Duration = Duration::from_secs(2);
-
-/// All about an entry but its body and its uses. Times are milliseconds of the Unix epoch, by the
-/// store's clock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntryHead {
-    /// Version, which is 1 when the entry is made and +1 for each put, and life, by which the tag of
-    /// an entry that was deleted or expired never matches a later one of its key.
-    pub stamp: Stamp,
-    /// Bytes of the body.
-    pub size_bytes: u64,
-    /// The type of the body.
-    pub content_type: ContentType,
-    /// How it is encoded, if at all.
-    pub content_encoding: Option<ContentEncoding>,
-    /// When its first put came.
-    pub created_ms: u64,
-    /// When its last put came.
-    pub updated_ms: u64,
-    /// How long it was to live at its last put.
-    pub lifetime: Lifetime,
-    /// When it ends, if ever.
-    pub expires_ms: Option<u64>,
-}
-
-/// An entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// All but the body and the uses.
-    pub head: EntryHead,
-    /// How often it was read by [`Reading::Use`] since it was made, this time included. A read that
-    /// is repeated after a broken connection may count twice.
-    pub uses: u64,
-    /// When it was last put or used, this time included.
-    pub last_used_ms: u64,
-    /// The bytes, as they came.
-    pub body: Bytes,
-}
 
 /// The effect of a read on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,21 +22,6 @@ pub enum Reading {
     /// Counts as a use. When less than half of its lifetime is left, the entry lives for all of it
     /// again.
     Use,
-}
-
-/// An entry to be put.
-#[derive(Debug, Clone)]
-pub struct NewEntry {
-    /// The bytes.
-    pub body: Bytes,
-    /// Its type.
-    pub content_type: ContentType,
-    /// How they are encoded, if at all.
-    pub content_encoding: Option<ContentEncoding>,
-    /// The lifetime; by default that of its namespace.
-    pub lifetime: Option<Lifetime>,
-    /// How long it lives if its namespace says nothing.
-    pub default_lifetime: Lifetime,
 }
 
 /// Conditions of a write to an entry.
@@ -88,15 +34,6 @@ pub struct EntryTerms {
     /// Whether a put that finds its precondition unmet is remembered, too: in a request of several puts, that is an
     /// answer like any other.
     pub remembers_mismatch: bool,
-}
-
-/// The receipt of a put.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Put {
-    /// Version and life; version 1: there was no such entry.
-    pub stamp: Stamp,
-    /// When it ends, if ever.
-    pub expires_ms: Option<u64>,
 }
 
 /// The order of a list of entries, by the bytes of their keys.
@@ -129,37 +66,6 @@ pub struct EntryPage {
     pub next: Option<EntryKey>,
 }
 
-/// A namespace, as it was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamespaceRecord {
-    /// Which.
-    pub namespace: Namespace,
-    /// When it was made, in milliseconds of the Unix epoch.
-    pub created_ms: u64,
-    /// The lifetime of entries that are put without one.
-    pub default_lifetime: Option<Lifetime>,
-    /// Its end if nobody uses it, unless it does not end by itself.
-    pub idle: Option<IdleEnd>,
-}
-
-/// The end of a namespace that nobody uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IdleEnd {
-    /// How long it lives after its last use.
-    pub ttl: Duration,
-    /// When it ends if it is not used again. Uses move this, though not each of them at once.
-    pub ends_ms: u64,
-}
-
-/// A change of the settings of a namespace; none leaves one as it is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NamespaceChange {
-    /// The lifetime of entries that are put without one.
-    pub default_lifetime: Option<Option<Lifetime>>,
-    /// How long the namespace lives after its last use; none within: it does not end by itself.
-    pub idle_ttl: Option<Option<Duration>>,
-}
-
 /// A part of the list of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespacePage {
@@ -167,15 +73,6 @@ pub struct NamespacePage {
     pub records: Vec<NamespaceRecord>,
     /// The place of the next page; none on the last page.
     pub next: Option<NamespacePlace>,
-}
-
-/// A place in the list of namespaces.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NamespacePlace {
-    /// When it was made.
-    pub created_ms: u64,
-    /// Which it is.
-    pub namespace: Namespace,
 }
 
 /// The usage of a namespace.
@@ -187,39 +84,6 @@ pub struct Usage {
     pub bytes: u64,
     /// When an entry was last put or used; may go back when entries expire; none without entries.
     pub last_used_ms: Option<u64>,
-}
-
-impl EntryHead {
-    /// True until the entry expires.
-    #[must_use]
-    pub fn lives(&self, now_ms: u64) -> bool {
-        self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
-    }
-
-    /// Gives it its whole lifetime again, if less than half is left: its new end.
-    pub fn prolong(&mut self, now_ms: u64) -> Option<u64> {
-        let (Some(expires_ms), Lifetime::For(time)) = (self.expires_ms, self.lifetime) else {
-            return None;
-        };
-        let lifetime_ms = millis(time);
-        if expires_ms.saturating_sub(now_ms).saturating_mul(2) >= lifetime_ms {
-            return None;
-        }
-        let new_ms = now_ms.saturating_add(lifetime_ms);
-        self.expires_ms = Some(new_ms);
-        Some(new_ms)
-    }
-}
-
-impl NamespaceRecord {
-    /// The place of the namespace in listings.
-    #[must_use]
-    pub fn place(&self) -> NamespacePlace {
-        NamespacePlace {
-            created_ms: self.created_ms,
-            namespace: self.namespace.clone(),
-        }
-    }
 }
 
 /// Entries by namespace and key.

@@ -146,7 +146,7 @@ impl History {
     ) -> u32 {
         let bytes = replaced.iter().map(Kept::cost_bytes).sum::<u64>();
         let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
-        let expires_ms = now_ms.saturating_add(compaction.keep.as_millis() as u64);
+        let expires_ms = now_ms.saturating_add(crate::millis(compaction.keep));
         let kept = &mut self.segments.kept;
         // a segment ends no later than its summary
         kept.retain_mut(|kept| {

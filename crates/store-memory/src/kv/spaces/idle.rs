@@ -2,23 +2,20 @@
 
 use super::{Gone, Space, Spaces, held_bytes, shared_bytes};
 use threadkeep_domain::Namespace;
-use threadkeep_store::{IdleEnd, millis};
 
 impl Spaces {
     /// A namespace that exists, its end moved because this is a use of it.
     pub(super) fn use_space(&mut self, namespace: &Namespace, now_ms: u64) -> Option<&mut Space> {
         self.end_if_idle(namespace, now_ms);
         let space = self.spaces.get_mut(namespace)?;
-        if let Some(IdleEnd { ttl, ends_ms }) = &mut space.record.idle {
-            *ends_ms = now_ms.saturating_add(millis(*ttl)).max(*ends_ms);
-        }
+        space.record.note_use(now_ms);
         Some(space)
     }
 
     /// Ends a namespace whose idle time is over.
     pub(super) fn end_if_idle(&mut self, namespace: &Namespace, now_ms: u64) {
         let space = self.spaces.get(namespace);
-        if space.is_none_or(|space| space.lives(now_ms)) {
+        if space.is_none_or(|space| space.record.lives(now_ms)) {
             return;
         }
         self.check_idle_at(namespace, None);
@@ -86,13 +83,5 @@ impl Spaces {
             gone.entries.push(entry);
         }
         true
-    }
-}
-
-impl Space {
-    /// Whether its idle time is not over.
-    pub(super) fn lives(&self, now_ms: u64) -> bool {
-        let idle = self.record.idle;
-        idle.is_none_or(|idle| idle.ends_ms > now_ms)
     }
 }

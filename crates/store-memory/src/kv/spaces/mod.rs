@@ -10,7 +10,7 @@ use super::answers::{Answer, Answers};
 use crate::budget::Part;
 use crate::threads::records::Records;
 use threadkeep_domain::heap::Heap;
-use threadkeep_domain::{EntryKey, Life, Namespace, Precondition, Refusal, Stamp, heap};
+use threadkeep_domain::{EntryKey, Life, Namespace, Precondition, Refusal, heap};
 use threadkeep_store::{
     Entry, EntryHead, EntryPage, EntryRange, KeyOrder, NamespacePage, NamespacePlace,
     NamespaceRecord, Reading, Usage,
@@ -110,11 +110,9 @@ impl Spaces {
             return None;
         }
         if reading == Reading::Use {
-            entry.uses += 1;
-            entry.last_used_ms = now_ms;
             space.last_used_ms = space.last_used_ms.max(now_ms);
             let mut end = end_of(entry, namespace, key);
-            if let Some(new_ms) = entry.head.prolong(now_ms) {
+            if let Some(new_ms) = entry.note_use(now_ms) {
                 let entry = entry.clone();
                 self.ends.remove(&end);
                 end.0 = new_ms;
@@ -199,7 +197,7 @@ impl Spaces {
 
     pub(crate) fn record(&self, namespace: &Namespace, now_ms: u64) -> Option<NamespaceRecord> {
         let space = self.spaces.get(namespace);
-        let space = space.filter(|space| space.lives(now_ms))?;
+        let space = space.filter(|space| space.record.lives(now_ms))?;
         Some(space.record.clone())
     }
 
@@ -223,7 +221,7 @@ impl Spaces {
     /// The usage of a namespace once all expired entries are purged.
     pub(crate) fn usage(&self, namespace: &Namespace, now_ms: u64) -> Usage {
         let space = self.spaces.get(namespace);
-        let Some(space) = space.filter(|space| space.lives(now_ms)) else {
+        let Some(space) = space.filter(|space| space.record.lives(now_ms)) else {
             return Usage::default();
         };
         Usage {
@@ -275,22 +273,14 @@ impl Spaces {
         let space = self.use_space(namespace, now_ms);
         let entry = space.and_then(|space| space.entries.get(key));
         let entry = entry.filter(|entry| entry.head.lives(now_ms));
-        let current = entry.map_or(Stamp::default(), |entry| entry.head.stamp);
-        match precondition {
-            Some(wanted) if !wanted.is_met_by(current) => Err(Refusal::VersionMismatch { current }),
-            _ => Ok(entry.cloned()),
-        }
+        EntryHead::check(entry.map(|entry| &entry.head), precondition)?;
+        Ok(entry.cloned())
     }
 
     fn open(&mut self, namespace: &Namespace, now_ms: u64) -> &mut Space {
         self.end_if_idle(namespace, now_ms);
         self.spaces.entry(namespace.clone()).or_insert_with(|| {
-            let record = NamespaceRecord {
-                namespace: namespace.clone(),
-                created_ms: now_ms,
-                default_lifetime: None,
-                idle: None,
-            };
+            let record = NamespaceRecord::new(namespace.clone(), now_ms);
             self.order.insert(record.place());
             self.heap_bytes += shared_bytes(namespace.as_str());
             Space {

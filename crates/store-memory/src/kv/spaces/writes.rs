@@ -2,12 +2,9 @@
 
 use super::Spaces;
 use crate::kv::answers::{Answer, entry_subject, namespace_subject};
-use threadkeep_domain::{
-    EntryKey, IdempotencyKey, Life, Lifetime, Namespace, Precondition, Refusal, Stamp,
-};
+use threadkeep_domain::{EntryKey, IdempotencyKey, Namespace, Precondition, Refusal};
 use threadkeep_store::{
-    Answered, Entry, EntryHead, EntryTerms, IdleEnd, NamespaceChange, NamespaceRecord, NewEntry,
-    Put, Usage, millis,
+    Answered, Entry, EntryTerms, NamespaceChange, NamespaceRecord, NewEntry, Put, Usage,
 };
 
 impl Spaces {
@@ -50,36 +47,8 @@ impl Spaces {
     ) -> Result<Put, Refusal> {
         let old = self.check(namespace, key, precondition, now_ms)?;
         let default = self.open(namespace, now_ms).record.default_lifetime;
-        let lifetime = new.lifetime.or(default).unwrap_or(new.default_lifetime);
-        let stamp = match &old {
-            Some(old) => Stamp {
-                version: old.head.stamp.version + 1,
-                life: old.head.stamp.life,
-            },
-            None => Stamp {
-                version: 1,
-                life: Life::random(),
-            },
-        };
-        let expires_ms = match lifetime {
-            Lifetime::Forever => None,
-            Lifetime::For(time) => Some(now_ms.saturating_add(millis(time))),
-        };
-        let entry = Entry {
-            head: EntryHead {
-                stamp,
-                size_bytes: new.body.len() as u64,
-                content_type: new.content_type.clone(),
-                content_encoding: new.content_encoding.clone(),
-                created_ms: old.as_ref().map_or(now_ms, |old| old.head.created_ms),
-                updated_ms: now_ms,
-                lifetime,
-                expires_ms,
-            },
-            uses: old.map_or(0, |old| old.uses),
-            last_used_ms: now_ms,
-            body: new.body.clone(),
-        };
+        let entry = Entry::put(old.as_ref(), new, default, now_ms);
+        let (stamp, expires_ms) = (entry.head.stamp, entry.head.expires_ms);
         self.remove(namespace, key);
         self.insert(namespace, key, entry, now_ms);
         Ok(Put { stamp, expires_ms })
@@ -122,15 +91,7 @@ impl Spaces {
             None => {}
         }
         let space = self.open(namespace, now_ms);
-        if let Some(default) = change.default_lifetime {
-            space.record.default_lifetime = default;
-        }
-        if let Some(ttl) = change.idle_ttl {
-            space.record.idle = ttl.map(|ttl| IdleEnd {
-                ttl,
-                ends_ms: now_ms.saturating_add(millis(ttl)),
-            });
-        }
+        space.record.change(change, now_ms);
         let record = space.record.clone();
         self.check_idle_at(namespace, record.idle.map(|idle| idle.ends_ms));
         let usage = self.usage(namespace, now_ms);

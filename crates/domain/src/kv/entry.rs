@@ -1,0 +1,218 @@
+//! Entries: the rules of their versions, uses and ends.
+
+use bytes::Bytes;
+
+use super::content::{ContentEncoding, ContentType};
+use super::lifetime::Lifetime;
+use crate::millis::millis;
+use crate::{Life, Precondition, Refusal, Stamp};
+
+/// All about an entry but its body and its uses. Times are milliseconds of the Unix epoch, by the
+/// store's clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryHead {
+    /// Version, which is 1 when the entry is made and +1 for each put, and life, by which the tag of
+    /// an entry that was deleted or expired never matches a later one of its key.
+    pub stamp: Stamp,
+    /// Bytes of the body.
+    pub size_bytes: u64,
+    /// The type of the body.
+    pub content_type: ContentType,
+    /// How it is encoded, if at all.
+    pub content_encoding: Option<ContentEncoding>,
+    /// When its first put came.
+    pub created_ms: u64,
+    /// When its last put came.
+    pub updated_ms: u64,
+    /// How long it was to live at its last put.
+    pub lifetime: Lifetime,
+    /// When it ends, if ever.
+    pub expires_ms: Option<u64>,
+}
+
+/// An entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// All but the body and the uses.
+    pub head: EntryHead,
+    /// How often it was read by [`Reading::Use`] since it was made, this time included. A read that
+    /// is repeated after a broken connection may count twice.
+    pub uses: u64,
+    /// When it was last put or used, this time included.
+    pub last_used_ms: u64,
+    /// The bytes, as they came.
+    pub body: Bytes,
+}
+
+/// An entry to be put.
+#[derive(Debug, Clone)]
+pub struct NewEntry {
+    /// The bytes.
+    pub body: Bytes,
+    /// Its type.
+    pub content_type: ContentType,
+    /// How they are encoded, if at all.
+    pub content_encoding: Option<ContentEncoding>,
+    /// The lifetime; by default that of its namespace.
+    pub lifetime: Option<Lifetime>,
+    /// How long it lives if its namespace says nothing.
+    pub default_lifetime: Lifetime,
+}
+
+/// The receipt of a put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Put {
+    /// Version and life; version 1: there was no such entry.
+    pub stamp: Stamp,
+    /// When it ends, if ever.
+    pub expires_ms: Option<u64>,
+}
+
+impl EntryHead {
+    /// True until the entry expires.
+    #[must_use]
+    pub fn lives(&self, now_ms: u64) -> bool {
+        self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
+    }
+
+    /// Gives it its whole lifetime again, if less than half is left: its new end.
+    pub fn prolong(&mut self, now_ms: u64) -> Option<u64> {
+        let (Some(expires_ms), Lifetime::For(time)) = (self.expires_ms, self.lifetime) else {
+            return None;
+        };
+        let lifetime_ms = millis(time);
+        if expires_ms.saturating_sub(now_ms).saturating_mul(2) >= lifetime_ms {
+            return None;
+        }
+        let new_ms = now_ms.saturating_add(lifetime_ms);
+        self.expires_ms = Some(new_ms);
+        Some(new_ms)
+    }
+
+    /// Checks a precondition of an entry that lives, or of none.
+    ///
+    /// # Errors
+    /// [`Refusal::VersionMismatch`].
+    pub fn check(
+        current: Option<&Self>,
+        precondition: Option<Precondition>,
+    ) -> Result<(), Refusal> {
+        let current = current.map_or(Stamp::default(), |head| head.stamp);
+        match precondition {
+            Some(wanted) if !wanted.is_met_by(current) => Err(Refusal::VersionMismatch { current }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Entry {
+    /// The entry that a put makes in the place of one that lives, or of none. `default` is the lifetime that the
+    /// namespace says.
+    #[must_use]
+    pub fn put(old: Option<&Self>, new: &NewEntry, default: Option<Lifetime>, now_ms: u64) -> Self {
+        let stamp = match old {
+            Some(Self { head, .. }) => Stamp {
+                version: head.stamp.version + 1,
+                ..head.stamp
+            },
+            None => Stamp {
+                version: 1,
+                life: Life::random(),
+            },
+        };
+        let lifetime = new.lifetime.or(default).unwrap_or(new.default_lifetime);
+        Self {
+            head: EntryHead {
+                stamp,
+                size_bytes: new.body.len() as u64,
+                content_type: new.content_type.clone(),
+                content_encoding: new.content_encoding.clone(),
+                created_ms: old.map_or(now_ms, |old| old.head.created_ms),
+                updated_ms: now_ms,
+                lifetime,
+                expires_ms: match lifetime {
+                    Lifetime::Forever => None,
+                    Lifetime::For(time) => Some(now_ms.saturating_add(millis(time))),
+                },
+            },
+            uses: old.map_or(0, |old| old.uses),
+            last_used_ms: now_ms,
+            body: new.body.clone(),
+        }
+    }
+
+    /// Counts a use, which may prolong it. Returns its new end, if it has one.
+    pub fn note_use(&mut self, now_ms: u64) -> Option<u64> {
+        self.uses += 1;
+        self.last_used_ms = now_ms;
+        self.head.prolong(now_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const MINUTE: Lifetime = Lifetime::For(Duration::from_secs(60));
+
+    fn new(lifetime: Option<Lifetime>) -> NewEntry {
+        NewEntry {
+            body: Bytes::from_static(b"body"),
+            content_type: ContentType::new("text/plain").unwrap(),
+            content_encoding: None,
+            lifetime,
+            default_lifetime: Lifetime::Forever,
+        }
+    }
+
+    #[test]
+    fn a_put_counts_the_version_up_and_keeps_what_was_counted() {
+        let mut first = Entry::put(None, &new(Some(MINUTE)), None, 1_000);
+        first.note_use(2_000);
+        let second = Entry::put(Some(&first), &new(None), None, 3_000);
+
+        assert_eq!(
+            (first.head.stamp.version, second.head.stamp.version),
+            (1, 2)
+        );
+        assert_eq!(first.head.stamp.life, second.head.stamp.life);
+        assert_eq!(
+            (second.head.created_ms, second.head.updated_ms),
+            (1_000, 3_000)
+        );
+        assert_eq!((second.uses, second.last_used_ms), (1, 3_000));
+        assert_eq!(second.head.size_bytes, 4);
+    }
+
+    #[test]
+    fn a_lifetime_is_that_of_the_put_or_the_namespace_or_the_default() {
+        let ends_ms = |own, default| Entry::put(None, &new(own), default, 1_000).head.expires_ms;
+
+        assert_eq!(ends_ms(None, None), None);
+        assert_eq!(ends_ms(None, Some(MINUTE)), Some(61_000));
+        assert_eq!(ends_ms(Some(Lifetime::Forever), Some(MINUTE)), None);
+    }
+
+    #[test]
+    fn a_use_prolongs_an_entry_when_less_than_half_of_its_lifetime_is_left() {
+        let mut entry = Entry::put(None, &new(Some(MINUTE)), None, 0);
+
+        assert_eq!(entry.note_use(30_000), None);
+        assert_eq!(entry.note_use(30_001), Some(90_001));
+        assert_eq!(entry.uses, 2);
+        assert!(entry.head.lives(90_000) && !entry.head.lives(90_001));
+    }
+
+    #[test]
+    fn a_precondition_is_about_the_entry_that_lives() {
+        let entry = Entry::put(None, &new(None), None, 0);
+        let absent = Some(Precondition::Version(0));
+
+        assert_eq!(EntryHead::check(None, absent), Ok(()));
+        assert_eq!(EntryHead::check(Some(&entry.head), None), Ok(()));
+        let current = entry.head.stamp;
+        let refused = Err(Refusal::VersionMismatch { current });
+        assert_eq!(EntryHead::check(Some(&entry.head), absent), refused);
+    }
+}

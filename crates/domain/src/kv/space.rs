@@ -1,0 +1,149 @@
+//! Namespaces: the rules of their settings and of their ends.
+
+use std::time::Duration;
+
+use super::lifetime::Lifetime;
+use super::namespace::Namespace;
+use crate::millis::millis;
+
+/// A namespace, as it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceRecord {
+    /// Which.
+    pub namespace: Namespace,
+    /// When it was made, in milliseconds of the Unix epoch.
+    pub created_ms: u64,
+    /// The lifetime of entries that are put without one.
+    pub default_lifetime: Option<Lifetime>,
+    /// Its end if nobody uses it, unless it does not end by itself.
+    pub idle: Option<IdleEnd>,
+}
+
+/// The end of a namespace that nobody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleEnd {
+    /// How long it lives after its last use.
+    pub ttl: Duration,
+    /// When it ends if it is not used again. Uses move this, though not each of them at once.
+    pub ends_ms: u64,
+}
+
+/// A change of the settings of a namespace; none leaves one as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NamespaceChange {
+    /// The lifetime of entries that are put without one.
+    pub default_lifetime: Option<Option<Lifetime>>,
+    /// How long the namespace lives after its last use; none within: it does not end by itself.
+    pub idle_ttl: Option<Option<Duration>>,
+}
+
+/// A place in the list of namespaces.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamespacePlace {
+    /// When it was made.
+    pub created_ms: u64,
+    /// Which it is.
+    pub namespace: Namespace,
+}
+
+impl NamespaceRecord {
+    /// The place of the namespace in listings.
+    #[must_use]
+    pub fn place(&self) -> NamespacePlace {
+        NamespacePlace {
+            created_ms: self.created_ms,
+            namespace: self.namespace.clone(),
+        }
+    }
+
+    /// A namespace that is made now, with no settings.
+    #[must_use]
+    pub fn new(namespace: Namespace, now_ms: u64) -> Self {
+        Self {
+            namespace,
+            created_ms: now_ms,
+            default_lifetime: None,
+            idle: None,
+        }
+    }
+
+    /// True until its idle time is over.
+    #[must_use]
+    pub fn lives(&self, now_ms: u64) -> bool {
+        self.idle.is_none_or(|idle| idle.ends_ms > now_ms)
+    }
+
+    /// Moves its end, because it is used.
+    pub fn note_use(&mut self, now_ms: u64) {
+        if let Some(idle) = &mut self.idle {
+            idle.ends_ms = idle.ends_ms.max(IdleEnd::new(idle.ttl, now_ms).ends_ms);
+        }
+    }
+
+    /// Changes its settings. An idle time counts from now on.
+    pub fn change(&mut self, change: NamespaceChange, now_ms: u64) {
+        if let Some(default) = change.default_lifetime {
+            self.default_lifetime = default;
+        }
+        if let Some(ttl) = change.idle_ttl {
+            self.idle = ttl.map(|ttl| IdleEnd::new(ttl, now_ms));
+        }
+    }
+}
+
+impl IdleEnd {
+    fn new(ttl: Duration, now_ms: u64) -> Self {
+        Self {
+            ttl,
+            ends_ms: now_ms.saturating_add(millis(ttl)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn made() -> NamespaceRecord {
+        NamespaceRecord::new(Namespace::new("n").unwrap(), 1_000)
+    }
+
+    fn idle(ttl: Option<Duration>) -> NamespaceChange {
+        NamespaceChange {
+            idle_ttl: Some(ttl),
+            ..NamespaceChange::default()
+        }
+    }
+
+    #[test]
+    fn an_idle_time_counts_from_its_change_and_each_use() {
+        let mut record = made();
+        assert!(record.lives(u64::MAX));
+
+        record.change(idle(Some(MINUTE)), 2_000);
+        assert!(record.lives(61_999) && !record.lives(62_000));
+
+        record.note_use(3_000);
+        record.note_use(2_500);
+        assert_eq!(record.idle.unwrap().ends_ms, 63_000);
+
+        record.change(idle(None), 4_000);
+        assert_eq!(record.idle, None);
+    }
+
+    #[test]
+    fn a_change_leaves_the_settings_that_it_does_not_name() {
+        let mut record = made();
+        let forever = NamespaceChange {
+            default_lifetime: Some(Some(Lifetime::Forever)),
+            ..NamespaceChange::default()
+        };
+
+        record.change(forever, 2_000);
+        record.change(idle(Some(MINUTE)), 2_000);
+        assert_eq!(record.default_lifetime, Some(Lifetime::Forever));
+        assert_eq!(record.place().created_ms, 1_000);
+    }
+}
