@@ -14,7 +14,7 @@ mod millis;
 mod policy;
 mod rate;
 mod refusal;
-mod response;
+pub mod response;
 mod retention;
 mod rfc3339;
 pub mod scope;

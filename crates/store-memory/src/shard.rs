@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::budget::Part;
 use super::past::{Past, Step};
-use super::responses::{HeldResponse, HeldResponses};
+use super::responses::HeldResponses;
 use super::scopes::entry::ScopeEntry;
 use super::slots::Slots;
 use super::threads::entry::Entry;
@@ -13,6 +13,7 @@ use super::threads::living::Living;
 use super::threads::moves::Moves;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::idempotency::LONGEST;
+use threadkeep_domain::response::held::HeldResponse;
 use threadkeep_domain::scope::{Compaction, ScopeId, ScopeWrite, ScopeWritten};
 use threadkeep_domain::threads::turn::check_turn;
 use threadkeep_domain::{
@@ -93,6 +94,17 @@ impl Shard {
 
     pub(super) fn look(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut Living> {
         self.slots.get_mut(id)?.look(now_ms)
+    }
+
+    /// The thread as it is, and the responses.
+    pub(super) fn with_responses(
+        &mut self,
+        id: &ThreadId,
+        now_ms: u64,
+    ) -> (Option<&mut Living>, &HeldResponses) {
+        let entry = self.slots.get_mut(id);
+        let living = entry.and_then(|entry| entry.look(now_ms));
+        (living, &self.responses)
     }
 
     /// Moves a thread to another id of this shard.

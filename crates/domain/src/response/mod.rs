@@ -2,11 +2,14 @@
 
 mod carried;
 mod compaction;
+pub mod floor;
+pub mod held;
 mod id;
 mod item;
 mod limits;
 mod outcome;
 mod prompt;
+pub mod steps;
 mod usage;
 mod window;
 

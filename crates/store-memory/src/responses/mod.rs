@@ -1,13 +1,12 @@
 //! Responses in this process' memory.
 
-mod held;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::slots::{Due, Slots};
-pub(super) use held::HeldResponse;
 use threadkeep_domain::heap::{self, Heap};
+use threadkeep_domain::response::held::HeldResponse;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Life, OwnerTag, Refusal, ResponseId};
 
@@ -43,9 +42,9 @@ impl HeldResponses {
     }
 
     /// A response that is still kept.
-    fn get(&self, id: &ResponseId, now_ms: u64) -> Option<&HeldResponse> {
+    pub(super) fn get(&self, id: &ResponseId, now_ms: u64) -> Option<&HeldResponse> {
         let held = self.slots.get(id)?.0.as_ref();
-        held.filter(|held| held.ends_ms > now_ms)
+        held.filter(|held| held.ends_ms() > now_ms)
     }
 
     /// Changes a response, if it is still kept.
@@ -61,7 +60,7 @@ impl HeldResponses {
             let held = slot.0.as_mut().ok_or(Refusal::TurnLost)?;
             let before = held.due_ms();
             let changed = change(held);
-            if held.answer.is_some() {
+            if held.answer().is_some() {
                 Listed::free(floors, id, held);
             }
             if held.due_ms() != before {
@@ -140,7 +139,7 @@ impl HeldResponses {
     pub(super) fn sweep(&mut self, now_ms: u64, limit: usize) -> bool {
         let listed = &mut self.listed;
         self.slots.sweep(now_ms, limit, |id, slot| {
-            if let Some(gone) = slot.0.take_if(|held| held.ends_ms <= now_ms) {
+            if let Some(gone) = slot.0.take_if(|held| held.ends_ms() <= now_ms) {
                 listed.remove(id, &gone);
             }
         })
@@ -154,7 +153,7 @@ impl Listed {
     }
 
     fn add(&mut self, id: &ResponseId, held: &HeldResponse) {
-        if let Some(life) = held.life {
+        if let Some(life) = held.life() {
             self.of_lives.insert((life, *id));
         }
         if let Some(due_ms) = held.due_ms() {
@@ -163,14 +162,14 @@ impl Listed {
     }
 
     fn free(floors: &mut BTreeMap<ScopeId, ResponseId>, id: &ResponseId, held: &HeldResponse) {
-        if floors.get(&held.scope) == Some(id) {
-            floors.remove(&held.scope);
+        if floors.get(held.scope()) == Some(id) {
+            floors.remove(held.scope());
         }
     }
 
     fn remove(&mut self, id: &ResponseId, held: &HeldResponse) {
         Self::free(&mut self.floors, id, held);
-        if let Some(life) = held.life {
+        if let Some(life) = held.life() {
             self.of_lives.remove(&(life, *id));
             if self.of_life(life).next().is_none()
                 && let Some(owner) = self.owners.remove(&life)
@@ -186,7 +185,7 @@ impl Listed {
 
 impl Due for Slot {
     fn due_ms(&self) -> u64 {
-        self.0.as_ref().map_or(0, |held| held.ends_ms)
+        self.0.as_ref().map_or(0, |held| held.ends_ms())
     }
 }
 

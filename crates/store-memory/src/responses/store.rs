@@ -5,13 +5,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::held::HeldResponse;
 use crate::MemoryStore;
 use crate::shard::Shard;
 use crate::threads::living::Living;
+use threadkeep_domain::response::floor::ThreadFloor;
+use threadkeep_domain::response::held::HeldResponse;
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
-use threadkeep_domain::threads::turn::{LastTurn, check_turn, end_turn, give_turn};
-use threadkeep_domain::{Access, Life, Refusal, ResponseId, ThreadId, TurnToken};
+use threadkeep_domain::threads::turn::end_turn;
+use threadkeep_domain::{Access, Refusal, ResponseId, ThreadId, TurnToken};
 use threadkeep_store::{
     Answered, BeginResponse, Begun, EndResponse, EndWrite, Floor, JournalEntry, Journaled,
     ResponseView, Responses, StoreError, Told, WriteError, millis,
@@ -49,7 +50,7 @@ impl Responses for MemoryStore {
             checked?;
         }
         let took_turn = shard.responses.change(id, now_ms, |held| {
-            held.check(Some(token))?;
+            held.check_driver(Some(token))?;
             held.check_scope(scope)?;
             held.drive_until(lease, now_ms);
             Ok(held.took_turn())
@@ -78,15 +79,9 @@ impl Responses for MemoryStore {
         let mut shard = self.0.of_response(id)?;
         let now_ms = self.0.clock.now_ms();
         check(&mut shard, id, scope, Some(entry.token), now_ms)?;
-        let known = shard.responses.change(id, now_ms, |held| {
-            let known = held.entry(entry.number)?.cloned();
-            if known.is_none() {
-                held.check_events(entry.events.0)?;
-            }
-            Ok(known)
-        })?;
-        if let Some(known) = known {
-            return Ok(Journaled::Known(known));
+        let held = shard.responses.get(id, now_ms).ok_or(Refusal::TurnLost)?;
+        if let Some(known) = held.known_entry(entry)? {
+            return Ok(Journaled::Known(known.clone()));
         }
         if !has_room && !write.is_some_and(ScopeWrite::only_deletes) {
             return Err(self.0.budget.refuse().into());
@@ -114,15 +109,9 @@ impl Responses for MemoryStore {
         Ok(shard
             .responses
             .change(id, now_ms, |held| {
-                held.check(Some(token))?;
+                held.check_driver(Some(token))?;
                 held.check_events(first)?;
-                Ok(has_room.then(|| {
-                    let is_first = held.has_no_events();
-                    held.add_events((first, events));
-                    if is_first {
-                        held.keep(now_ms);
-                    }
-                }))
+                Ok(has_room.then(|| held.tell((first, events), now_ms)))
             })?
             .ok_or_else(|| self.0.budget.refuse())?)
     }
@@ -154,7 +143,7 @@ impl Responses for MemoryStore {
         let mut shard = self.0.of_response(id)?;
         let now_ms = self.0.clock.now_ms();
         let held = shard.responses.get(id, now_ms);
-        if let Some(answer) = held.and_then(|held| held.answer.clone()) {
+        if let Some(answer) = held.and_then(HeldResponse::answer).cloned() {
             return Ok(Answered::replay(answer));
         }
         let has_thread = match check(&mut shard, id, scope, end.token, now_ms) {
@@ -164,7 +153,7 @@ impl Responses for MemoryStore {
         };
         let (token, took_turn) = shard.responses.change(id, now_ms, |held| {
             held.check_end(end)?;
-            Ok((held.token, held.took_turn()))
+            Ok((held.token(), held.took_turn()))
         })?;
         if !has_room && write.is_some_and(|write| !write.only_deletes()) {
             return Err(self.0.budget.refuse().into());
@@ -216,7 +205,7 @@ impl Responses for MemoryStore {
         let now_ms = self.0.clock.now_ms();
         if let Some(mut shard) = self.0.bucket(id.bucket().into()) {
             let noted = shard.responses.change(id, now_ms, |held| {
-                held.is_delivered = true;
+                held.note_delivered();
                 Ok(())
             });
             // one that is no longer kept needs no note
@@ -243,7 +232,7 @@ impl Responses for MemoryStore {
             return Ok(false);
         };
         let held = shard.responses.get(id, now_ms);
-        let has_ended = held.is_some_and(|held| held.answer.is_some());
+        let has_ended = held.is_some_and(|held| held.answer().is_some());
         let gone = match has_ended {
             true => shard.responses.forget(id),
             false => None,
@@ -262,28 +251,31 @@ fn begin_in(
     has_room: bool,
 ) -> Result<Option<Begun>, Refusal> {
     let held = shard.responses.get(id, now_ms);
-    if let Some(held) = held {
-        if held.fingerprint != begin.fingerprint || held.check_scope(begin.scope).is_err() {
-            return Err(Refusal::IdempotencyKeyReused);
-        }
-        if let Some(answer) = &held.answer {
-            return Ok(Some(Begun::Ended(answer.clone())));
-        }
-        if held.token != begin.token && held.lease_ms > now_ms {
-            let left = Duration::from_millis(held.lease_ms - now_ms);
-            return Ok(Some(Begun::Running { left }));
-        }
+    let is_new = held.is_none();
+    if let Some(held) = held
+        && let Some(begun) = held.begin_again(begin, now_ms)?
+    {
+        return Ok(Some(begun));
     }
-    let before = held.map(|held| (held.life, held.token));
-    if before.is_none() && !has_room {
+    if is_new && !has_room {
         return Ok(None);
     }
     let mut life = None;
     if let Some(thread) = begin.scope.thread() {
-        life = Some(open_thread(shard, thread, begin.access, before, now_ms)?);
-        let floor = take_floor(shard, id, thread, begin, (life, before), now_ms)?;
-        if floor.is_some() {
-            return Ok(floor);
+        open_thread(shard, id, thread, begin.access, now_ms)?;
+        let (living, responses) = shard.with_responses(thread, now_ms);
+        let living = living.ok_or(Refusal::NoThread)?;
+        life = Some(living.stamp.life);
+        let last = living.turn.as_ref().and_then(|last| last.response());
+        let floor = ThreadFloor {
+            life: living.stamp.life,
+            turn: &mut living.turn,
+            last: last.and_then(|last| responses.get(&last, now_ms)),
+            before: responses.get(id, now_ms),
+        };
+        let begun = floor.take(*id, begin, now_ms)?;
+        if begun.is_some() {
+            return Ok(begun);
         }
     } else if begin.floor == Floor::Taken {
         if shard.get_scope(begin.scope, true, now_ms).is_none() {
@@ -295,7 +287,7 @@ fn begin_in(
         }
     }
     let takes_floor = life.is_none() && begin.floor == Floor::Taken;
-    if before.is_none() {
+    if is_new {
         let Some(request) = begin.request else {
             return Ok(Some(Begun::Free));
         };
@@ -317,91 +309,24 @@ fn begin_in(
     Ok(Some(Begun::Resumed(journal)))
 }
 
-/// The life of the thread that a response works in, which is used by that.
+/// Uses the thread that a response works in, which has to be that of its life.
 fn open_thread(
-    shard: &mut Shard,
-    thread: &ThreadId,
-    access: Access,
-    before: Option<(Option<Life>, TurnToken)>,
-    now_ms: u64,
-) -> Result<Life, Refusal> {
-    let Some(living) = shard.touch(thread, access, now_ms)? else {
-        return Err(match before {
-            Some(_) => Refusal::Destroyed,
-            None => Refusal::NoThread,
-        });
-    };
-    let life = living.stamp.life;
-    if shard.is_unbound(thread, access, now_ms) {
-        return Err(Refusal::NoThread);
-    }
-    match before {
-        Some((its, _)) if its != Some(life) => Err(Refusal::Destroyed),
-        _ => Ok(life),
-    }
-}
-
-/// Takes the turn of a thread for a response, or notes that it works under its caller's. Returns why that has to wait.
-fn take_floor(
     shard: &mut Shard,
     id: &ResponseId,
     thread: &ThreadId,
-    begin: &BeginResponse<'_>,
-    (life, before): (Option<Life>, Option<(Option<Life>, TurnToken)>),
+    access: Access,
     now_ms: u64,
-) -> Result<Option<Begun>, Refusal> {
-    if begin.floor == Floor::None {
-        return Ok(None);
+) -> Result<(), Refusal> {
+    let life = shard.touch(thread, access, now_ms)?;
+    let life = life.map(|living| living.stamp.life);
+    let held = shard.responses.get(id, now_ms);
+    match (life, held) {
+        (None, Some(_)) => Err(Refusal::Destroyed),
+        (None, None) => Err(Refusal::NoThread),
+        _ if shard.is_unbound(thread, access, now_ms) => Err(Refusal::NoThread),
+        (_, Some(held)) if held.life() != life => Err(Refusal::Destroyed),
+        _ => Ok(()),
     }
-    let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
-    let last = living.turn.as_deref();
-    let response = last.and_then(LastTurn::response);
-    let holder = last.map(LastTurn::token);
-    match begin.floor {
-        Floor::Lent(token) if holder != Some(token) => return Err(Refusal::TurnLost),
-        Floor::Taken => {
-            let held = response.and_then(|response| shard.responses.get(&response, now_ms));
-            // a response that ended while its thread moved to another id could not give it back
-            let is_left = held.is_some_and(|held| {
-                held.answer.is_some() && held.took_turn() && held.turn == holder
-            });
-            let is_own = holder == Some(begin.token) || holder == before.map(|(_, token)| token);
-            let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
-            if let Some(last) = living.turn.as_deref_mut()
-                && let Some(turn) = last.held(now_ms)
-                && !is_own
-                && !is_left
-            {
-                last.await_end();
-                let by = response.filter(|by| {
-                    let held = shard.responses.get(by, now_ms);
-                    held.is_some_and(|held| held.answer.is_none() && held.turn == holder)
-                });
-                let left = Duration::from_millis(turn.ends_ms - now_ms);
-                return Ok(Some(Begun::Locked { by, left }));
-            }
-        }
-        _ => {}
-    }
-    if let Some(response) = response.filter(|response| response != id)
-        && let Some(held) = shard.responses.get(&response, now_ms)
-        && held.answer.is_none()
-        && held.life == life
-    {
-        return Ok(Some(held.keeps_out(response, now_ms)));
-    }
-    if before.is_none() && begin.request.is_none() {
-        return Ok(Some(Begun::Free));
-    }
-    let living = shard.look(thread, now_ms).ok_or(Refusal::NoThread)?;
-    match (begin.floor, living.turn.as_deref_mut()) {
-        (Floor::Lent(_), Some(last)) => last.lend_to(*id),
-        _ => {
-            let ends_ms = now_ms.saturating_add(millis(begin.lease));
-            give_turn(&mut living.turn, *id, begin.token, ends_ms);
-        }
-    }
-    Ok(None)
 }
 
 /// Checks that a driver may write to a response; none stands for any.
@@ -413,18 +338,9 @@ fn check(
     now_ms: u64,
 ) -> Result<(), Refusal> {
     let held = shard.responses.get(id, now_ms).ok_or(Refusal::TurnLost)?;
-    held.check(token)?;
-    held.check_scope(scope)?;
-    let (life, turn) = (held.life, held.turn);
-    if let Some(thread) = scope.thread() {
-        let living = shard.look(thread, now_ms);
-        let living = living.filter(|living| Some(living.stamp.life) == life);
-        let living = living.ok_or(Refusal::Destroyed)?;
-        if token.is_some() && turn.is_some() {
-            check_turn(living.turn.as_deref(), turn, now_ms)?;
-        }
-    }
-    Ok(())
+    let living = scope.thread().and_then(|id| shard.living(id, now_ms));
+    let thread = living.map(|living| (living.stamp.life, living.turn.as_deref()));
+    held.check(scope, token, thread, now_ms)
 }
 
 /// Gives the turn of a thread back, if that response still has it. Returns whether another caller waits for it.

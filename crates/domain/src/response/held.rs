@@ -1,28 +1,41 @@
-//! A response.
+//! A response as a store holds it, and the rules of its steps.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use threadkeep_domain::heap::{self, Heap};
-use threadkeep_domain::scope::ScopeId;
-use threadkeep_domain::{Fingerprint, Life, Refusal, ResponseId, TurnToken};
-use threadkeep_store::{
-    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseView, Told, millis,
+use super::ResponseId;
+use super::steps::{
+    BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseView, Told,
 };
-use threadkeep_store::{OPEN_RESPONSE_MAX, response_ttl};
+use crate::heap::{self, Heap};
+use crate::scope::ScopeId;
+use crate::threads::turn::{LastTurn, check_turn};
+use crate::{Fingerprint, Life, Refusal, TurnToken, millis};
+
+/// How long a response is kept for that was to be kept for a time.
+pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Duration {
+    match scope.thread() {
+        Some(_) => wanted.min(archive.max(2 * DAY)),
+        None => wanted,
+    }
+}
+
+/// How long a response is kept at most between two writes.
+pub const OPEN_RESPONSE_MAX: Duration = DAY;
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// A response, until it is no longer kept.
 #[derive(Debug)]
-pub(crate) struct HeldResponse {
-    pub(super) scope: ScopeId,
+pub struct HeldResponse {
+    scope: ScopeId,
     /// Of its thread, if its scope is one of a thread.
     pub(super) life: Option<Life>,
-    pub(super) fingerprint: Fingerprint,
+    fingerprint: Fingerprint,
     request: Bytes,
-    pub(super) token: TurnToken,
+    token: TurnToken,
     /// Until when its driver has it.
-    pub(super) lease_ms: u64,
+    lease_ms: u64,
     /// The turn of its thread that it works under.
     pub(super) turn: Option<TurnToken>,
     entries: Vec<Bytes>,
@@ -30,18 +43,19 @@ pub(crate) struct HeldResponse {
     events_end_ms: u64,
     pub(super) answer: Option<Bytes>,
     /// Whether the answer has reached its caller.
-    pub(super) is_delivered: bool,
+    is_delivered: bool,
     kept: Duration,
     due: Duration,
     /// When others look after it, unless it has ended.
     due_ms: u64,
-    pub(super) ends_ms: u64,
+    ends_ms: u64,
     /// Heap bytes of all texts.
     text_bytes: u64,
 }
 
 impl HeldResponse {
-    pub(super) fn new(begin: &BeginResponse<'_>, request: &Bytes, life: Option<Life>) -> Self {
+    /// A response in the scope of a thread of that life, or of none, which no driver has yet.
+    pub fn new(begin: &BeginResponse<'_>, request: &Bytes, life: Option<Life>) -> Self {
         Self {
             scope: begin.scope.clone(),
             life,
@@ -63,8 +77,54 @@ impl HeldResponse {
         }
     }
 
+    /// The scope that it works in.
+    pub fn scope(&self) -> &ScopeId {
+        &self.scope
+    }
+
+    /// The life of its thread, if its scope is one of a thread.
+    pub fn life(&self) -> Option<Life> {
+        self.life
+    }
+
+    /// The token of its driver.
+    pub fn token(&self) -> TurnToken {
+        self.token
+    }
+
+    /// The answer, once it has ended.
+    pub fn answer(&self) -> Option<&Bytes> {
+        self.answer.as_ref()
+    }
+
+    /// Until when it is kept.
+    pub fn ends_ms(&self) -> u64 {
+        self.ends_ms
+    }
+
+    /// Checks that a driver may continue it. Returns why that has to wait, or the answer.
+    ///
+    /// # Errors
+    /// [`Refusal::IdempotencyKeyReused`] for another request.
+    pub fn begin_again(
+        &self,
+        begin: &BeginResponse<'_>,
+        now_ms: u64,
+    ) -> Result<Option<Begun>, Refusal> {
+        if self.fingerprint != begin.fingerprint || self.check_scope(begin.scope).is_err() {
+            return Err(Refusal::IdempotencyKeyReused);
+        }
+        if let Some(answer) = &self.answer {
+            return Ok(Some(Begun::Ended(answer.clone())));
+        }
+        let left_ms = self.lease_ms.saturating_sub(now_ms);
+        let is_driven = self.token != begin.token && left_ms > 0;
+        let left = Duration::from_millis(left_ms);
+        Ok(is_driven.then_some(Begun::Running { left }))
+    }
+
     /// Has a driver go on with it.
-    pub(super) fn drive(&mut self, begin: &BeginResponse<'_>, now_ms: u64) {
+    pub fn drive(&mut self, begin: &BeginResponse<'_>, now_ms: u64) {
         self.token = begin.token;
         self.turn = match begin.floor {
             Floor::Taken => self.life.map(|_| begin.token),
@@ -76,13 +136,13 @@ impl HeldResponse {
     }
 
     /// Has its driver keep it for that long from now.
-    pub(super) fn drive_until(&mut self, lease: Duration, now_ms: u64) {
+    pub fn drive_until(&mut self, lease: Duration, now_ms: u64) {
         self.lease_ms = now_ms.saturating_add(millis(lease));
         self.keep(now_ms);
     }
 
     /// Keeps it from now on.
-    pub(super) fn keep(&mut self, now_ms: u64) {
+    fn keep(&mut self, now_ms: u64) {
         self.ends_ms = now_ms.saturating_add(millis(self.kept)).max(1);
         self.due_ms = now_ms.saturating_add(millis(self.due));
         if self.answer.is_none() {
@@ -91,12 +151,12 @@ impl HeldResponse {
     }
 
     /// When others look after it; none once it has ended.
-    pub(super) fn due_ms(&self) -> Option<u64> {
+    pub fn due_ms(&self) -> Option<u64> {
         self.answer.is_none().then_some(self.due_ms)
     }
 
     /// How it keeps others out that want its floor, as the response of that id.
-    pub(super) fn keeps_out(&self, id: ResponseId, now_ms: u64) -> Begun {
+    pub fn keeps_out(&self, id: ResponseId, now_ms: u64) -> Begun {
         match self.lease_ms.saturating_sub(now_ms) {
             0 => Begun::Behind(id),
             left_ms => Begun::Locked {
@@ -106,8 +166,36 @@ impl HeldResponse {
         }
     }
 
+    /// Checks that a driver may write to it in that scope; no token stands for any driver. `thread` has the life of the
+    /// scope's thread, if there is one, and the last turn of that life.
+    ///
+    /// # Errors
+    /// [`Refusal::TurnLost`], or [`Refusal::Destroyed`] if the thread has another life.
+    pub fn check(
+        &self,
+        scope: &ScopeId,
+        token: Option<TurnToken>,
+        thread: Option<(Life, Option<&LastTurn>)>,
+        now_ms: u64,
+    ) -> Result<(), Refusal> {
+        self.check_driver(token)?;
+        self.check_scope(scope)?;
+        if scope.thread().is_none() {
+            return Ok(());
+        }
+        let thread = thread.filter(|(life, _)| Some(*life) == self.life);
+        let (_, turn) = thread.ok_or(Refusal::Destroyed)?;
+        match token.is_some() && self.turn.is_some() {
+            true => check_turn(turn, self.turn, now_ms),
+            false => Ok(()),
+        }
+    }
+
     /// Checks that a driver has it; none stands for any.
-    pub(super) fn check(&self, token: Option<TurnToken>) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal::TurnLost`].
+    pub fn check_driver(&self, token: Option<TurnToken>) -> Result<(), Refusal> {
         match self.answer.is_some() || token.is_some_and(|token| token != self.token) {
             true => Err(Refusal::TurnLost),
             false => Ok(()),
@@ -115,7 +203,10 @@ impl HeldResponse {
     }
 
     /// Checks that it works in that scope: that of its thread, whose life the caller compares, or that very scope.
-    pub(super) fn check_scope(&self, scope: &ScopeId) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal::TurnLost`].
+    pub fn check_scope(&self, scope: &ScopeId) -> Result<(), Refusal> {
         let is_in = match self.life {
             Some(_) => scope.thread().is_some(),
             None => *scope == self.scope,
@@ -127,22 +218,26 @@ impl HeldResponse {
     }
 
     /// Whether it took the turn of its thread itself.
-    pub(super) fn took_turn(&self) -> bool {
+    pub fn took_turn(&self) -> bool {
         self.turn == Some(self.token)
     }
 
-    /// The entry of that number, if there is one; refused if one before it is missing.
-    pub(super) fn entry(&self, number: u64) -> Result<Option<&Bytes>, Refusal> {
+    /// The entry of the same number, if there is one.
+    ///
+    /// # Errors
+    /// [`Refusal::Changed`] if an entry or an event before is missing.
+    pub fn known_entry(&self, entry: &JournalEntry<'_>) -> Result<Option<&Bytes>, Refusal> {
         let next = self.entries.len() as u64 + 1;
-        match number {
+        match entry.number {
             0 => Err(Refusal::Changed),
             number if number > next => Err(Refusal::Changed),
-            number => Ok(self.entries.get(number as usize - 1)),
+            number if number < next => Ok(self.entries.get(number as usize - 1)),
+            _ => self.check_events(entry.events.0).map(|()| None),
         }
     }
 
     /// Adds the next entry with its events.
-    pub(super) fn add_entry(&mut self, entry: &JournalEntry<'_>, now_ms: u64) {
+    pub fn add_entry(&mut self, entry: &JournalEntry<'_>, now_ms: u64) {
         self.text_bytes += heap::block(entry.entry.len());
         self.entries.push(Bytes::copy_from_slice(entry.entry));
         self.add_events(entry.events);
@@ -150,18 +245,26 @@ impl HeldResponse {
     }
 
     /// Checks that there is no gap before an event of that number.
-    pub(super) fn check_events(&self, first: u64) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal::Changed`].
+    pub fn check_events(&self, first: u64) -> Result<(), Refusal> {
         match first > self.events.len() as u64 {
             true => Err(Refusal::Changed),
             false => Ok(()),
         }
     }
 
-    pub(super) fn has_no_events(&self) -> bool {
-        self.events.is_empty()
+    /// Adds events, of which the first has that number. Only the first ones of a response keep it from now on.
+    pub fn tell(&mut self, events: (u64, &[Bytes]), now_ms: u64) {
+        let is_first = self.events.is_empty();
+        self.add_events(events);
+        if is_first {
+            self.keep(now_ms);
+        }
     }
 
-    pub(super) fn add_events(&mut self, (first, events): (u64, &[Bytes])) {
+    fn add_events(&mut self, (first, events): (u64, &[Bytes])) {
         let known = self.events.len() as u64 - first;
         for event in events.iter().skip(known as usize) {
             self.text_bytes += heap::block(event.len());
@@ -170,7 +273,10 @@ impl HeldResponse {
     }
 
     /// Checks that an end is based on all that there is.
-    pub(super) fn check_end(&self, end: &EndResponse<'_>) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal::Changed`].
+    pub fn check_end(&self, end: &EndResponse<'_>) -> Result<(), Refusal> {
         let (first, _) = end.events;
         let is_next = first == self.events.len() as u64;
         match is_next && end.entries == self.entries.len() as u64 {
@@ -180,13 +286,7 @@ impl HeldResponse {
     }
 
     /// Ends it, with its thread or without.
-    pub(super) fn end(
-        &mut self,
-        end: &EndResponse<'_>,
-        has_thread: bool,
-        archive: Duration,
-        now_ms: u64,
-    ) {
+    pub fn end(&mut self, end: &EndResponse<'_>, has_thread: bool, archive: Duration, now_ms: u64) {
         self.add_events(end.events);
         self.text_bytes += heap::block(end.answer.len());
         self.answer = Some(Bytes::copy_from_slice(end.answer));
@@ -200,8 +300,13 @@ impl HeldResponse {
         self.events_end_ms = now_ms.saturating_add(millis(end.events_kept.min(self.kept)));
     }
 
+    /// Notes that the answer has reached its caller.
+    pub fn note_delivered(&mut self) {
+        self.is_delivered = true;
+    }
+
     /// Its course so far.
-    pub(super) fn journal(&self) -> Journal {
+    pub fn journal(&self) -> Journal {
         Journal {
             request: self.request.clone(),
             entries: self.entries.clone(),
@@ -209,7 +314,8 @@ impl HeldResponse {
         }
     }
 
-    pub(super) fn view(&self, now_ms: u64) -> ResponseView {
+    /// All that a reader gets.
+    pub fn view(&self, now_ms: u64) -> ResponseView {
         let left_ms = self.lease_ms.saturating_sub(now_ms);
         ResponseView {
             scope: self.scope.clone(),
@@ -222,7 +328,7 @@ impl HeldResponse {
     }
 
     /// Up to `limit` events from a number on, unless they are no longer kept.
-    pub(super) fn told(&self, from: u64, limit: usize, now_ms: u64) -> Option<Told> {
+    pub fn told(&self, from: u64, limit: usize, now_ms: u64) -> Option<Told> {
         if !self.events.is_empty() && self.events_end_ms <= now_ms {
             return None;
         }
@@ -247,3 +353,6 @@ impl Heap for HeldResponse {
             + heap::array::<Bytes>(self.events.capacity())
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,88 @@
+//! The floor of a thread: its turn, which responses take as clients do.
+
+use std::time::Duration;
+
+use super::ResponseId;
+use super::held::HeldResponse;
+use super::steps::{BeginResponse, Begun, Floor};
+use crate::threads::turn::{LastTurn, give_turn};
+use crate::{Life, Refusal, TurnToken, millis};
+
+/// A thread whose floor a response wants.
+#[derive(Debug)]
+pub struct ThreadFloor<'a> {
+    /// The life of the thread.
+    pub life: Life,
+    /// The last turn of that life.
+    pub turn: &'a mut Option<Box<LastTurn>>,
+    /// The response that worked under that turn last, if it is still kept.
+    pub last: Option<&'a HeldResponse>,
+    /// The response that wants the floor, if it began before.
+    pub before: Option<&'a HeldResponse>,
+}
+
+impl ThreadFloor<'_> {
+    /// Takes the turn for a response, or notes that it works under its caller's. Returns why that has to wait.
+    ///
+    /// # Errors
+    /// [`Refusal::TurnLost`] if the caller no longer holds the turn that it has lent.
+    pub fn take(
+        mut self,
+        id: ResponseId,
+        begin: &BeginResponse<'_>,
+        now_ms: u64,
+    ) -> Result<Option<Begun>, Refusal> {
+        let last = self.turn.as_deref();
+        let (holder, response) = (last.map(LastTurn::token), last.and_then(LastTurn::response));
+        match begin.floor {
+            Floor::None => return Ok(None),
+            Floor::Lent(token) if holder != Some(token) => return Err(Refusal::TurnLost),
+            Floor::Lent(_) => {}
+            Floor::Taken => {
+                if let Some(locked) = self.wait(begin.token, now_ms) {
+                    return Ok(Some(locked));
+                }
+            }
+        }
+        if let Some(response) = response.filter(|response| *response != id)
+            && let Some(last) = self.last
+            && last.answer.is_none()
+            && last.life == Some(self.life)
+        {
+            return Ok(Some(last.keeps_out(response, now_ms)));
+        }
+        if self.before.is_none() && begin.request.is_none() {
+            return Ok(Some(Begun::Free));
+        }
+        match (begin.floor, self.turn.as_deref_mut()) {
+            (Floor::Lent(_), Some(last)) => last.lend_to(id),
+            _ => {
+                let ends_ms = now_ms.saturating_add(millis(begin.lease));
+                give_turn(self.turn, id, begin.token, ends_ms);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits for the end of the turn if another caller holds it.
+    fn wait(&mut self, token: TurnToken, now_ms: u64) -> Option<Begun> {
+        let last = self.turn.as_deref_mut()?;
+        let held = last.held(now_ms)?;
+        let holder = Some(last.token());
+        // a response that ended while its thread moved to another id could not give it back
+        let is_left = self
+            .last
+            .is_some_and(|last| last.answer.is_some() && last.took_turn() && last.turn == holder);
+        if is_left || holder == Some(token) || holder == self.before.map(HeldResponse::token) {
+            return None;
+        }
+        last.await_end();
+        let works = |last: &HeldResponse| last.answer.is_none() && last.turn == holder;
+        let by = last.response().filter(|_| self.last.is_some_and(works));
+        let left = Duration::from_millis(held.ends_ms - now_ms);
+        Some(Begun::Locked { by, left })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Tests of responses without a store.
+
+use super::*;
+use crate::{Access, ThreadId};
+
+const LEASE: Duration = Duration::from_secs(10);
+const KEPT: Duration = Duration::from_secs(100);
+const LIFE: Life = Life(7);
+
+/// A driver that begins a response in that scope.
+pub(in super::super) fn begin(
+    scope: &ScopeId,
+    token: TurnToken,
+    floor: Floor,
+) -> BeginResponse<'_> {
+    BeginResponse {
+        scope,
+        access: Access::All,
+        token,
+        lease: LEASE,
+        kept: KEPT,
+        due: LEASE,
+        floor,
+        request: None,
+        fingerprint: Fingerprint([1; 16]),
+    }
+}
+
+/// The response that this driver has, in a thread of [`LIFE`].
+pub(in super::super) fn driven(begin: &BeginResponse<'_>, now_ms: u64) -> HeldResponse {
+    let life = begin.scope.thread().map(|_| LIFE);
+    let mut held = HeldResponse::new(begin, &Bytes::from_static(b"request"), life);
+    held.drive(begin, now_ms);
+    held
+}
+
+pub(in super::super) fn end(answer: &Bytes) -> EndResponse<'_> {
+    EndResponse {
+        token: None,
+        entries: 0,
+        events: (0, &[]),
+        answer,
+        kept: 100 * KEPT,
+        events_kept: KEPT,
+    }
+}
+
+fn thread() -> ScopeId {
+    ScopeId::Thread(ThreadId::random())
+}
+
+#[test]
+fn one_driver_has_a_response_until_its_lease_or_the_response_is_over() {
+    let (scope, token) = (thread(), TurnToken::random());
+    let first = begin(&scope, token, Floor::None);
+    let second = begin(&scope, TurnToken::random(), Floor::None);
+    let other = BeginResponse {
+        fingerprint: Fingerprint([2; 16]),
+        ..second
+    };
+    let mut held = driven(&first, 1_000);
+
+    let left = Duration::from_secs(4);
+    assert_eq!(
+        held.begin_again(&second, 7_000),
+        Ok(Some(Begun::Running { left }))
+    );
+    assert_eq!(held.begin_again(&first, 7_000), Ok(None));
+    assert_eq!(held.begin_again(&second, 11_000), Ok(None));
+    assert_eq!(
+        held.begin_again(&other, 11_000),
+        Err(Refusal::IdempotencyKeyReused)
+    );
+
+    let answer = Bytes::from_static(b"answer");
+    held.end(&end(&answer), true, KEPT, 2_000);
+    assert_eq!(
+        held.begin_again(&second, 3_000),
+        Ok(Some(Begun::Ended(answer)))
+    );
+    assert_eq!(held.check_driver(Some(token)), Err(Refusal::TurnLost));
+    assert_eq!(held.due_ms(), None);
+}
+
+#[test]
+fn a_write_needs_the_driver_the_life_and_the_turn() {
+    let (scope, token) = (thread(), TurnToken::random());
+    let held = driven(&begin(&scope, token, Floor::Taken), 1_000);
+    let mut turn = None;
+    crate::threads::turn::give_turn(&mut turn, ResponseId::MIN, token, 9_000);
+    let check = |token, life, turn| held.check(&scope, token, Some((life, turn)), 2_000);
+
+    assert_eq!(check(Some(token), LIFE, turn.as_deref()), Ok(()));
+    assert_eq!(check(None, LIFE, None), Ok(()));
+    let lost = Err(Refusal::TurnLost);
+    assert_eq!(check(Some(token), LIFE, None), lost);
+    assert_eq!(
+        check(Some(TurnToken::random()), LIFE, turn.as_deref()),
+        lost
+    );
+    assert_eq!(
+        check(Some(token), Life(8), turn.as_deref()),
+        Err(Refusal::Destroyed)
+    );
+    assert_eq!(
+        held.check(&scope, None, None, 2_000),
+        Err(Refusal::Destroyed)
+    );
+}
+
+#[test]
+fn entries_and_events_have_no_gaps_and_repeats_are_known() {
+    let (scope, token) = (thread(), TurnToken::random());
+    let mut held = driven(&begin(&scope, token, Floor::None), 0);
+    let text = Bytes::from_static(b"text");
+    let (events, known) = ([text.clone(), text.clone()], Some(&text));
+    let entry = |number, first| JournalEntry {
+        token,
+        number,
+        entry: &text,
+        events: (first, &events),
+    };
+
+    assert_eq!(held.known_entry(&entry(2, 0)), Err(Refusal::Changed));
+    assert_eq!(held.known_entry(&entry(0, 0)), Err(Refusal::Changed));
+    assert_eq!(held.known_entry(&entry(1, 1)), Err(Refusal::Changed));
+    assert_eq!(held.known_entry(&entry(1, 0)), Ok(None));
+    held.add_entry(&entry(1, 0), 0);
+    assert_eq!(held.known_entry(&entry(1, 9)), Ok(known));
+
+    // the first of these is known
+    held.tell((1, &events), 50_000);
+    assert_eq!(held.journal().next_event, 3);
+    assert_eq!(
+        held.ends_ms(),
+        100_000,
+        "later events do not count as writes"
+    );
+    let end = EndResponse {
+        entries: 1,
+        events: (2, &[]),
+        ..end(&text)
+    };
+    assert_eq!(held.check_end(&end), Err(Refusal::Changed));
+    assert_eq!(
+        held.check_end(&EndResponse {
+            events: (3, &[]),
+            ..end
+        }),
+        Ok(())
+    );
+}
+
+#[test]
+fn an_answer_is_kept_no_longer_than_an_erasure_finds_it() {
+    let (scope, token) = (thread(), TurnToken::random());
+    let answer = Bytes::new();
+    let ends_ms = |has_thread| {
+        let mut held = driven(&begin(&scope, token, Floor::None), 0);
+        let end = EndResponse {
+            kept: 100 * DAY,
+            ..end(&answer)
+        };
+        held.end(&end, has_thread, 3 * DAY, 0);
+        assert_eq!(held.told(0, 1, 0).map(|told| told.has_ended), Some(true));
+        held.ends_ms()
+    };
+
+    assert_eq!(ends_ms(true), millis(3 * DAY));
+    assert_eq!(ends_ms(false), millis(KEPT));
+}
