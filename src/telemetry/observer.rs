@@ -26,7 +26,7 @@ use threadkeep_protocols::modelrelay::RelayError;
 use threadkeep_protocols::openai::OpenAiError;
 use threadkeep_protocols::use_agent::UseAgentError;
 use threadkeep_stats::RouteRecorder;
-use threadkeep_store::NotAsked;
+use threadkeep_store::CallRejected;
 use threadkeep_trace as trace;
 use threadkeep_trace::{AttributeValue, Context, Ended, SpanKind, Times, Tracer};
 use threadkeep_web::ApiError;
@@ -281,7 +281,7 @@ fn cause(error: &Error) -> Option<&(dyn std::error::Error + 'static)> {
 /// Whether the call was rejected before it was sent.
 fn is_of_a_call_that_was_not_sent(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut errors = std::iter::successors(Some(error), |error| error.source());
-    errors.any(<dyn std::error::Error>::is::<NotAsked>)
+    errors.any(<dyn std::error::Error>::is::<CallRejected>)
 }
 
 /// The trace that a request is a part of. If it names several, it is part of none, as the specification wants.

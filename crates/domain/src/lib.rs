@@ -76,7 +76,8 @@ pub use threads::thread_id::short_hash;
 pub use threads::thread_id::{ThreadId, ThreadIdError};
 pub use threads::turn::{TakeTurn, TurnGranted, TurnHeld, TurnToken, TurnTokenError};
 pub use threads::write::{
-    Conditions, Expected, Guard, MetadataChange, Precondition, Tag, Tags, Tombstone, Write, Written,
+    Conditions, Guard, GuardedValue, MetadataChange, Precondition, Tag, Tags, Tombstone, Write,
+    Written,
 };
 pub use three_way::{Sent, Snapshot, ThreeWay};
 pub use trace_parent::{TraceParent, TraceParentError};

@@ -28,7 +28,7 @@ use deployment::listings::Lists;
 use deployment::rates::Counters;
 use deployment::registry::Kinds;
 use kv::spaces::{Gone, Spaces};
-use log::ledgers::Work;
+use log::ledgers::ConsumerState;
 use shard::Shard;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
@@ -40,8 +40,8 @@ use threadkeep_store::{
     Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Reader, Rotate, Rotated, Store,
     StoreError, Usage, Whole, WriteError,
 };
-use threads::living::Living;
-use threads::places::Places;
+use threads::live_thread::LiveThread;
+use threads::owner_reservations::OwnerReservations;
 use threads::turns::ENDED_KEPT;
 
 const SHARDS: usize = 64;
@@ -62,12 +62,12 @@ struct Shards {
     shards: [Locked<Shard>; SHARDS],
     hasher: RandomState,
     clock: Clock,
-    work: Locked<Work>,
+    consumers: Locked<ConsumerState>,
     kinds: Locked<Kinds>,
     lists: Locked<Lists>,
     spaces: Locked<Spaces>,
     counters: Locked<Counters>,
-    places: Locked<Places>,
+    reservations: Locked<OwnerReservations>,
     budget: Budget,
     /// The threads whose turns are given back while another caller waits.
     ended_turns: broadcast::Sender<ThreadId>,
@@ -111,12 +111,12 @@ impl MemoryStore {
             shards: std::array::from_fn(shard),
             hasher: RandomState::new(),
             clock,
-            work: Locked::new(Work::default()),
+            consumers: Locked::new(ConsumerState::default()),
             kinds: Locked::new(Kinds::default()),
             lists: Locked::new(Lists::default()),
             spaces: Locked::new(Spaces::default()),
             counters: Locked::new(Counters::default()),
-            places: Locked::new(Places::default()),
+            reservations: Locked::new(OwnerReservations::default()),
             budget: Budget::new(settings.max_bytes),
             ended_turns: broadcast::Sender::new(ENDED_KEPT),
             evicting: Mutex::default(),
@@ -144,7 +144,7 @@ impl MemoryStore {
         &self,
         id: &ThreadId,
         reader: Reader,
-        read: impl FnOnce(&Living) -> T,
+        read: impl FnOnce(&LiveThread) -> T,
     ) -> Result<Option<Found<T>>, WriteError> {
         // the time after the lock, so that times of one id never go back
         let mut shard = self.0.of(id);
@@ -228,8 +228,8 @@ impl Shards {
             .delete_some(namespace, BATCH, now_ms, &mut gone)
     }
 
-    fn work(&self) -> Held<'_, Work> {
-        self.work.hold(&self.budget)
+    fn consumers(&self) -> Held<'_, ConsumerState> {
+        self.consumers.hold(&self.budget)
     }
 
     fn kinds(&self) -> Held<'_, Kinds> {
@@ -244,8 +244,8 @@ impl Shards {
         self.spaces.hold(&self.budget)
     }
 
-    fn places(&self) -> Held<'_, Places> {
-        self.places.hold(&self.budget)
+    fn reservations(&self) -> Held<'_, OwnerReservations> {
+        self.reservations.hold(&self.budget)
     }
 
     fn counters(&self) -> Held<'_, Counters> {
@@ -262,7 +262,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn state(living: &Living) -> Bytes {
+fn state(living: &LiveThread) -> Bytes {
     living.document.to_json().into()
 }
 
@@ -291,7 +291,7 @@ impl Store for MemoryStore {
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Whole>>, WriteError> {
-        self.read(id, reader, Living::whole)
+        self.read(id, reader, LiveThread::whole)
     }
 
     async fn get_values(
@@ -348,7 +348,7 @@ impl Store for MemoryStore {
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Thread>, WriteError> {
-        let found = self.read(id, reader, Living::describe)?;
+        let found = self.read(id, reader, LiveThread::describe)?;
         Ok(found.map(|found| found.content))
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::log::of_shard::Log;
-use super::threads::finals::{Final, Finals};
-use super::threads::living::Living;
+use super::threads::ended_threads::{EndedThread, EndedThreads};
+use super::threads::live_thread::LiveThread;
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
@@ -21,7 +21,7 @@ pub(super) struct Past {
     bucket: u16,
     pub(super) retention: Retention,
     pub(super) log: Log,
-    pub(super) finals: Finals,
+    pub(super) ended_threads: EndedThreads,
     /// Lives that were erased, with the times of their first writes, while the log may name their keys.
     pub(super) erased: BTreeMap<(OwnerTag, ThreadId, Life), u64>,
     /// Since when and until when all changes are logged.
@@ -49,14 +49,14 @@ impl Past {
             bucket,
             retention,
             log: Log::default(),
-            finals: Finals::default(),
+            ended_threads: EndedThreads::default(),
             erased: BTreeMap::new(),
             all_watched: (0, 0),
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.log.len() + self.finals.len()
+        self.log.len() + self.ended_threads.len()
     }
 
     /// Has all changes logged until then. Answers since when that has been so.
@@ -129,8 +129,13 @@ impl Past {
     }
 
     /// The archive of a life, or of the one that ended last, if it is still kept.
-    pub(super) fn archive(&self, id: &ThreadId, life: Option<Life>, now_ms: u64) -> Option<&Final> {
-        let last = self.finals.get(id, life)?;
+    pub(super) fn archive(
+        &self,
+        id: &ThreadId,
+        life: Option<Life>,
+        now_ms: u64,
+    ) -> Option<&EndedThread> {
+        let last = self.ended_threads.get(id, life)?;
         let is_kept = last.archived_ms > self.too_old_ms(now_ms);
         (is_kept && !last.is_restored).then_some(last)
     }
@@ -147,14 +152,14 @@ impl Past {
         slowest: Option<Position>,
         now_ms: u64,
         limit: usize,
-        gone: &mut Vec<Final>,
+        gone: &mut Vec<EndedThread>,
     ) -> bool {
         let more = self.log.tidy(now_ms, slowest, &self.retention, limit);
         let too_old_ms = self.too_old_ms(now_ms);
         let horizon = self.log.horizon();
         for _ in 0..limit {
-            let Some(last) = self.finals.pop_oldest(too_old_ms, horizon) else {
-                self.finals.shrink();
+            let Some(last) = self.ended_threads.pop_oldest(too_old_ms, horizon) else {
+                self.ended_threads.shrink();
                 return more;
             };
             gone.push(last);
@@ -164,7 +169,7 @@ impl Past {
 
     /// When the oldest of what can be evicted was kept.
     pub(super) fn oldest_ms(&self) -> Option<u64> {
-        let oldest = [self.log.oldest_ms(), self.finals.oldest_ms()];
+        let oldest = [self.log.oldest_ms(), self.ended_threads.oldest_ms()];
         oldest.into_iter().flatten().min()
     }
 
@@ -176,14 +181,14 @@ impl Past {
         until_ms: u64,
         bytes: u64,
         limit: usize,
-        gone: &mut Vec<Final>,
+        gone: &mut Vec<EndedThread>,
     ) -> Evicted {
         let mut evicted = Evicted::default();
         let before = self.heap_bytes();
         while evicted.events + evicted.archives < limit as u64
             && before.saturating_sub(self.heap_bytes()) < bytes
         {
-            if let Some(last) = self.finals.pop_oldest(until_ms, self.log.horizon()) {
+            if let Some(last) = self.ended_threads.pop_oldest(until_ms, self.log.horizon()) {
                 gone.push(last);
                 evicted.archives += 1;
             } else if self.oldest_ms().is_some_and(|ms| ms <= until_ms) {
@@ -194,7 +199,7 @@ impl Past {
             }
         }
         self.log.shrink();
-        self.finals.shrink();
+        self.ended_threads.shrink();
         evicted
     }
 }
@@ -202,19 +207,19 @@ impl Past {
 impl Heap for Past {
     fn heap_bytes(&self) -> u64 {
         self.log.heap_bytes()
-            + self.finals.heap_bytes()
+            + self.ended_threads.heap_bytes()
             + heap::tree::<((OwnerTag, ThreadId, Life), u64)>(self.erased.len())
     }
 }
 
 impl Step<'_> {
     /// Logs what has happened to a thread now.
-    pub(super) fn log(&mut self, living: &mut Living, kind: EventKind) {
+    pub(super) fn log(&mut self, living: &mut LiveThread, kind: EventKind) {
         self.log_as_of(self.now_ms, living, kind);
     }
 
     /// Logs that a request has ended, about a thread that may be none.
-    pub(super) fn log_completed(&mut self, living: Option<&mut Living>, completed: Completed) {
+    pub(super) fn log_completed(&mut self, living: Option<&mut LiveThread>, completed: Completed) {
         let kind = EventKind::Completed(completed);
         match living {
             Some(living) => self.log(living, kind),
@@ -226,28 +231,28 @@ impl Step<'_> {
 
     /// Begins a life with what another one left, or the last one that ended. That stays for the
     /// event of its end alone. The next event has the number after the last one of the id.
-    pub(super) fn restore(&mut self, life: Option<Life>, policy: &Policy) -> Option<Living> {
+    pub(super) fn restore(&mut self, life: Option<Life>, policy: &Policy) -> Option<LiveThread> {
         let life = self.past.archive(self.id, life, self.now_ms)?;
         let life = life.living.stamp.life;
-        let sequence = self.past.finals.sequence(self.id);
-        let last = self.past.finals.get_mut(self.id, life)?;
+        let sequence = self.past.ended_threads.sequence(self.id);
+        let last = self.past.ended_threads.get_mut(self.id, life)?;
         last.is_restored = true;
         Some(last.living.revive(policy, sequence, self.now_ms))
     }
 
     /// Ends a life: it is logged and archived.
-    pub(super) fn end(&mut self, mut living: Living, reason: EndReason, ended_ms: u64) {
+    pub(super) fn end(&mut self, mut living: LiveThread, reason: EndReason, ended_ms: u64) {
         let kind = EventKind::Destroyed {
             reason,
             state_lost: false,
         };
         let event = self.log_as_of(ended_ms, &mut living, kind);
-        let last = Final::new(living, reason, ended_ms, self.now_ms, event);
-        self.past.finals.add(self.id, last);
+        let last = EndedThread::new(living, reason, ended_ms, self.now_ms, event);
+        self.past.ended_threads.add(self.id, last);
     }
 
     /// Logs the end of a life that is erased.
-    pub(super) fn log_erased(&mut self, living: &mut Living) {
+    pub(super) fn log_erased(&mut self, living: &mut LiveThread) {
         let kind = EventKind::Destroyed {
             reason: EndReason::Erased,
             state_lost: false,
@@ -256,14 +261,19 @@ impl Step<'_> {
         self.log_as_of(ended_ms, living, kind);
     }
 
-    fn log_as_of(&mut self, time_ms: u64, living: &mut Living, kind: EventKind) -> Position {
+    fn log_as_of(&mut self, time_ms: u64, living: &mut LiveThread, kind: EventKind) -> Position {
         living.sequence += 1;
         self.append(time_ms, living.stamp, living.sequence, kind)
     }
 
     /// Logs the effect of a write on the thread's scope: changes of keys and tasks if a consumer wants them, and new
     /// items of its history if the thread is watched.
-    pub(super) fn log_scope(&mut self, living: &mut Living, done: &ScopeDone, is_watched: bool) {
+    pub(super) fn log_scope(
+        &mut self,
+        living: &mut LiveThread,
+        done: &ScopeDone,
+        is_watched: bool,
+    ) {
         let subject = ScopeId::Thread(*self.id);
         self.past
             .log_scope(&subject, &mut living.sequence, done, self.now_ms);

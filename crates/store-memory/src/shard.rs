@@ -8,9 +8,9 @@ use super::responses::HeldResponses;
 use super::scopes::entry::ScopeEntry;
 use super::slots::Slots;
 use super::threads::entry::Entry;
-use super::threads::listed::{Listed, Place};
-use super::threads::living::Living;
-use super::threads::moves::Moves;
+use super::threads::former_ids::FormerIds;
+use super::threads::live_thread::LiveThread;
+use super::threads::thread_lists::{Place, ThreadLists};
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::idempotency::LONGEST;
 use threadkeep_domain::response::held::HeldResponse;
@@ -29,8 +29,8 @@ use threadkeep_store::{
 pub(super) struct Shard {
     slots: Slots<ThreadId, Entry>,
     scopes: Slots<ScopeId, ScopeEntry>,
-    listed: Listed,
-    moves: Moves,
+    listed: ThreadLists,
+    former_ids: FormerIds,
     pub(super) responses: HeldResponses,
     pub(super) past: Past,
 }
@@ -38,7 +38,7 @@ pub(super) struct Shard {
 /// Content that is erased, to be freed after the lock is released.
 #[derive(Debug, Default)]
 pub(super) struct ErasedContent {
-    threads: Vec<Living>,
+    threads: Vec<LiveThread>,
     responses: Vec<HeldResponse>,
 }
 
@@ -47,8 +47,8 @@ impl Shard {
         Self {
             slots: Slots::default(),
             scopes: Slots::default(),
-            listed: Listed::default(),
-            moves: Moves::default(),
+            listed: ThreadLists::default(),
+            former_ids: FormerIds::default(),
             responses: HeldResponses::default(),
             past: Past::new(bucket, retention),
         }
@@ -69,7 +69,7 @@ impl Shard {
         id: &ThreadId,
         access: Access,
         now_ms: u64,
-    ) -> Result<Option<&mut Living>, Refusal> {
+    ) -> Result<Option<&mut LiveThread>, Refusal> {
         match self.slots.get_mut(id) {
             Some(entry) => entry.touch(access, now_ms),
             None => Ok(None),
@@ -82,18 +82,18 @@ impl Shard {
         id: &ThreadId,
         reader: Reader,
         now_ms: u64,
-    ) -> Result<Option<&mut Living>, Refusal> {
+    ) -> Result<Option<&mut LiveThread>, Refusal> {
         if reader.touch {
             return self.touch(id, reader.access, now_ms);
         }
-        let living = self.look(id, now_ms);
+        let living = self.living_mut(id, now_ms);
         let owner = living.as_ref().and_then(|living| living.owner_tag());
         reader.access.check(owner)?;
         Ok(living)
     }
 
-    pub(super) fn look(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut Living> {
-        self.slots.get_mut(id)?.look(now_ms)
+    pub(super) fn living_mut(&mut self, id: &ThreadId, now_ms: u64) -> Option<&mut LiveThread> {
+        self.slots.get_mut(id)?.living_mut(now_ms)
     }
 
     /// The thread as it is, and the responses.
@@ -101,9 +101,9 @@ impl Shard {
         &mut self,
         id: &ThreadId,
         now_ms: u64,
-    ) -> (Option<&mut Living>, &HeldResponses) {
+    ) -> (Option<&mut LiveThread>, &HeldResponses) {
         let entry = self.slots.get_mut(id);
-        let living = entry.and_then(|entry| entry.look(now_ms));
+        let living = entry.and_then(|entry| entry.living_mut(now_ms));
         (living, &self.responses)
     }
 
@@ -125,7 +125,7 @@ impl Shard {
                     .max(2 * LONGEST);
                 let oldest_ms = now_ms.saturating_sub(millis(kept));
                 let life = living.stamp.life;
-                self.moves.note(life, (id, to), now_ms, oldest_ms);
+                self.former_ids.note(life, (id, to), now_ms, oldest_ms);
             }
             self.change(to, now_ms, |entry, _| *entry = moved);
         }
@@ -133,7 +133,7 @@ impl Shard {
     }
 
     /// Whether anything is known of an id.
-    pub(super) fn knows(&self, id: &ThreadId) -> bool {
+    pub(super) fn has_entry(&self, id: &ThreadId) -> bool {
         self.slots.get(id).is_some()
     }
 
@@ -159,7 +159,7 @@ impl Shard {
         let responses = &mut self.responses;
         let mut step = Step { id, now_ms, past };
         self.slots.change(id, |entry| {
-            let before = Before::of(entry);
+            let before = ListingBefore::of(entry);
             let changed = change(entry, &mut step);
             if let Some(Place { owner, .. }) = before.place
                 && let Some(living) = entry.held()
@@ -200,23 +200,25 @@ impl Shard {
         }
         let former = self.listed.take_former(owner, limit);
         for (id, life) in &former {
-            for id in self.moves.ids(*life).into_iter().chain([*id]) {
+            for id in self.former_ids.ids(*life).into_iter().chain([*id]) {
                 self.change(&id, now_ms, |entry, _| entry.forget_answers());
             }
         }
         let owned = self.owned_before(owner, ThreadOrder::Created, None);
         let ids: Vec<_> = owned.take(limit).map(|(_, id)| id).collect();
-        let ended = self.past.finals.of_owner(owner);
+        let ended = self.past.ended_threads.of_owner(owner);
         let ended: Vec<_> = ended.take(limit - ids.len()).collect();
         if ids.is_empty() && ended.is_empty() && former.is_empty() {
             return None;
         }
         let mut erased = Erased::default();
         let erase_former_ids = |shard: &mut Self, life, created_ms| {
-            let former = shard.moves.take(life, limit);
+            let former = shard.former_ids.take(life, limit);
             for id in &former {
                 shard.past.note_erased(owner, id, life, created_ms);
-                shard.change(id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
+                shard.change(id, now_ms, |entry, _| {
+                    entry.leave_tombstone(tombstone, now_ms);
+                });
             }
             former.len() < limit
         };
@@ -238,7 +240,7 @@ impl Shard {
             erased.threads += 1;
         }
         for (id, life) in ended {
-            let Some(last) = self.past.finals.get(&id, Some(life)) else {
+            let Some(last) = self.past.ended_threads.get(&id, Some(life)) else {
                 continue;
             };
             let created_ms = last.living.created_ms();
@@ -246,11 +248,13 @@ impl Shard {
                 return Some(erased);
             }
             self.past.note_erased(owner, &id, life, created_ms);
-            if let Some(last) = self.past.finals.remove(&id, life) {
+            if let Some(last) = self.past.ended_threads.remove(&id, life) {
                 erased.archives += u64::from(!last.is_restored);
                 gone.threads.push(last.living);
             }
-            self.change(&id, now_ms, |entry, _| entry.entomb(tombstone, now_ms));
+            self.change(&id, now_ms, |entry, _| {
+                entry.leave_tombstone(tombstone, now_ms);
+            });
         }
         Some(erased)
     }
@@ -272,7 +276,7 @@ impl Shard {
     }
 
     /// A thread that lives then.
-    pub(super) fn living(&self, id: &ThreadId, now_ms: u64) -> Option<&Living> {
+    pub(super) fn living(&self, id: &ThreadId, now_ms: u64) -> Option<&LiveThread> {
         self.slots.get(id)?.living(now_ms)
     }
 
@@ -295,13 +299,13 @@ impl Shard {
         now_ms: u64,
     ) -> bool {
         key.zip(self.slots.get(id))
-            .is_some_and(|(key, entry)| entry.knows(key, now_ms))
+            .is_some_and(|(key, entry)| entry.has_answer(key, now_ms))
     }
 
     /// Whether a full store takes a write: it deletes something, or was answered before.
     pub(super) fn lets_in(&mut self, id: &ThreadId, write: &Write<'_>, now_ms: u64) -> bool {
         self.has_answered(id, write.conditions.idempotency, now_ms)
-            || write.only_deletes() && self.look(id, now_ms).is_some()
+            || write.only_deletes() && self.living_mut(id, now_ms).is_some()
     }
 
     /// The same of a write to a scope, be it of a thread or not.
@@ -314,11 +318,11 @@ impl Shard {
         let knows = |key| match scope.thread() {
             Some(id) => {
                 let entry = self.slots.get(id);
-                entry.is_some_and(|entry| entry.scope_knows(key, now_ms))
+                entry.is_some_and(|entry| entry.scope_has_answer(key, now_ms))
             }
             None => {
                 let entry = self.scopes.get(scope);
-                entry.is_some_and(|entry| entry.knows(key, now_ms))
+                entry.is_some_and(|entry| entry.has_answer(key, now_ms))
             }
         };
         if write.conditions.idempotency.is_some_and(knows) {
@@ -326,7 +330,7 @@ impl Shard {
         }
         let is_there = match scope.thread() {
             Some(id) => {
-                let living = self.look(id, now_ms);
+                let living = self.living_mut(id, now_ms);
                 living.is_some_and(|living| living.scope.is_some())
             }
             None => self.get_scope(scope, false, now_ms).is_some(),
@@ -371,7 +375,7 @@ impl Shard {
         now_ms: u64,
     ) -> bool {
         let entry = self.slots.get(id).zip(compaction.idempotency);
-        entry.is_some_and(|(entry, key)| entry.scope_knows(key, now_ms))
+        entry.is_some_and(|(entry, key)| entry.scope_has_answer(key, now_ms))
     }
 
     /// Threads whose time in the queue has come, the earliest first.
@@ -387,7 +391,7 @@ impl Shard {
             if !self.has_thread(id) {
                 continue;
             }
-            if self.look_at(id, now_ms) {
+            if self.end_passed(id, now_ms) {
                 reaped.ended += 1;
             } else {
                 reaped.moved += 1;
@@ -415,7 +419,7 @@ impl Shard {
     }
 
     /// Ends what has passed of an entry. Whether a thread ended.
-    fn look_at(&mut self, id: &ThreadId, now_ms: u64) -> bool {
+    fn end_passed(&mut self, id: &ThreadId, now_ms: u64) -> bool {
         let (past, listed) = (&mut self.past, &mut self.listed);
         let responses = &mut self.responses;
         let look = |entry: &mut Entry| {
@@ -426,12 +430,12 @@ impl Shard {
 }
 
 /// The places of an entry in the lists before a change.
-struct Before {
+struct ListingBefore {
     place: Option<Place>,
     life: Option<Life>,
 }
 
-impl Before {
+impl ListingBefore {
     fn of(entry: &Entry) -> Self {
         Self {
             place: entry.place(),
@@ -444,7 +448,7 @@ impl Before {
         self,
         id: &ThreadId,
         entry: &Entry,
-        listed: &mut Listed,
+        listed: &mut ThreadLists,
         responses: &mut HeldResponses,
     ) {
         let life = entry.life();
@@ -462,11 +466,11 @@ impl Before {
 fn look_at(
     id: &ThreadId,
     entry: &mut Entry,
-    listed: &mut Listed,
+    listed: &mut ThreadLists,
     responses: &mut HeldResponses,
     step: &mut Step<'_>,
 ) -> bool {
-    let before = Before::of(entry);
+    let before = ListingBefore::of(entry);
     let ended = entry.sweep(step);
     before.relist(id, entry, listed, responses);
     ended
@@ -477,7 +481,7 @@ impl Heap for Shard {
         self.slots.heap_bytes()
             + self.scopes.heap_bytes()
             + self.listed.heap_bytes()
-            + self.moves.heap_bytes()
+            + self.former_ids.heap_bytes()
             + self.responses.heap_bytes()
             + self.past.heap_bytes()
     }

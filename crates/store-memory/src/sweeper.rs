@@ -30,7 +30,7 @@ fn sweep(shards: &Weak<Shards>) -> bool {
     let now_ms = shards.clock.now_ms();
     for index in 0..shards.shards.len() {
         while shards.sweep(index, now_ms) {}
-        let slowest = shards.work().slowest(index);
+        let slowest = shards.consumers().slowest(index);
         while shards.tidy(index as u16, slowest, now_ms) {}
     }
     while shards.purge(now_ms) {}

@@ -8,7 +8,7 @@ use threadkeep_domain::{RateLimited, Refusal};
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The store surely did nothing: it was not reached, or it said so, or it was not even asked
-    /// ([`NotAsked`](super::NotAsked)).
+    /// ([`CallRejected`](super::CallRejected)).
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
     /// The store has no room for what a write adds, and has done nothing. Reads and whatever frees

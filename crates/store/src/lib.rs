@@ -3,12 +3,12 @@
 
 mod alarm;
 mod cache_use;
+mod call_rejected;
 mod clock;
 mod error;
 pub mod held_scope;
 mod memory_use;
 pub mod merged;
-mod not_asked;
 pub mod parts;
 mod passing_scope;
 mod reader;
@@ -26,10 +26,10 @@ pub use threadkeep_domain::millis;
 
 pub use alarm::Alarm;
 pub use cache_use::CacheUse;
+pub use call_rejected::CallRejected;
 pub use clock::Clock;
 pub use error::{StoreError, WriteError};
 pub use memory_use::MemoryUse;
-pub use not_asked::NotAsked;
 pub use passing_scope::PassingScope;
 pub use reader::Reader;
 pub use traits::answered::Answered;

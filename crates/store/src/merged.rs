@@ -2,7 +2,7 @@
 
 /// A part of a list, as far as it was read: items in order, and the last place.
 #[derive(Debug)]
-pub struct Run<T> {
+pub struct SortedPart<T> {
     /// The items, in order.
     pub items: Vec<T>,
     /// The last place that was read; none if there is nothing behind it.
@@ -12,7 +12,7 @@ pub struct Run<T> {
 /// Merges parts into a page of at most `limit` items, and returns the place where the next page starts.
 ///
 /// The page ends where one of the parts was not read any further, so it can be short, or empty, before the list ends.
-pub fn merge<T: Ord + Clone>(runs: Vec<Run<T>>, limit: usize) -> (Vec<T>, Option<T>) {
+pub fn merge<T: Ord + Clone>(runs: Vec<SortedPart<T>>, limit: usize) -> (Vec<T>, Option<T>) {
     let border = runs.iter().filter_map(|run| run.read_to.clone()).min();
     let mut items: Vec<T> = runs.into_iter().flat_map(|run| run.items).collect();
     items.sort_unstable();
@@ -31,8 +31,8 @@ pub fn merge<T: Ord + Clone>(runs: Vec<Run<T>>, limit: usize) -> (Vec<T>, Option
 mod tests {
     use super::*;
 
-    fn run(items: &[u32], read_to: Option<u32>) -> Run<u32> {
-        Run {
+    fn run(items: &[u32], read_to: Option<u32>) -> SortedPart<u32> {
+        SortedPart {
             items: items.to_vec(),
             read_to,
         }

@@ -108,7 +108,7 @@ impl Clocks {
     }
 }
 
-/// Of a clock that is paused.
+/// Stored while the clock is paused.
 const PAUSED: u64 = u64::MAX;
 
 impl Clock {

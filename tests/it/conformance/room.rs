@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use threadkeep_domain::scope::ScopePolicies;
 use threadkeep_domain::{
-    Conditions, EntryPolicy, Expected, Fingerprint, Guard, IdempotencyKey, Json, Key, KeyRing,
+    Conditions, EntryPolicy, Fingerprint, Guard, GuardedValue, IdempotencyKey, Json, Key, KeyRing,
     MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, ReservedKeys, Retention,
     SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
 };
@@ -524,7 +524,7 @@ pub(crate) fn increment(key_text: &str, by: i64) -> Operation {
 pub(crate) fn still(key_text: &str, object: &str) -> Guard {
     Guard {
         key: key(key_text),
-        expected: Expected::Object(json(object)),
+        expected: GuardedValue::Object(json(object)),
     }
 }
 
@@ -532,7 +532,7 @@ pub(crate) fn still(key_text: &str, object: &str) -> Guard {
 pub(crate) fn still_no_object(key_text: &str) -> Guard {
     Guard {
         key: key(key_text),
-        expected: Expected::NotAnObject,
+        expected: GuardedValue::NotAnObject,
     }
 }
 

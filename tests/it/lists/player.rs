@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use threadkeep_domain::scope::{HistoryLimit, Kept, ScopeId};
 use threadkeep_domain::{
-    Access, Answer, Conditions, Document, Expected, Fingerprint, Fork, Guard, IdempotencyKey,
+    Access, Answer, Conditions, Document, Fingerprint, Fork, Guard, GuardedValue, IdempotencyKey,
     IfExists, Image, Import, Included, Life, MetadataChange, Operation, Owner, OwnerChange, Policy,
     Position, Precondition, Refusal, Stamp, TakeTurn, Thread, ThreadId, Tombstone, TurnToken,
     Write, Written,
@@ -101,7 +101,7 @@ impl Player {
         Self {
             extra: vec![Guard {
                 key: key("no list has this key"),
-                expected: Expected::NotAnObject,
+                expected: GuardedValue::NotAnObject,
             }],
             ..self
         }
@@ -639,13 +639,13 @@ impl Player {
         }
     }
 
-    async fn expected(&self, key: &str, expects: Expects) -> Expected {
+    async fn expected(&self, key: &str, expects: Expects) -> GuardedValue {
         match expects {
-            Expects::Object(object) => Expected::Object(json(object)),
-            Expects::NotAnObject => Expected::NotAnObject,
+            Expects::Object(object) => GuardedValue::Object(json(object)),
+            Expects::NotAnObject => GuardedValue::NotAnObject,
             Expects::AsItIs => match self.subject.value(key).await {
-                Some(value) if value.starts_with('{') => Expected::Object(json(&value)),
-                _ => Expected::NotAnObject,
+                Some(value) if value.starts_with('{') => GuardedValue::Object(json(&value)),
+                _ => GuardedValue::NotAnObject,
             },
         }
     }

@@ -22,9 +22,9 @@ pub struct ResponseId([u8; BYTES]);
 pub struct ResponseIdError;
 
 impl ResponseId {
-    /// It comes before all others of its order.
+    /// Sorts before every other id.
     pub const MIN: Self = Self([0; BYTES]);
-    /// It comes after all others.
+    /// Sorts after every other id.
     pub const MAX: Self = Self([u8::MAX; BYTES]);
 
     /// The id that these bytes stand for in a bucket. The same bytes give the same id.

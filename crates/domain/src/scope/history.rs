@@ -59,7 +59,7 @@ pub struct Appended {
 /// The items that a write removes from a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal<'a> {
-    /// All of them.
+    /// Removes every item.
     All,
     /// The one of that id, if there is one, also in a segment.
     Item(&'a ItemId),

@@ -9,7 +9,7 @@ use super::key::{ScopeKey, ScopeValue};
 pub enum KvOperation {
     /// Sets a key. A set without `ttl` clears an older one.
     Set {
-        /// Which.
+        /// The key to set.
         key: ScopeKey,
         /// The value.
         value: ScopeValue,
@@ -20,12 +20,12 @@ pub enum KvOperation {
     },
     /// Deletes a key; deleting an absent one is no error.
     Delete {
-        /// Which.
+        /// The key to delete.
         key: ScopeKey,
     },
     /// Adds to a decimal integer, which keeps its time to live; an absent one counts as 0.
     Increment {
-        /// Which.
+        /// The key to count up.
         key: ScopeKey,
         /// The number to add.
         by: i64,

@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use super::operation::{Answer, Mismatch, Operation};
-use super::write::{Expected, Guard};
+use super::write::{Guard, GuardedValue};
 use crate::heap::Heap;
 use crate::json::integer;
 use crate::json::integer::IntegerError;
@@ -105,10 +105,10 @@ impl Document {
     /// [`Refusal::Changed`] when one is not.
     pub fn check(&self, guards: &[Guard]) -> Result<(), Refusal> {
         let holds = |guard: &Guard| match (&guard.expected, self.get(&guard.key)) {
-            (Expected::Object(old), Some(Value::Text(now))) => old == now,
-            (Expected::Object(_), _) => false,
-            (Expected::NotAnObject, Some(Value::Text(now))) => !now.is_object(),
-            (Expected::NotAnObject, _) => true,
+            (GuardedValue::Object(old), Some(Value::Text(now))) => old == now,
+            (GuardedValue::Object(_), _) => false,
+            (GuardedValue::NotAnObject, Some(Value::Text(now))) => !now.is_object(),
+            (GuardedValue::NotAnObject, _) => true,
         };
         if guards.iter().all(holds) {
             Ok(())

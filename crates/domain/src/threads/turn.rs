@@ -126,7 +126,7 @@ impl LastTurn {
     }
 
     /// Has it last until then.
-    pub fn last_until(&mut self, ends_ms: u64) {
+    pub fn extend_to(&mut self, ends_ms: u64) {
         self.ends_ms = ends_ms;
     }
 

@@ -219,12 +219,12 @@ pub struct Guard {
     /// Which.
     pub key: Key,
     /// The expected value.
-    pub expected: Expected,
+    pub expected: GuardedValue,
 }
 
 /// The part of a value that a merge patch has read.
 #[derive(Debug, Clone)]
-pub enum Expected {
+pub enum GuardedValue {
     /// This object, to the byte.
     Object(Json),
     /// Absent, or anything that is not an object.

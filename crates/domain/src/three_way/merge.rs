@@ -18,12 +18,12 @@ pub struct ThreeWay {
     /// The part that does not depend on the stored state.
     settled: Vec<Operation>,
     /// The part that does.
-    open: Vec<Open>,
+    pending: Vec<PendingComparison>,
 }
 
 /// A value to compare with the stored one.
 #[derive(Debug)]
-struct Open {
+struct PendingComparison {
     key: Key,
     value: Value,
     base: Base,
@@ -35,7 +35,7 @@ impl ThreeWay {
     pub fn new(given: Option<&Snapshot>, state: &KeyedValues) -> Self {
         let mut this = Self {
             settled: Vec::new(),
-            open: Vec::new(),
+            pending: Vec::new(),
         };
         if let Some(given) = given {
             this.delete_missing(given, state);
@@ -82,7 +82,7 @@ impl ThreeWay {
     }
 
     fn leave_open(&mut self, key: &Key, value: &Value, base: Base) {
-        self.open.push(Open {
+        self.pending.push(PendingComparison {
             key: key.clone(),
             value: value.clone(),
             base,
@@ -92,7 +92,7 @@ impl ThreeWay {
     /// The keys whose stored values are needed to compute the operations.
     #[must_use]
     pub fn open_keys(&self) -> Vec<Key> {
-        self.open.iter().map(|open| open.key.clone()).collect()
+        self.pending.iter().map(|open| open.key.clone()).collect()
     }
 
     /// The operations of the save, given the stored values of the open keys: compact JSON each, in
@@ -102,14 +102,14 @@ impl ThreeWay {
         let mut operations = self.settled.clone();
         let stored = stored.iter().copied().chain(std::iter::repeat(None));
         let mut may_push = MOST_PUSHED;
-        for (open, stored) in self.open.iter().zip(stored) {
+        for (open, stored) in self.pending.iter().zip(stored) {
             open.settle(stored, &mut may_push, &mut operations);
         }
         operations
     }
 }
 
-impl Open {
+impl PendingComparison {
     /// Adds the operations for this value; `may_push` more may be pushes.
     fn settle(&self, stored: Option<&str>, may_push: &mut usize, operations: &mut Vec<Operation>) {
         let (Value::Array(ours), Some(theirs)) =

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::relay::state_events;
-use super::threads::effort::Effort;
+use super::threads::work_budget::WorkBudget;
 use super::{ServiceError, ThreadService, WriteOptions};
 use crate::attempts::until_unchanged;
 use crate::rates::RateGate;
@@ -394,10 +394,10 @@ impl ScopeService {
     where
         F: Future<Output = Result<ScopeWritten, ServiceError>>,
     {
-        let effort = Effort::new(self.timeout);
+        let work_budget = WorkBudget::new(self.timeout);
         until_unchanged(self.timeout, || async {
             // none works out more than a task list
-            effort.spend(TASKS_MAX_BYTES)?;
+            work_budget.spend(TASKS_MAX_BYTES)?;
             attempt().await
         })
         .await

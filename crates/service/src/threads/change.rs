@@ -1,6 +1,6 @@
 //! Changes of a thread that exists, based on what it is.
 
-use super::effort::Effort;
+use super::work_budget::WorkBudget;
 use crate::attempts::until_unchanged;
 use crate::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::{
@@ -43,13 +43,13 @@ impl ThreadService {
         change: impl Fn(&Thread) -> Result<ThreadChange, ServiceError>,
     ) -> Result<Option<Changed>, ServiceError> {
         self.admit(id).await?;
-        let effort = Effort::new(self.timeout);
+        let work_budget = WorkBudget::new(self.timeout);
         until_unchanged(self.timeout, || async {
             let Some(thread) = self.get_thread(id).await? else {
                 return self.answer_of_absent(id, options).await;
             };
             let change = change(&thread)?;
-            effort.spend(thread.metadata.as_str().len())?;
+            work_budget.spend(thread.metadata.as_str().len())?;
             match self.apply(id, options, thread, change).await {
                 Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
                     Err(Refusal::Changed.into())

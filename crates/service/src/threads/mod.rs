@@ -1,7 +1,7 @@
 //! Reads and writes of threads.
 
 pub(super) mod change;
-pub(super) mod effort;
 mod patch;
 mod read;
+pub(super) mod work_budget;
 pub(super) mod write;

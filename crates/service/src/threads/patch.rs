@@ -1,11 +1,11 @@
 //! Merge patches of a state.
 
-use super::effort::Effort;
+use super::work_budget::WorkBudget;
 use crate::attempts::until_unchanged;
 use crate::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::{
-    Expected, Guard, Json, Key, MergePatch, Operation, Patched, ThreadId, Value, Write, Written,
-    merge_json,
+    Guard, GuardedValue, Json, Key, MergePatch, Operation, Patched, ThreadId, Value, Write,
+    Written, merge_json,
 };
 
 impl ThreadService {
@@ -29,11 +29,11 @@ impl ThreadService {
             .map(|(key, _)| key.clone())
             .collect();
         self.admit(id).await?;
-        let effort = Effort::new(self.timeout);
+        let work_budget = WorkBudget::new(self.timeout);
         until_unchanged(self.timeout, || async {
             let old = self.read_values(id, &merged_keys).await?;
             let old_bytes: usize = old.iter().flatten().map(|old| old.as_str().len()).sum();
-            effort.spend(old_bytes + patch.merged_bytes())?;
+            work_budget.spend(old_bytes + patch.merged_bytes())?;
             let (operations, guards) = resolve(patch, old);
             let write = Write {
                 operations: &operations,
@@ -82,7 +82,7 @@ fn resolve(patch: &MergePatch, old: Vec<Option<Json>>) -> (Vec<Operation>, Vec<G
                 let merged = merge_json(old.as_ref(), patch);
                 guards.push(Guard {
                     key: key.clone(),
-                    expected: old.map_or(Expected::NotAnObject, Expected::Object),
+                    expected: old.map_or(GuardedValue::NotAnObject, GuardedValue::Object),
                 });
                 Operation::Set {
                     key: key.clone(),

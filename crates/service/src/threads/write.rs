@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::effort::Effort;
+use super::work_budget::WorkBudget;
 use crate::attempts::until_unchanged;
 use crate::{ServiceError, ThreadService, WriteOptions};
 use threadkeep_domain::scope::{HistoryItem, HistoryLimit};
@@ -32,7 +32,7 @@ pub struct ThreadPatch {
     pub metadata: Option<Json>,
     /// A new idle TTL.
     pub ttl: Option<Duration>,
-    /// A new owner, or none any more.
+    /// The new owner; `Some(None)` removes it.
     pub owner: Option<Option<Owner>>,
 }
 
@@ -150,10 +150,10 @@ impl ThreadService {
         if patch.metadata.is_some() {
             self.admit(id).await?;
         }
-        let effort = Effort::new(self.timeout);
+        let work_budget = WorkBudget::new(self.timeout);
         until_unchanged(self.timeout, || async {
             let metadata = match &patch.metadata {
-                Some(metadata) => Some(self.patch_metadata(id, metadata, &effort).await?),
+                Some(metadata) => Some(self.patch_metadata(id, metadata, &work_budget).await?),
                 None => None,
             };
             let write = Write {
@@ -381,11 +381,11 @@ impl ThreadService {
         &self,
         id: &ThreadId,
         patch: &Json,
-        effort: &Effort,
+        work_budget: &WorkBudget,
     ) -> Result<MetadataChange, ServiceError> {
         let thread = self.store.get_thread(id, self.access.into()).await?;
         let old = thread.map_or_else(Json::empty_object, |thread| thread.metadata);
-        effort.spend(old.as_str().len() + patch.as_str().len())?;
+        work_budget.spend(old.as_str().len() + patch.as_str().len())?;
         Ok(MetadataChange {
             new: merge_json(Some(&old), patch),
             old: Some(old),

@@ -12,7 +12,7 @@ use threadkeep_store::{Heard, Leases, StoreError, millis};
 /// A kind of work, cut into slots.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    /// Until when each holder takes part.
+    /// End of each holder's lease, in ms.
     holders: HashMap<String, u64>,
     leases: BTreeMap<u16, Lease>,
     /// The words of each holder, and when they expire.
@@ -102,10 +102,10 @@ impl Leases for MemoryStore {
         holder: &str,
         lasts: Duration,
     ) -> Result<Vec<u16>, StoreError> {
-        let mut work = self.0.work();
+        let mut consumers = self.0.consumers();
         let now_ms = self.0.clock.now_ms();
         let ends_ms = now_ms.saturating_add(millis(lasts));
-        let pool = work.pools.entry(pool.to_owned()).or_default();
+        let pool = consumers.pools.entry(pool.to_owned()).or_default();
         Ok(pool.hold(slots, holder, ends_ms, now_ms))
     }
 
@@ -117,11 +117,11 @@ impl Leases for MemoryStore {
         note: Option<&[u8]>,
         lasts: Duration,
     ) -> Result<Heard, StoreError> {
-        let mut work = self.0.work();
+        let mut consumers = self.0.consumers();
         let now_ms = self.0.clock.now_ms();
         let ends_ms = now_ms.saturating_add(millis(lasts));
         let words = Bytes::copy_from_slice(words);
-        let pool = work.pools.entry(pool.to_owned()).or_default();
+        let pool = consumers.pools.entry(pool.to_owned()).or_default();
         let former = pool.note.clone();
         pool.note = note.map(Bytes::copy_from_slice).or_else(|| former.clone());
         Ok(Heard {
@@ -131,11 +131,11 @@ impl Leases for MemoryStore {
     }
 
     async fn release(&self, pool: &str, holder: &str) -> Result<(), StoreError> {
-        let mut work = self.0.work();
-        if let Some(left) = work.pools.get_mut(pool) {
+        let mut consumers = self.0.consumers();
+        if let Some(left) = consumers.pools.get_mut(pool) {
             left.release(holder);
             if left.is_unused() {
-                work.pools.remove(pool);
+                consumers.pools.remove(pool);
             }
         }
         Ok(())
@@ -156,9 +156,9 @@ mod tests {
         }
 
         store.release("pool", "a").await.unwrap();
-        assert_eq!(store.0.work().pools.len(), 1);
+        assert_eq!(store.0.consumers().pools.len(), 1);
         store.release("pool", "b").await.unwrap();
 
-        assert!(store.0.work().pools.is_empty());
+        assert!(store.0.consumers().pools.is_empty());
     }
 }

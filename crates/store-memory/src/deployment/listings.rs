@@ -26,7 +26,7 @@ type Place = (u64, Arc<str>);
 type Places = BTreeSet<Place>;
 
 /// A part of a list.
-enum Page {
+enum ListPart {
     Members(Vec<String>),
     /// It begins further on: after that one.
     After(Place),
@@ -57,7 +57,13 @@ impl Lists {
     }
 
     /// Members after a place, from an offset on, or a place that is [`SKIPPED`] nearer to it.
-    fn page(&self, listing: &Listing<'_>, after: Option<Place>, offset: u64, limit: usize) -> Page {
+    fn page(
+        &self,
+        listing: &Listing<'_>,
+        after: Option<Place>,
+        offset: u64,
+        limit: usize,
+    ) -> ListPart {
         let list = self.0.get(listing.name);
         let places = list.and_then(|list| match listing.owner {
             Some(owner) => list.of_owners.get(owner),
@@ -69,12 +75,12 @@ impl Lists {
         let mut newest = places.flat_map(|places| places.range(range.clone()).rev());
         if offset > SKIPPED {
             return match newest.nth(SKIPPED as usize - 1) {
-                Some(place) => Page::After(place.clone()),
-                None => Page::Members(Vec::new()),
+                Some(place) => ListPart::After(place.clone()),
+                None => ListPart::Members(Vec::new()),
             };
         }
         let page = newest.skip(offset as usize).take(limit);
-        Page::Members(page.map(|(_, member)| member.as_ref().to_owned()).collect())
+        ListPart::Members(page.map(|(_, member)| member.as_ref().to_owned()).collect())
     }
 }
 
@@ -192,8 +198,8 @@ impl Listings for MemoryStore {
         loop {
             let page = self.0.lists().page(listing, after, offset, limit);
             match page {
-                Page::Members(members) => return Ok(members),
-                Page::After(place) => after = Some(place),
+                ListPart::Members(members) => return Ok(members),
+                ListPart::After(place) => after = Some(place),
             }
             offset -= SKIPPED;
             yield_now().await;

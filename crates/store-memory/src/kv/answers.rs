@@ -56,7 +56,7 @@ impl Answers {
     ) -> bool {
         let records = self.by_subject.get(&subject);
         key.zip(records)
-            .is_some_and(|(key, records)| records.knows(key, now_ms))
+            .is_some_and(|(key, records)| records.has_answer(key, now_ms))
     }
 
     /// The answer that the same request was given before.

@@ -18,13 +18,13 @@ use threadkeep_store::{MOST_PARKED, note_given_up};
 
 /// The shared work and its progress, behind one lock, so that only the holder of the lease stores progress.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct ConsumerState {
     pub(crate) pools: HashMap<String, Pool>,
-    books: BTreeMap<String, Book>,
+    ledgers: BTreeMap<String, ConsumerLedger>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct ConsumerLedger {
     cursors: Vec<Position>,
     pending: Records,
     parked: Records,
@@ -48,10 +48,10 @@ fn listed((&(position, bucket), record): (&(Position, u16), &Bytes)) -> (EventId
     (EventId { bucket, position }, record.clone())
 }
 
-impl Work {
+impl ConsumerState {
     /// The position of the slowest consumer in that log; none without consumers.
     pub(crate) fn slowest(&self, bucket: usize) -> Option<Position> {
-        let cursors = self.books.values().map(|book| book.cursors[bucket]);
+        let cursors = self.ledgers.values().map(|ledger| ledger.cursors[bucket]);
         cursors.min()
     }
 
@@ -61,12 +61,12 @@ impl Work {
         if !pool.is_held(holding.slot, holding.holder, now_ms) {
             return None;
         }
-        let book = self.books.get_mut(holding.consumer)?;
-        (book.signals.erasures == holding.erasures).then(|| book.commit(change))
+        let ledger = self.ledgers.get_mut(holding.consumer)?;
+        (ledger.signals.erasures == holding.erasures).then(|| ledger.commit(change))
     }
 }
 
-impl Book {
+impl ConsumerLedger {
     /// Writes a change down. How many parked events were given up for it.
     fn commit(&mut self, change: &LedgerChange) -> u64 {
         for (bucket, position) in &change.cursors {
@@ -151,52 +151,61 @@ impl Heap for Records {
 }
 
 /// There are as many consumers as an operator has made, and leases for each replica: one.
-impl Heap for Work {
+impl Heap for ConsumerState {
     fn heap_bytes(&self) -> u64 {
-        let book = |book: &Book| {
-            let note = book.note.as_ref().map_or(0, held_bytes);
-            let cursors = heap::array::<Position>(book.cursors.capacity());
-            cursors + note + book.pending.heap_bytes() + book.parked.heap_bytes()
+        let ledger = |ledger: &ConsumerLedger| {
+            let note = ledger.note.as_ref().map_or(0, held_bytes);
+            let cursors = heap::array::<Position>(ledger.cursors.capacity());
+            cursors + note + ledger.pending.heap_bytes() + ledger.parked.heap_bytes()
         };
-        self.books.values().map(book).sum()
+        self.ledgers.values().map(ledger).sum()
     }
 }
 
-impl Part for Work {}
+impl Part for ConsumerState {}
 
 #[async_trait]
 impl Ledgers for MemoryStore {
     async fn open_ledger(&self, consumer: &str, start: &[Position]) -> Result<(), StoreError> {
         let mut cursors = start.to_vec();
         cursors.resize(SHARDS, Position::default());
-        let mut work = self.0.work();
-        work.books
+        let mut consumers = self.0.consumers();
+        consumers
+            .ledgers
             .entry(consumer.to_owned())
-            .or_insert_with(|| Book {
+            .or_insert_with(|| ConsumerLedger {
                 cursors,
-                ..Book::default()
+                ..ConsumerLedger::default()
             });
         Ok(())
     }
 
     async fn drop_ledger(&self, consumer: &str) -> Result<(), StoreError> {
-        let mut work = self.0.work();
-        work.books.remove(consumer);
-        work.pools.remove(consumer);
+        let mut consumers = self.0.consumers();
+        consumers.ledgers.remove(consumer);
+        consumers.pools.remove(consumer);
         Ok(())
     }
 
     async fn consumers(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.0.work().books.keys().cloned().collect())
+        Ok(self.0.consumers().ledgers.keys().cloned().collect())
     }
 
     async fn load_ledger(&self, consumer: &str) -> Result<Option<Ledger>, StoreError> {
-        Ok(self.0.work().books.get(consumer).map(Book::ledger))
+        Ok(self
+            .0
+            .consumers()
+            .ledgers
+            .get(consumer)
+            .map(ConsumerLedger::ledger))
     }
 
     async fn load_cursors(&self, consumer: &str) -> Result<Option<Vec<Position>>, StoreError> {
-        let work = self.0.work();
-        Ok(work.books.get(consumer).map(|book| book.cursors.clone()))
+        let consumers = self.0.consumers();
+        Ok(consumers
+            .ledgers
+            .get(consumer)
+            .map(|ledger| ledger.cursors.clone()))
     }
 
     async fn commit(
@@ -204,15 +213,18 @@ impl Ledgers for MemoryStore {
         holding: &Holding<'_>,
         change: &LedgerChange,
     ) -> Result<bool, StoreError> {
-        let given_up = self.0.work().commit(holding, change, self.0.clock.now_ms());
+        let given_up = self
+            .0
+            .consumers()
+            .commit(holding, change, self.0.clock.now_ms());
         note_given_up(holding.consumer, given_up.unwrap_or_default());
         Ok(given_up.is_some())
     }
 
     async fn signals(&self, consumer: &str) -> Result<LedgerSignals, StoreError> {
-        let work = self.0.work();
-        let book = work.books.get(consumer);
-        Ok(book.map(|book| book.signals).unwrap_or_default())
+        let consumers = self.0.consumers();
+        let ledger = consumers.ledgers.get(consumer);
+        Ok(ledger.map(|ledger| ledger.signals).unwrap_or_default())
     }
 
     async fn forget_events(
@@ -220,9 +232,9 @@ impl Ledgers for MemoryStore {
         consumer: &str,
         events: &[(EventId, Option<Bytes>)],
     ) -> Result<(), StoreError> {
-        if let Some(book) = self.0.work().books.get_mut(consumer) {
+        if let Some(ledger) = self.0.consumers().ledgers.get_mut(consumer) {
             for (event, record) in events {
-                for records in [&mut book.pending, &mut book.parked] {
+                for records in [&mut ledger.pending, &mut ledger.parked] {
                     if records.remove(event)
                         && let Some(record) = record
                     {
@@ -230,14 +242,17 @@ impl Ledgers for MemoryStore {
                     }
                 }
             }
-            book.signals.erasures += 1;
+            ledger.signals.erasures += 1;
         }
         Ok(())
     }
 
     async fn pending(&self, consumer: &str, limit: usize) -> Result<PendingEvents, StoreError> {
-        let work = self.0.work();
-        let pending = work.books.get(consumer).map(|book| &book.pending.by_place);
+        let consumers = self.0.consumers();
+        let pending = consumers
+            .ledgers
+            .get(consumer)
+            .map(|ledger| &ledger.pending.by_place);
         Ok(
             pending.map_or_else(PendingEvents::default, |pending| PendingEvents {
                 some: pending.iter().take(limit).map(listed).collect(),
@@ -256,11 +271,11 @@ impl Ledgers for MemoryStore {
             Some(id) => Bound::Excluded(place(&id)),
             None => Bound::Unbounded,
         };
-        let work = self.0.work();
-        let Some(book) = work.books.get(consumer) else {
+        let consumers = self.0.consumers();
+        let Some(ledger) = consumers.ledgers.get(consumer) else {
             return Ok(Vec::new());
         };
-        let parked = book.parked.by_place.range((from, Bound::Unbounded));
+        let parked = ledger.parked.by_place.range((from, Bound::Unbounded));
         Ok(parked.take(limit).map(listed).collect())
     }
 
@@ -269,8 +284,8 @@ impl Ledgers for MemoryStore {
         consumer: &str,
         records: &[(EventId, Bytes)],
     ) -> Result<u64, StoreError> {
-        let mut work = self.0.work();
-        let book = work.books.get_mut(consumer);
-        Ok(book.map_or(0, |book| book.replay(records)))
+        let mut consumers = self.0.consumers();
+        let ledger = consumers.ledgers.get_mut(consumer);
+        Ok(ledger.map_or(0, |ledger| ledger.replay(records)))
     }
 }

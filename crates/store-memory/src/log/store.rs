@@ -63,7 +63,7 @@ impl EventLog for MemoryStore {
         let has_room = self.0.has_room();
         let watch = |id: &ThreadId| {
             let mut shard = self.0.of(id);
-            if !has_room && !shard.knows(id) {
+            if !has_room && !shard.has_entry(id) {
                 return Err(self.0.budget.refuse());
             }
             let now_ms = self.0.clock.now_ms();

@@ -14,12 +14,12 @@ use threadkeep_domain::{Life, OwnerTag, Refusal, ResponseId};
 #[derive(Debug, Default)]
 pub(super) struct HeldResponses {
     slots: Slots<ResponseId, Slot>,
-    listed: Listed,
+    listed: ResponseLists,
 }
 
 /// The lists of responses.
 #[derive(Debug, Default)]
-struct Listed {
+struct ResponseLists {
     /// Those of each life of a thread, for an erasure.
     of_lives: BTreeSet<(Life, ResponseId)>,
     /// Those that have not ended, by when they are due.
@@ -55,13 +55,13 @@ impl HeldResponses {
         change: impl FnOnce(&mut HeldResponse) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         self.get(id, now_ms).ok_or(Refusal::TurnLost)?;
-        let Listed { due, floors, .. } = &mut self.listed;
+        let ResponseLists { due, floors, .. } = &mut self.listed;
         self.slots.change(id, |slot| {
             let held = slot.0.as_mut().ok_or(Refusal::TurnLost)?;
             let before = held.due_ms();
             let changed = change(held);
             if held.answer().is_some() {
-                Listed::free(floors, id, held);
+                ResponseLists::free(floors, id, held);
             }
             if held.due_ms() != before {
                 due.remove(&(before.unwrap_or_default(), *id));
@@ -146,7 +146,7 @@ impl HeldResponses {
     }
 }
 
-impl Listed {
+impl ResponseLists {
     fn of_life(&self, life: Life) -> impl Iterator<Item = ResponseId> {
         let all = (life, ResponseId::MIN)..=(life, ResponseId::MAX);
         self.of_lives.range(all).map(|(_, id)| *id)
@@ -197,7 +197,7 @@ impl Heap for Slot {
 
 impl Heap for HeldResponses {
     fn heap_bytes(&self) -> u64 {
-        let Listed {
+        let ResponseLists {
             of_lives,
             due,
             owners,

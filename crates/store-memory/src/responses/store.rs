@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::MemoryStore;
 use crate::shard::Shard;
-use crate::threads::living::Living;
+use crate::threads::live_thread::LiveThread;
 use threadkeep_domain::response::floor::ThreadFloor;
 use threadkeep_domain::response::held::HeldResponse;
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
@@ -61,7 +61,7 @@ impl Responses for MemoryStore {
             && let Some(last) = living.turn.as_deref_mut()
             && took_turn
         {
-            last.last_until(now_ms.saturating_add(millis(lease)));
+            last.extend_to(now_ms.saturating_add(millis(lease)));
         }
         Ok(())
     }
@@ -197,7 +197,7 @@ impl Responses for MemoryStore {
     async fn last_response(&self, thread: &ThreadId) -> Result<Option<ResponseId>, StoreError> {
         let mut shard = self.0.of(thread);
         let now_ms = self.0.clock.now_ms();
-        let living = shard.look(thread, now_ms);
+        let living = shard.living_mut(thread, now_ms);
         Ok(living.and_then(|living| living.turn.as_ref()?.response()))
     }
 
@@ -345,8 +345,10 @@ fn check(
 
 /// Gives the turn of a thread back, if that response still has it. Returns whether another caller waits for it.
 fn give_turn_back(shard: &mut Shard, scope: &ScopeId, token: TurnToken, now_ms: u64) -> bool {
-    let living = scope.thread().and_then(|thread| shard.look(thread, now_ms));
-    let last = living.and_then(|living: &mut Living| living.turn.as_deref_mut());
+    let living = scope
+        .thread()
+        .and_then(|thread| shard.living_mut(thread, now_ms));
+    let last = living.and_then(|living: &mut LiveThread| living.turn.as_deref_mut());
     let last = last.filter(|last| last.token() == token);
     end_turn(last, token, now_ms).unwrap_or(false)
 }

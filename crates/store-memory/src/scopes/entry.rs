@@ -46,8 +46,8 @@ impl ScopeEntry {
     }
 
     /// Whether a write with that key was answered before.
-    pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
-        self.records.knows(key, now_ms)
+    pub(crate) fn has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+        self.records.has_answer(key, now_ms)
     }
 
     /// Frees what has passed; a scope is for the caller to drop.

@@ -23,7 +23,7 @@ impl MemoryStore {
                 archived_ms: past.too_old_ms(now_ms) + 1,
                 archive: None,
             };
-            let following = past.finals.after(after.max(&oldest));
+            let following = past.ended_threads.after(after.max(&oldest));
             places.extend(following.filter(can_be_got).take(limit));
         }
         places.sort_unstable();
@@ -53,7 +53,7 @@ impl Archives for MemoryStore {
 
     async fn get_final(&self, id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError> {
         let shard = self.0.of(id);
-        let last = shard.past.finals.get(id, Some(life));
+        let last = shard.past.ended_threads.get(id, Some(life));
         Ok(last.map(|last| last.archive(id)))
     }
 

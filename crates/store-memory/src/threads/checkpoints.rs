@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::saved::read_state;
+use super::held_checkpoints::read_state;
 use crate::MemoryStore;
 use threadkeep_domain::{
     Access, CheckpointName, Conditions, Document, Life, Refusal, ThreadId, Write, Written,

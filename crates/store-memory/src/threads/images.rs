@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
-use super::living::Living;
-use super::saved::SavedStates;
+use super::held_checkpoints::HeldCheckpoints;
+use super::live_thread::LiveThread;
 use crate::MemoryStore;
 use threadkeep_domain::{Access, Fork, IdempotencyKey, Image, Import, Refusal, ThreadId, Written};
 use threadkeep_store::{Images, Imported, StoreError, WriteError};
@@ -13,7 +13,7 @@ impl Images for MemoryStore {
     async fn export(&self, id: &ThreadId, access: Access) -> Result<Option<Image>, WriteError> {
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        let Some(living) = shard.look(id, now_ms) else {
+        let Some(living) = shard.living_mut(id, now_ms) else {
             return Ok(None);
         };
         access.check(living.owner_tag())?;
@@ -24,7 +24,7 @@ impl Images for MemoryStore {
 
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
         // what can be large is made before the lock
-        let new = Living::of_image(import);
+        let new = LiveThread::of_image(import);
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
@@ -70,7 +70,7 @@ impl MemoryStore {
         &self,
         id: &ThreadId,
         fork: &Fork<'_>,
-    ) -> Result<(Image, Option<SavedStates>), Refusal> {
+    ) -> Result<(Image, Option<HeldCheckpoints>), Refusal> {
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
         shard.change(id, now_ms, |entry, _| entry.source(fork, now_ms))
@@ -78,7 +78,7 @@ impl MemoryStore {
 }
 
 /// An image with its checkpoints, which are read without the lock.
-fn with_checkpoints((image, saved): (Image, Option<SavedStates>)) -> Result<Image, StoreError> {
+fn with_checkpoints((image, saved): (Image, Option<HeldCheckpoints>)) -> Result<Image, StoreError> {
     let Some(saved) = saved else {
         return Ok(image);
     };

@@ -10,7 +10,7 @@ use crate::MemoryStore;
 use crate::budget::Held;
 use crate::shard::Shard;
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
-use threadkeep_store::merged::{Run, merge};
+use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{
     HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
 };
@@ -32,7 +32,7 @@ impl Owners for MemoryStore {
             let items: Vec<_> = places.take(limit + 1).map(Reverse).collect();
             let is_all = items.len() <= limit;
             let read_to = items.last().copied().filter(|_| !is_all);
-            Run { items, read_to }
+            SortedPart { items, read_to }
         });
         let (places, next) = merge(runs.collect(), limit);
         let places = places.into_iter().map(|Reverse(place)| place);
@@ -50,7 +50,7 @@ impl Owners for MemoryStore {
         let after = after.unwrap_or(&ThreadId::MIN);
         let runs = self.0.each().map(|shard| {
             let most = LOOKED_AT * limit;
-            let mut run = Run {
+            let mut run = SortedPart {
                 items: Vec::new(),
                 read_to: None,
             };
@@ -136,11 +136,11 @@ impl Owners for MemoryStore {
         lasts: Duration,
     ) -> Result<u64, StoreError> {
         let now_ms = self.0.clock.now_ms();
-        Ok(self.0.places().reserve(owner, place, lasts, now_ms))
+        Ok(self.0.reservations().reserve(owner, place, lasts, now_ms))
     }
 
     async fn release_place(&self, owner: OwnerTag, place: PlaceToken) -> Result<(), StoreError> {
-        self.0.places().release(owner, place);
+        self.0.reservations().release(owner, place);
         Ok(())
     }
 }

@@ -90,7 +90,7 @@ impl<A: Remembered> Records<A> {
     }
 
     /// Whether the key was used, so that a write with it adds nothing.
-    pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+    pub(crate) fn has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         self.ends_ms > now_ms && self.by_key.contains_key(&key.digest)
     }
 

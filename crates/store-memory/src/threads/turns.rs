@@ -25,7 +25,7 @@ impl Turns for MemoryStore {
         let has_room = self.0.has_room();
         let mut shard = self.0.of(id);
         let now_ms = self.0.clock.now_ms();
-        if shard.look(id, now_ms).is_none() && !shard.knows(id) {
+        if shard.living_mut(id, now_ms).is_none() && !shard.has_entry(id) {
             return Err(Refusal::NoThread.into());
         }
         if !has_room {

@@ -52,7 +52,7 @@ impl Range {
         Self { from, to, order }
     }
 
-    pub(super) fn in_bucket(&self, bucket: &Bucket, limit: usize) -> Command {
+    pub(super) fn range_command(&self, bucket: &Bucket, limit: usize) -> Command {
         let mut cmd = command(match self.order {
             KeyOrder::Ascending => "ZRANGEBYLEX",
             KeyOrder::Descending => "ZREVRANGEBYLEX",
@@ -93,7 +93,7 @@ impl RedisStore {
         let each = limit / (BUCKETS / 2) + 8;
         let cmds = self
             .buckets_of_all()
-            .map(|bucket| range.in_bucket(bucket, each));
+            .map(|bucket| range.range_command(bucket, each));
         let replies = self.background.calls().read_many(cmds).await?;
         let mut keys = Vec::new();
         let first = |one: &EntryKey, other: &EntryKey| compare(order, one, other);

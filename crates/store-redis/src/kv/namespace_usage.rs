@@ -82,7 +82,7 @@ impl RedisStore {
         while !left.is_empty() {
             let cmds = left
                 .iter()
-                .map(|(bucket, range)| range.in_bucket(bucket, DELETED));
+                .map(|(bucket, range)| range.range_command(bucket, DELETED));
             let replies = self.background.calls().read_many(cmds).await?;
             let mut more = Vec::new();
             let mut deletions = Vec::new();

@@ -44,7 +44,7 @@ struct Shard {
 
 /// The facts about a copy before Redis is asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Glimpse {
+pub(crate) struct CopyInfo {
     /// The content that it is a copy of.
     pub(crate) mark: Mark,
     /// Whether the end of the thread was moved so short a time ago that it need not be moved.
@@ -69,10 +69,10 @@ impl ReadCache {
     }
 
     /// Checks whether there is a copy of a thread for reads of that form.
-    pub(crate) fn glimpse(&self, id: &ThreadId, form: Form, ahead_ms: u64) -> Option<Glimpse> {
+    pub(crate) fn copy_info(&self, id: &ThreadId, form: Form, ahead_ms: u64) -> Option<CopyInfo> {
         let shard = self.shard(id);
         let copy = shard.copies.peek(id).filter(|copy| copy.is_for(form))?;
-        Some(Glimpse {
+        Some(CopyInfo {
             mark: *copy.mark(),
             is_moved: copy.is_moved(ahead_ms),
         })

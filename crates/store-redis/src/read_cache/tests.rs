@@ -175,9 +175,9 @@ fn a_large_state_is_not_parsed_for_a_key_and_stays_for_whole_reads() {
     let text = format!(r#"{{"a":"{}"}}"#, "x".repeat(70_000));
     cache.keep(id, copy(1, &text));
 
-    assert!(cache.glimpse(&id, Form::Parsed, 0).is_none());
+    assert!(cache.copy_info(&id, Form::Parsed, 0).is_none());
 
-    assert!(cache.glimpse(&id, Form::Text, 0).is_some());
+    assert!(cache.copy_info(&id, Form::Text, 0).is_some());
     assert_eq!(state(&cache, &id, &mark(1, &text)), Some(text));
 }
 
@@ -206,7 +206,7 @@ fn a_thread_that_is_written_and_never_read_keeps_no_copy() {
     }
 
     assert_eq!(cache.usage().used_bytes, 0);
-    assert!(cache.glimpse(&id, Form::Text, 0).is_none());
+    assert!(cache.copy_info(&id, Form::Text, 0).is_none());
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn an_end_counts_as_moved_for_a_second_by_the_same_clock_if_it_lasts() {
     let id = ThreadId::random();
     let kept = mark(1, "{}");
     cache.keep(id, copy(1, "{}"));
-    let is_moved = |ahead_ms| cache.glimpse(&id, Form::Text, ahead_ms).unwrap().is_moved;
+    let is_moved = |ahead_ms| cache.copy_info(&id, Form::Text, ahead_ms).unwrap().is_moved;
     let now = Moved {
         at: Instant::now(),
         ahead_ms: 5,
@@ -269,7 +269,7 @@ fn what_was_not_read_for_longest_makes_room() {
     assert!(
         newest
             .clone()
-            .all(|id| cache.glimpse(id, Form::Text, 0).is_some())
+            .all(|id| cache.copy_info(id, Form::Text, 0).is_some())
     );
 }
 
@@ -280,7 +280,7 @@ fn one_state_takes_no_more_than_a_share() {
 
     cache.keep(id, copy(1, &format!(r#"{{"a":"{}"}}"#, "x".repeat(10_000))));
 
-    assert!(cache.glimpse(&id, Form::Text, 0).is_none());
+    assert!(cache.copy_info(&id, Form::Text, 0).is_none());
     assert_eq!(cache.usage().used_bytes, 0);
     assert!(ReadCache::of_bytes(0).is_none());
 }

@@ -305,7 +305,7 @@ impl RedisStore {
         cmd
     }
 
-    /// A call of a script for a response, and for its thread if the scope is one of a thread.
+    /// A call of this script with the keys of a response, and of its thread if it has one.
     fn of_response(&self, script: Script, id: &ResponseId, scope: Option<&ScopeId>) -> Command {
         let thread = scope.and_then(ScopeId::thread);
         let [key, _] = self.names.response(id);

@@ -91,7 +91,7 @@ impl Archives for RedisStore {
 }
 
 /// An archive, however old it is.
-struct Found {
+struct FoundArchive {
     archive: Archive,
     /// It is there for the event of the end alone.
     is_restored: bool,
@@ -101,7 +101,7 @@ struct Found {
 type Member = (u64, ThreadId, Life);
 
 /// A part of the index of archives, sorted.
-struct Listed {
+struct IndexPart {
     members: Vec<Member>,
     is_more: bool,
 }
@@ -111,7 +111,7 @@ impl RedisStore {
         &self,
         id: &ThreadId,
         life: Option<Life>,
-    ) -> Result<Option<Found>, StoreError> {
+    ) -> Result<Option<FoundArchive>, StoreError> {
         let last = self.names.bucket_of(id).archive(id);
         let found = self.read_archive(id, &last).await?;
         match (life, found) {
@@ -125,7 +125,11 @@ impl RedisStore {
         }
     }
 
-    async fn read_archive(&self, id: &ThreadId, key: &str) -> Result<Option<Found>, StoreError> {
+    async fn read_archive(
+        &self,
+        id: &ThreadId,
+        key: &str,
+    ) -> Result<Option<FoundArchive>, StoreError> {
         let mut left = command("PTTL");
         left.arg(key);
         let mut fields = command("HGETALL");
@@ -145,7 +149,7 @@ impl RedisStore {
         };
         let about = [b"M", b"E", b"D", b"S", b"P"].map(|name| field(name));
         let head = head(*id, about)?;
-        Ok(head.map(|head| Found {
+        Ok(head.map(|head| FoundArchive {
             archive: Archive {
                 head,
                 owner: meta.owner,
@@ -166,7 +170,7 @@ impl RedisStore {
         after: &ArchivePlace,
         oldest_ms: u64,
         limit: usize,
-    ) -> Result<Listed, StoreError> {
+    ) -> Result<IndexPart, StoreError> {
         // buckets have about equal shares, so few have to be asked for much more than that
         let each = limit / 32 + 8;
         let (from_ms, last) = match &after.archive {
@@ -199,7 +203,7 @@ impl RedisStore {
         let count = members.iter().take_while(is_known).count().min(limit);
         let is_more = count < members.len() || known.is_some();
         members.truncate(count);
-        Ok(Listed { members, is_more })
+        Ok(IndexPart { members, is_more })
     }
 
     async fn read_heads(&self, members: &[Member]) -> Result<Vec<ArchiveHead>, StoreError> {

@@ -10,7 +10,7 @@ use super::arguments::put;
 use crate::shared::member::{field, plain_text};
 use crate::transport::commands::Command;
 use threadkeep_domain::scope::HistoryLimit;
-use threadkeep_domain::{Array, Expected, Guard, Key, Mismatch, Operation, Value, appends};
+use threadkeep_domain::{Array, Guard, GuardedValue, Key, Mismatch, Operation, Value, appends};
 
 /// The fields of a list, numbered from 1 in the order in which they first come up.
 struct Numbers<'a> {
@@ -33,10 +33,10 @@ pub(crate) fn add(cmd: &mut Command, guards: &[Guard], operations: &[Operation])
     for guard in guards {
         let number = numbers.of(&guard.key);
         match &guard.expected {
-            Expected::Object(old) => {
+            GuardedValue::Object(old) => {
                 run.step(cmd, "E", number, Some(old.as_str().as_bytes().into()));
             }
-            Expected::NotAnObject => run.step(cmd, "N", number, None),
+            GuardedValue::NotAnObject => run.step(cmd, "N", number, None),
         }
     }
     run.end(cmd);

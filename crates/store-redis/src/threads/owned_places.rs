@@ -12,7 +12,7 @@ use crate::shared::meta::Meta;
 use crate::transport::commands::command;
 use crate::transport::replies::{UNKNOWN, array, bytes, text};
 use threadkeep_domain::{OwnerTag, ThreadId};
-use threadkeep_store::merged::{Run, merge};
+use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{OwnedPlace, StoreError, ThreadOrder};
 
 /// The length of a span. A thread stands in the set behind its last write by less.
@@ -21,7 +21,7 @@ const SPAN_MS: u64 = 10_000;
 const RECENT: usize = 12;
 
 /// Threads of an owner in a bucket, the newest first.
-type OwnedRun = Run<Reverse<OwnedPlace>>;
+type OwnedPart = SortedPart<Reverse<OwnedPlace>>;
 
 impl RedisStore {
     /// A page of an owner's threads, and the place after which the list goes on.
@@ -62,7 +62,7 @@ impl RedisStore {
         order: ThreadOrder,
         after: Option<&OwnedPlace>,
         portion: usize,
-    ) -> Result<Vec<OwnedRun>, StoreError> {
+    ) -> Result<Vec<OwnedPart>, StoreError> {
         let highest = after.map_or_else(|| "+inf".to_owned(), |(ms, _)| ms.to_string());
         let cmds = self.names.buckets().iter().map(|bucket| {
             let mut cmd = command("ZREVRANGEBYSCORE");
@@ -79,13 +79,13 @@ impl RedisStore {
         let run = |reply| {
             let items = places(reply)?;
             let read_to = items.last().copied().filter(|_| items.len() == portion);
-            Ok(Run { items, read_to })
+            Ok(SortedPart { items, read_to })
         };
         replies.into_iter().map(run).collect()
     }
 
     /// Puts threads at the times of their last writes, in the place of those in the set.
-    async fn put_at_last_writes(&self, runs: &mut [OwnedRun]) -> Result<(), StoreError> {
+    async fn put_at_last_writes(&self, runs: &mut [OwnedPart]) -> Result<(), StoreError> {
         let items = runs.iter().flat_map(|run| &run.items);
         let cmds = items.map(|Reverse((_, id))| {
             let mut cmd = command("HGET");
@@ -124,7 +124,7 @@ fn places(reply: Value) -> Result<Vec<Reverse<OwnedPlace>>, StoreError> {
 }
 
 /// Cuts from runs what cannot be among the first `limit` items behind a place, wherever in its span each was last written.
-fn cut(runs: &mut [OwnedRun], after: Option<&OwnedPlace>, limit: usize) {
+fn cut(runs: &mut [OwnedPart], after: Option<&OwnedPlace>, limit: usize) {
     let times = runs.iter().flat_map(|run| &run.items);
     let times = times.map(|Reverse((ms, _))| *ms);
     let is_behind = |ms: &u64| after.is_none_or(|(after, _)| ms + SPAN_MS <= *after);

@@ -16,7 +16,7 @@ use crate::shared::meta::Meta;
 use crate::transport::commands::{Command, command};
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
-use threadkeep_store::merged::{Run, merge};
+use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{
     HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
     millis,
@@ -70,7 +70,7 @@ impl Owners for RedisStore {
             let ids = array(reply)?;
             let items = ids.iter().map(id).collect::<Result<Vec<_>, _>>()?;
             let read_to = items.last().copied().filter(|_| items.len() == portion);
-            runs.push(Run { items, read_to });
+            runs.push(SortedPart { items, read_to });
         }
         let (ids, next) = merge(runs, limit);
         let heads = self.heads(&ids, None).await?;

@@ -55,7 +55,7 @@ impl RedisStore {
     }
 
     /// Reads the copy of a thread, once Redis has said that the thread is living, whose it is and which content it has.
-    pub(super) async fn copied<T>(
+    pub(super) async fn read_copy<T>(
         &self,
         id: &ThreadId,
         reader: Reader,
@@ -65,17 +65,17 @@ impl RedisStore {
         let Some(cache) = &self.cache else {
             return Ok(Copied::Unknown);
         };
-        let Some(glimpse) = cache.glimpse(id, form, self.ahead()) else {
+        let Some(info) = cache.copy_info(id, form, self.ahead()) else {
             cache.count_miss();
             return Ok(Copied::Unknown);
         };
-        let looked = match glimpse.is_moved {
+        let looked = match info.is_moved {
             true => self
-                .glance(id, reader.access)
+                .read_meta(id, reader.access)
                 .await?
                 .map(|meta| (meta, None)),
             false => {
-                let look = self.look(id, reader, None).await?;
+                let look = self.touch_meta(id, reader, None).await?;
                 look.map(|look| (look.meta, look.moved))
             }
         };
@@ -100,7 +100,7 @@ impl RedisStore {
         copied: impl FnOnce(&mut ThreadCopy) -> Option<T>,
         fetched: impl FnOnce(Whole) -> T,
     ) -> Result<Option<Found<T>>, WriteError> {
-        match self.copied(id, reader, Form::Text, copied).await? {
+        match self.read_copy(id, reader, Form::Text, copied).await? {
             Copied::Known(found) => Ok(found),
             Copied::Unknown => {
                 let found = self.fetch(id, reader).await?;
@@ -116,12 +116,12 @@ impl RedisStore {
         reader: Reader,
     ) -> Result<Option<Stamp>, WriteError> {
         if let Some(mark) = self.just_moved(id) {
-            let meta = self.glance(id, reader.access).await?;
+            let meta = self.read_meta(id, reader.access).await?;
             if meta.is_some_and(|meta| self.mark(meta) == mark) {
                 return Ok(Some(mark.meta.stamp));
             }
         }
-        let look = self.look(id, reader, None).await?;
+        let look = self.touch_meta(id, reader, None).await?;
         Ok(look.map(|look| {
             self.note_moved(id, look.meta, look.moved);
             look.meta.stamp
@@ -136,10 +136,10 @@ impl RedisStore {
         key: &Key,
     ) -> Result<Option<Found<bool>>, WriteError> {
         let has = |copy: &mut ThreadCopy| copy.has_key(key);
-        if let Copied::Known(found) = self.copied(id, reader, Form::Parsed, has).await? {
+        if let Copied::Known(found) = self.read_copy(id, reader, Form::Parsed, has).await? {
             return Ok(found);
         }
-        let look = self.look(id, reader, Some(key)).await?;
+        let look = self.touch_meta(id, reader, Some(key)).await?;
         Ok(look.map(|look| {
             self.note_moved(id, look.meta, look.moved);
             Found {
@@ -158,11 +158,11 @@ impl RedisStore {
 
     /// The mark of a copy of a thread whose end was moved so short a time ago that it need not be moved.
     fn just_moved(&self, id: &ThreadId) -> Option<Mark> {
-        let glimpse = self
+        let info = self
             .cache
             .as_ref()?
-            .glimpse(id, Form::About, self.ahead())?;
-        glimpse.is_moved.then_some(glimpse.mark)
+            .copy_info(id, Form::About, self.ahead())?;
+        info.is_moved.then_some(info.mark)
     }
 
     /// The thread from its copy, if that is still right, and its end was moved a moment ago; none if Redis is to be asked
@@ -195,7 +195,7 @@ impl RedisStore {
     }
 
     /// The meta of a thread whose end was moved a moment ago, to long enough from then; none if there is no thread any more.
-    async fn glance(&self, id: &ThreadId, access: Access) -> Result<Option<Meta>, WriteError> {
+    async fn read_meta(&self, id: &ThreadId, access: Access) -> Result<Option<Meta>, WriteError> {
         let calls = self.link.calls();
         let meta = match calls.is_of_several() {
             // a replica of a cluster answers nobody
@@ -206,7 +206,7 @@ impl RedisStore {
     }
 
     /// Looks at a living thread, whose end is moved if that is a use, and perhaps for a key.
-    async fn look(
+    async fn touch_meta(
         &self,
         id: &ThreadId,
         reader: Reader,

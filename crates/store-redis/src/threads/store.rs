@@ -65,7 +65,7 @@ impl Store for RedisStore {
         reader: Reader,
         keys: &[Key],
     ) -> Result<Option<Found<Vec<Option<Bytes>>>>, WriteError> {
-        let copied = self.copied(id, reader, Form::Parsed, |copy| copy.values(keys));
+        let copied = self.read_copy(id, reader, Form::Parsed, |copy| copy.values(keys));
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }
@@ -93,7 +93,7 @@ impl Store for RedisStore {
             return Ok(found.await?.map(|found| found.map(part)));
         };
         let read = |copy: &mut ThreadCopy| copy.part(key, slice);
-        if let Copied::Known(found) = self.copied(id, reader, Form::Parsed, read).await? {
+        if let Copied::Known(found) = self.read_copy(id, reader, Form::Parsed, read).await? {
             return Ok(found);
         }
         let mut cmd = self.reading(Script::ReadSlice, id, reader);
@@ -127,7 +127,7 @@ impl Store for RedisStore {
         id: &ThreadId,
         reader: Reader,
     ) -> Result<Option<Found<Vec<Key>>>, WriteError> {
-        let copied = self.copied(id, reader, Form::Parsed, ThreadCopy::keys);
+        let copied = self.read_copy(id, reader, Form::Parsed, ThreadCopy::keys);
         if let Copied::Known(found) = copied.await? {
             return Ok(found);
         }

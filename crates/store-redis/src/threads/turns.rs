@@ -59,7 +59,7 @@ impl Turns for RedisStore {
         token: TurnToken,
         ttl: Duration,
     ) -> Result<TurnGranted, WriteError> {
-        let mut cmd = self.of_turn(Script::RenewTurn, id, access, token);
+        let mut cmd = self.turn_script(Script::RenewTurn, id, access, token);
         cmd.arg(bounded_ms(ttl));
         granted(self.link.calls().write(cmd).await?)
     }
@@ -70,7 +70,7 @@ impl Turns for RedisStore {
         access: Access,
         token: TurnToken,
     ) -> Result<(), WriteError> {
-        let mut cmd = self.of_turn(Script::EndTurn, id, access, token);
+        let mut cmd = self.turn_script(Script::EndTurn, id, access, token);
         cmd.arg(&self.names.ended_turns);
         unless_refused(array(self.link.calls().write(cmd).await?)?)?;
         Ok(())
@@ -111,7 +111,13 @@ impl RedisStore {
         cmd
     }
 
-    fn of_turn(&self, script: Script, id: &ThreadId, access: Access, token: TurnToken) -> Command {
+    fn turn_script(
+        &self,
+        script: Script,
+        id: &ThreadId,
+        access: Access,
+        token: TurnToken,
+    ) -> Command {
         let mut cmd = self.on_thread(script, id, access);
         cmd.arg(token.0);
         cmd

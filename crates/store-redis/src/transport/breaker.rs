@@ -14,7 +14,7 @@ use tokio::sync::futures::Notified;
 
 use super::fault::Fault;
 use super::registry::ConnectionRegistry;
-use threadkeep_store::NotAsked;
+use threadkeep_store::CallRejected;
 
 /// From one probe to the next, at first and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
@@ -205,10 +205,11 @@ impl Breaker {
         let (why, since) = match &state.trouble {
             None | Some(Trouble::Suspected) => return Verdict::Pass,
             Some(Trouble::Unreachable(..)) if has_connection => return Verdict::Pass,
-            Some(Trouble::Unreachable(error, since)) => {
-                (NotAsked::Unreachable(Arc::clone(error) as _), Some(*since))
-            }
-            Some(Trouble::Silent) => (NotAsked::Silent, None),
+            Some(Trouble::Unreachable(error, since)) => (
+                CallRejected::Unreachable(Arc::clone(error) as _),
+                Some(*since),
+            ),
+            Some(Trouble::Silent) => (CallRejected::Silent, None),
         };
         let awaited = state.probe.filter(|probe| probe.is_awaited);
         // made while it cannot end, so that no end is missed
@@ -293,7 +294,7 @@ mod tests {
             panic!("it passes");
         };
         let Fault::Refused {
-            why: NotAsked::Unreachable(cause),
+            why: CallRejected::Unreachable(cause),
             since: Some(since),
         } = fault
         else {

@@ -1,10 +1,10 @@
-//! Faults of calls.
+//! Why a call to Redis failed, and whether it may have run.
 
 use std::time::{Duration, Instant};
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-use threadkeep_store::NotAsked;
+use threadkeep_store::CallRejected;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) enum Fault {
     Unconfirmed { confirmed: u64, wanted: u16 },
     /// The call was not sent. `since` is when connections began to fail, if that is why.
     Refused {
-        why: NotAsked,
+        why: CallRejected,
         since: Option<Instant>,
     },
 }
@@ -94,8 +94,8 @@ impl Fault {
     }
 }
 
-impl From<NotAsked> for Fault {
-    fn from(why: NotAsked) -> Self {
+impl From<CallRejected> for Fault {
+    fn from(why: CallRejected) -> Self {
         Self::Refused { why, since: None }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
-use threadkeep_store::NotAsked;
+use threadkeep_store::CallRejected;
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
@@ -64,8 +64,8 @@ impl CallLimiter {
     /// A permit for a call with that deadline.
     ///
     /// # Errors
-    /// [`NotAsked::Full`] at once, or [`NotAsked::Late`] when it comes too late for the call.
-    pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
+    /// [`CallRejected::Full`] at once, or [`CallRejected::Late`] when it comes too late for the call.
+    pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         match self.take() {
             Some(permit) => Ok(permit),
             None => self.wait(Self::last_of_use(deadline)).await,
@@ -84,22 +84,22 @@ impl CallLimiter {
         deadline - left / 4
     }
 
-    async fn wait(&self, deadline: Instant) -> Result<Permit<'_>, NotAsked> {
+    async fn wait(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         let _waiting = self.queue()?;
         let _spending = trace::spend(Phase::Waiting);
         match timeout_at(deadline.into(), self.permits.acquire()).await {
             Ok(permit) => Ok(permit.expect("nobody closes it")),
-            Err(_) => Err(NotAsked::Late),
+            Err(_) => Err(CallRejected::Late),
         }
     }
 
-    fn queue(&self) -> Result<Waiting<'_>, NotAsked> {
+    fn queue(&self) -> Result<Waiting<'_>, CallRejected> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         // from here on, dropping it takes it off the count
         let waiting = Waiting(&self.waiting);
         match before < self.bounds.waiting {
             true => Ok(waiting),
-            false => Err(NotAsked::Full),
+            false => Err(CallRejected::Full),
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
 
         let refused = limiter.wait(soon()).now_or_never();
 
-        assert!(matches!(refused, Some(Err(NotAsked::Full))));
+        assert!(matches!(refused, Some(Err(CallRejected::Full))));
         assert_eq!(limiter.waiting(), 1);
     }
 
@@ -209,7 +209,7 @@ mod tests {
 
         let late = limiter.wait(Instant::now()).await;
 
-        assert!(matches!(late, Err(NotAsked::Late)));
+        assert!(matches!(late, Err(CallRejected::Late)));
         assert_eq!(limiter.waiting(), 0);
     }
 

@@ -93,7 +93,7 @@ impl Link {
         self.bounded(self.bounds, Mode::Shared(Some(runtime)))
     }
 
-    /// Connections for tasks that are no requests and bound themselves.
+    /// Connections for background tasks, which limit themselves.
     pub(crate) fn background(&self) -> Self {
         self.bounded(Bounds::NONE, Mode::Shared(None))
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::limiter::{Bounds, CallLimiter};
-use threadkeep_store::{Links, NotAsked};
+use threadkeep_store::{CallRejected, Links};
 
 /// The limiters of all connections, and how often calls were refused. Calls in flight are counted when the
 /// metrics are read, so no call pays for it.
@@ -45,11 +45,11 @@ impl ConnectionRegistry {
     }
 
     /// Counts a call that was not sent.
-    pub(crate) fn refused(&self, why: &NotAsked) {
+    pub(crate) fn refused(&self, why: &CallRejected) {
         let count = match why {
-            NotAsked::Unreachable(_) | NotAsked::Silent => &self.open,
-            NotAsked::Full => &self.full,
-            NotAsked::Late => &self.late,
+            CallRejected::Unreachable(_) | CallRejected::Silent => &self.open,
+            CallRejected::Full => &self.full,
+            CallRejected::Late => &self.late,
         };
         count.fetch_add(1, Ordering::Relaxed);
     }

@@ -56,7 +56,7 @@ pub(super) fn error_of(body: &str) -> Option<&str> {
     find(body, "error").filter(|error| *error != "null")
 }
 
-/// The reason of the end, if there is one.
+/// Why the model stopped (`finish_reason`).
 pub(super) fn finish_of(choice: &str) -> Result<Option<Finish>, Failure> {
     match find(choice, "finish_reason") {
         None | Some("null" | "\"\"") => Ok(None),

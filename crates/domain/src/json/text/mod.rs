@@ -152,7 +152,7 @@ pub enum ObjectError {
     /// It is not JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// It is another JSON value.
+    /// Valid JSON, but not an object.
     #[error("expected a JSON object")]
     NotAnObject,
 }

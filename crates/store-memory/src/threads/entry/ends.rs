@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::answered::Answered;
-use super::super::living::Living;
+use super::super::live_thread::LiveThread;
 use super::super::records::Records;
 use super::Entry;
 use crate::log::names;
@@ -47,15 +47,15 @@ impl Entry {
     }
 
     /// Takes the thread out without leaving it to the archive, logs its end, and has the id refuse writes.
-    pub(crate) fn erase(&mut self, tombstone: Duration, step: &mut Step<'_>) -> Option<Living> {
+    pub(crate) fn erase(&mut self, tombstone: Duration, step: &mut Step<'_>) -> Option<LiveThread> {
         let mut living = self.living.take()?;
         step.log_erased(&mut living);
-        self.entomb(tombstone, step.now_ms);
+        self.leave_tombstone(tombstone, step.now_ms);
         Some(living)
     }
 
     /// Forgets all answers, and has the id refuse writes if it has no thread.
-    pub(crate) fn entomb(&mut self, tombstone: Duration, now_ms: u64) {
+    pub(crate) fn leave_tombstone(&mut self, tombstone: Duration, now_ms: u64) {
         self.forget_answers();
         if self.living.is_none() {
             let ends_ms = now_ms.saturating_add(millis(tombstone));

@@ -1,8 +1,8 @@
 //! Imports, and the sources of forks.
 
 use super::super::answered::{Answered, Packed};
-use super::super::living::Living;
-use super::super::saved::SavedStates;
+use super::super::held_checkpoints::HeldCheckpoints;
+use super::super::live_thread::LiveThread;
 use super::Entry;
 use crate::log::names;
 use crate::past::Step;
@@ -26,7 +26,7 @@ impl Entry {
     pub(crate) fn import(
         &mut self,
         import: &Import<'_>,
-        mut new: Living,
+        mut new: LiveThread,
         step: &mut Step<'_>,
     ) -> Result<Imported, Refusal> {
         let now_ms = step.now_ms;
@@ -61,7 +61,7 @@ impl Entry {
             step.end(replaced, EndReason::Destroyed, now_ms);
             self.end_answers(now_ms, now_ms);
         }
-        new.begin(import, step.past.finals.sequence(step.id), now_ms);
+        new.begin(import, step.past.ended_threads.sequence(step.id), now_ms);
         let kind = EventKind::Created {
             keys: names::of_document(&new.document),
             restored: false,
@@ -92,14 +92,14 @@ impl Entry {
         &mut self,
         fork: &Fork<'_>,
         now_ms: u64,
-    ) -> Result<(Image, Option<SavedStates>), Refusal> {
+    ) -> Result<(Image, Option<HeldCheckpoints>), Refusal> {
         let conditions = &fork.conditions;
         self.check_access(conditions.access, now_ms)?;
         if conditions.turn.is_some() {
             self.check_turn(conditions.turn, now_ms)?;
         }
         self.check_precondition(conditions.precondition, now_ms)?;
-        let living = self.living_at(now_ms).ok_or(Refusal::ThreadNotFound)?;
+        let living = self.living_mut(now_ms).ok_or(Refusal::ThreadNotFound)?;
         living.slide(now_ms);
         Ok(living.image(now_ms))
     }

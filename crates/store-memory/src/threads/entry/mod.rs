@@ -9,9 +9,9 @@ mod turns;
 mod writes;
 
 use super::answered::{Answered, ScopeAnswered};
-use super::listed::Place;
-use super::living::Living;
+use super::live_thread::LiveThread;
 use super::records::Records;
+use super::thread_lists::Place;
 use crate::past::Step;
 use crate::slots::Due;
 use threadkeep_domain::heap::Heap;
@@ -26,7 +26,7 @@ use threadkeep_domain::{
 /// logged.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
-    living: Option<Living>,
+    living: Option<LiveThread>,
     tombstone_ends_ms: u64,
     /// Until when clients are rejected that have seen nothing since the thread was destroyed, whether or not it has a
     /// new life.
@@ -45,8 +45,8 @@ impl Entry {
         &mut self,
         access: Access,
         now_ms: u64,
-    ) -> Result<Option<&mut Living>, Refusal> {
-        let Some(living) = self.living_at(now_ms) else {
+    ) -> Result<Option<&mut LiveThread>, Refusal> {
+        let Some(living) = self.living_mut(now_ms) else {
             return Ok(None);
         };
         access.check(living.owner_tag())?;
@@ -55,7 +55,7 @@ impl Entry {
     }
 
     /// The thread, if it lives then.
-    pub(crate) fn living(&self, now_ms: u64) -> Option<&Living> {
+    pub(crate) fn living(&self, now_ms: u64) -> Option<&LiveThread> {
         let living = self.living.as_ref();
         living.filter(|living| living.expires_ms() > now_ms)
     }
@@ -71,24 +71,19 @@ impl Entry {
     }
 
     /// The thread, or one whose end is still to be logged.
-    pub(crate) fn held(&self) -> Option<&Living> {
+    pub(crate) fn held(&self) -> Option<&LiveThread> {
         self.living.as_ref()
     }
 
     /// Whether the caller may use the thread.
     fn check_access(&self, access: Access, now_ms: u64) -> Result<(), Refusal> {
-        access.check(self.living(now_ms).and_then(Living::owner_tag))
+        access.check(self.living(now_ms).and_then(LiveThread::owner_tag))
     }
 
     /// A write that only an empty write can prepare: it makes the thread, or binds it to the caller's owner.
     pub(crate) fn is_unbound(&self, access: Access, now_ms: u64) -> bool {
         let living = self.living(now_ms);
         matches!(access, Access::Of(_)) && living.is_some_and(|living| living.owner_tag().is_none())
-    }
-
-    /// The thread as it is, its end not moved.
-    pub(crate) fn look(&mut self, now_ms: u64) -> Option<&mut Living> {
-        self.living_at(now_ms)
     }
 
     /// Version and life, or the stamp of a thread that does not exist.
@@ -112,14 +107,14 @@ impl Entry {
     }
 
     /// Whether a write with that key was answered before.
-    pub(crate) fn knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
-        self.records.knows(key, now_ms)
+    pub(crate) fn has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+        self.records.has_answer(key, now_ms)
     }
 
     /// Whether a write to the thread's scope with that key was answered before.
-    pub(crate) fn scope_knows(&self, key: IdempotencyKey, now_ms: u64) -> bool {
+    pub(crate) fn scope_has_answer(&self, key: IdempotencyKey, now_ms: u64) -> bool {
         let records = self.scope_records.as_ref();
-        records.is_some_and(|records| records.knows(key, now_ms))
+        records.is_some_and(|records| records.has_answer(key, now_ms))
     }
 
     /// Ends a thread whose time has passed, and frees what has passed. Whether it ended one.
@@ -209,7 +204,7 @@ impl Entry {
         now_ms: u64,
         answer: impl FnOnce() -> Answered,
     ) {
-        let ends_ms = self.living.as_ref().map_or(now_ms, Living::expires_ms);
+        let ends_ms = self.living.as_ref().map_or(now_ms, LiveThread::expires_ms);
         self.records.remember(key, now_ms, ends_ms, answer);
     }
 
@@ -227,11 +222,12 @@ impl Entry {
     }
 
     pub(crate) fn complete(&mut self, completed: &Completed, step: &mut Step<'_>) {
-        let living = self.living_at(step.now_ms);
+        let living = self.living_mut(step.now_ms);
         step.log_completed(living, completed.clone());
     }
 
-    fn living_at(&mut self, now_ms: u64) -> Option<&mut Living> {
+    /// The thread, if it lives then, to be changed.
+    pub(crate) fn living_mut(&mut self, now_ms: u64) -> Option<&mut LiveThread> {
         let living = self.living.as_mut();
         living.filter(|living| living.expires_ms() > now_ms)
     }

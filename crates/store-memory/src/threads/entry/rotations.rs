@@ -1,7 +1,7 @@
 //! Moves of the thread to another id.
 
 use super::super::answered::Answered;
-use super::super::living::Living;
+use super::super::live_thread::LiveThread;
 use super::Entry;
 use crate::past::Step;
 use threadkeep_domain::{EventKind, Refusal, ThreadId, Tombstone};
@@ -29,7 +29,7 @@ impl Entry {
         }
         let rotated = Rotated {
             id: *to,
-            thread: living.as_ref().map(Living::describe),
+            thread: living.as_ref().map(LiveThread::describe),
             replayed: false,
         };
         let key = rotate.conditions.idempotency;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::answered::{Answered, Packed};
-use super::super::living::Living;
+use super::super::live_thread::LiveThread;
 use super::Entry;
 use crate::log::names;
 use crate::past::Step;
@@ -45,9 +45,9 @@ fn create(
     write: &Write<'_>,
     is_watched: bool,
     step: &mut Step<'_>,
-) -> Result<(Living, Written), Refusal> {
-    let sequence = step.past.finals.sequence(step.id);
-    let mut living = Living::new(write.policy, sequence, step.now_ms);
+) -> Result<(LiveThread, Written), Refusal> {
+    let sequence = step.past.ended_threads.sequence(step.id);
+    let mut living = LiveThread::new(write.policy, sequence, step.now_ms);
     let written = living.write(write, step.now_ms)?;
     let kind = EventKind::Created {
         keys: names::of_document(&living.document),
@@ -61,7 +61,11 @@ fn create(
 }
 
 /// A write that is logged.
-fn update(living: &mut Living, write: &Write<'_>, step: &mut Step<'_>) -> Result<Written, Refusal> {
+fn update(
+    living: &mut LiveThread,
+    write: &Write<'_>,
+    step: &mut Step<'_>,
+) -> Result<Written, Refusal> {
     let mut keys: BTreeSet<_> = names::touched(write.operations, &living.document).collect();
     let written = living.write(write, step.now_ms)?;
     keys.extend(names::touched(write.operations, &living.document));
@@ -76,7 +80,7 @@ fn update(living: &mut Living, write: &Write<'_>, step: &mut Step<'_>) -> Result
 }
 
 /// Logs the items that a write has appended to the history.
-fn log_appended(living: &mut Living, written: &Written, step: &mut Step<'_>) {
+fn log_appended(living: &mut LiveThread, written: &Written, step: &mut Step<'_>) {
     let places = written.answers.iter().filter_map(|answer| match answer {
         Answer::Appended(_, appended) => Some(appended),
         _ => None,

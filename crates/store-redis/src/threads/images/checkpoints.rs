@@ -22,14 +22,14 @@ const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state")
 const PLAIN: u64 = 1;
 
 /// The checkpoints that a script found, perhaps without what they hold.
-pub(super) struct Found {
+pub(super) struct FoundCheckpoints {
     life: Life,
     last: u32,
     heads: Vec<CheckpointHead>,
     saved: Option<Vec<CheckpointImage>>,
 }
 
-impl Found {
+impl FoundCheckpoints {
     /// Reads the fields of the index, and those of the checkpoints, which may be nil.
     pub(super) fn read(life: Life, index: &Value, copies: &Value) -> Result<Self, StoreError> {
         let mut last = 0;

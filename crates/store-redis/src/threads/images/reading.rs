@@ -83,7 +83,7 @@ impl RedisStore {
             if reply == Value::Nil {
                 return Ok(None);
             }
-            let mut found = Found::read(unless_refused(array(reply)?)?)?;
+            let mut found = FoundImage::read(unless_refused(array(reply)?)?)?;
             if let Some(left) = &mut found.history.left {
                 read_items(&self.link, &keys, left).await?;
             }
@@ -130,22 +130,22 @@ impl RedisStore {
 }
 
 /// An image, perhaps without the items of its history, and in any case without its checkpoints.
-struct Found {
+struct FoundImage {
     image: Image,
     history: FoundHistory,
-    checkpoints: checkpoints::Found,
+    checkpoints: checkpoints::FoundCheckpoints,
 }
 
 #[derive(Default)]
 struct FoundHistory {
     /// The items that are to be read.
-    left: Option<Left>,
+    left: Option<LeftItems>,
     /// The bytes that the items must come to.
     bytes: u64,
 }
 
 /// Items that were left out.
-struct Left {
+struct LeftItems {
     first_seq: u64,
     next_seq: u64,
     /// How many one call reads.
@@ -153,7 +153,7 @@ struct Left {
     items: Vec<Kept>,
 }
 
-impl Found {
+impl FoundImage {
     fn read(reply: Vec<Value>) -> Result<Self, StoreError> {
         let [
             meta,
@@ -186,7 +186,8 @@ impl Found {
             scope: None,
             checkpoints: CheckpointImages::default(),
         };
-        let checkpoints = checkpoints::Found::read(image.thread.stamp.life, index, copies)?;
+        let checkpoints =
+            checkpoints::FoundCheckpoints::read(image.thread.stamp.life, index, copies)?;
         if *scope_meta == Value::Nil {
             return Ok(Self {
                 image,
@@ -197,7 +198,7 @@ impl Found {
         let (scope, history) = scope_images::read(bytes(scope_meta)?, &pairs(scope)?, items)?;
         let left = (*items == Value::Nil).then(|| {
             let each = (history.bytes / history.len().max(1)).max(1);
-            Left {
+            LeftItems {
                 first_seq: history.first_seq,
                 next_seq: history.next_seq,
                 portion: (PORTION_BYTES / each).clamp(1, PORTION_ITEMS),
@@ -232,7 +233,11 @@ impl FoundHistory {
 }
 
 /// Reads the items that were left out, in portions.
-async fn read_items(link: &Link, keys: &ScopeKeys<'_>, left: &mut Left) -> Result<(), StoreError> {
+async fn read_items(
+    link: &Link,
+    keys: &ScopeKeys<'_>,
+    left: &mut LeftItems,
+) -> Result<(), StoreError> {
     let mut from = left.first_seq;
     while from < left.next_seq {
         let mut cmd = command("XRANGE");

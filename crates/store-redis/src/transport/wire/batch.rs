@@ -1,6 +1,6 @@
 //! Calls of one script that are sent as one.
 
-use super::queue::{Calls, Expected, Waiter};
+use super::queue::{Calls, ReplyKind, Waiter};
 use crate::transport::commands::{OneOfMany, write_count, write_word};
 
 /// Calls that are sent as one at most, so that one call of Redis takes well under a millisecond.
@@ -60,7 +60,7 @@ impl Batch {
         out.append(&mut self.keys);
         out.append(&mut self.arguments);
         if keys > 1 {
-            calls.waiters.push(Waiter::nobody(Expected::OfAll(keys)));
+            calls.waiters.push(Waiter::nobody(ReplyKind::OfAll(keys)));
         }
         calls.waiters.append(&mut self.waiters);
         self.count = 0;

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use redis::RedisError;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
-use super::queue::{Calls, Expected, Queue, Taken, Waiter, earlier, give_up_late};
+use super::queue::{Calls, Queue, ReplyKind, Taken, Waiter, earlier, give_up_late};
 use super::scan::{Scan, malformed};
 use crate::transport::fault::Fault;
 use threadkeep_store::Alarm;
@@ -172,12 +172,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         while !self.read.is_empty() {
             let next = self.waiting.front().ok_or_else(malformed)?;
             let count = match next.expected {
-                Expected::Replies(count) => count,
-                Expected::OfAll(callers) => match self.open(callers)? {
+                ReplyKind::Replies(count) => count,
+                ReplyKind::OfAll(callers) => match self.open(callers)? {
                     true => continue,
                     false => break,
                 },
-                Expected::Guard(callers) => match self.pass(callers) {
+                ReplyKind::Guard(callers) => match self.pass(callers) {
                     true => continue,
                     false => break,
                 },

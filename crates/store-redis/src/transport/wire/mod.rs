@@ -10,7 +10,7 @@ mod driver;
 #[cfg(test)]
 mod fuzz;
 mod greeting;
-mod guarded;
+mod primary_reads;
 mod queue;
 mod reader;
 mod scan;

@@ -10,7 +10,7 @@ use redis::RedisError;
 use tokio::sync::oneshot;
 
 use super::batch::{Batch, MOST_BYTES};
-use super::guarded::Guarded;
+use super::primary_reads::PrimaryReads;
 use crate::transport::commands::Command;
 use crate::transport::fault::Fault;
 
@@ -24,7 +24,7 @@ struct State {
     calls: Calls,
     /// Those that may be sent as one with others of their script.
     batches: Vec<Batch>,
-    guarded: Guarded,
+    guarded: PrimaryReads,
     /// The task that sends, while it sleeps.
     sender: Option<Waker>,
     /// The earliest deadline of the calls.
@@ -44,14 +44,14 @@ pub(super) struct Calls {
 /// A caller that waits for some replies until its deadline. One that missed the deadline has no sender, and
 /// its replies are discarded when they come.
 pub(super) struct Waiter {
-    pub(super) expected: Expected,
+    pub(super) expected: ReplyKind,
     deadline: Option<Instant>,
     sender: Option<oneshot::Sender<Result<Bytes, Fault>>>,
 }
 
 /// The next reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expected {
+pub(super) enum ReplyKind {
     /// As many replies for one caller.
     Replies(usize),
     /// One for the number of callers that follow: an array with a reply for each, or an error for all.
@@ -83,7 +83,7 @@ impl Queue {
             return Err(Fault::Call(error.clone()));
         }
         let waiter = Waiter {
-            expected: Expected::Replies(commands.len()),
+            expected: ReplyKind::Replies(commands.len()),
             deadline,
             sender: Some(sender),
         };
@@ -100,7 +100,7 @@ impl Queue {
     /// Swaps the queued calls with `calls`, which must be empty. If the queue is empty, new calls wake the driver.
     pub(super) fn take(&self, calls: &mut Calls, waker: &Waker) -> Taken {
         let mut state = self.lock();
-        state.gather();
+        state.drain_batches();
         if !state.calls.bytes.is_empty() {
             mem::swap(calls, &mut state.calls);
             return Taken::Calls(state.earliest.take());
@@ -131,7 +131,7 @@ impl Queue {
     /// Fails the queued calls that have missed their deadline.
     pub(super) fn give_up_late(&self, now: Instant) {
         let mut state = self.lock();
-        state.gather();
+        state.drain_batches();
         state.earliest = give_up_late(&mut state.calls.waiters, now);
     }
 
@@ -155,7 +155,7 @@ impl Queue {
     pub(super) fn end(&self, error: &RedisError) {
         let mut state = self.lock();
         state.end.get_or_insert_with(|| error.clone());
-        state.gather();
+        state.drain_batches();
         let calls = mem::take(&mut state.calls);
         drop(state);
         for waiter in calls.waiters {
@@ -193,7 +193,7 @@ impl State {
     }
 
     /// Moves all calls to `calls`.
-    fn gather(&mut self) {
+    fn drain_batches(&mut self) {
         for batch in &mut self.batches {
             batch.add_to(&mut self.calls);
         }
@@ -203,7 +203,7 @@ impl State {
 
 impl Waiter {
     /// For a reply that no caller waits for.
-    pub(super) fn nobody(expected: Expected) -> Self {
+    pub(super) fn nobody(expected: ReplyKind) -> Self {
         Self {
             expected,
             deadline: None,

@@ -19,7 +19,7 @@ use crate::transport::fault::Fault;
 use crate::transport::limiter::{Bounds, CallLimiter};
 use connector::{Connector, FRESH};
 use exclusive::ExclusiveConnection;
-use threadkeep_store::NotAsked;
+use threadkeep_store::CallRejected;
 
 /// Connections of one user of the store to one server. 15 writes that each wait 1 ms for a replica are
 /// 15,000 a second.
@@ -101,7 +101,7 @@ impl Pool {
             Ok(found) => Ok(ExclusiveConnection::new(self, found?)),
             Err(_) => {
                 self.server().breaker.unanswered();
-                Err(NotAsked::Silent.into())
+                Err(CallRejected::Silent.into())
             }
         }
     }

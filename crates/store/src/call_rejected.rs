@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Why a call was not sent. It was surely not done.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum NotAsked {
+pub enum CallRejected {
     /// The server could not be connected to of late.
     #[error("the server is unreachable")]
     Unreachable(#[source] Arc<dyn Error + Send + Sync>),

@@ -7,7 +7,7 @@ use threadkeep_domain::{Life, ThreadId};
 
 /// The former ids of lives, for as long as something can be left under them, so that an erasure looks there too.
 #[derive(Debug, Default)]
-pub(crate) struct Moves {
+pub(crate) struct FormerIds {
     of_life: HashMap<Life, Ids>,
     /// When each move was, the oldest first.
     order: VecDeque<(u64, Life)>,
@@ -20,7 +20,7 @@ struct Ids {
     present: ThreadId,
 }
 
-impl Moves {
+impl FormerIds {
     /// Notes that a life has another id now, and forgets moves from before `oldest_ms`.
     pub(crate) fn note(
         &mut self,
@@ -70,7 +70,7 @@ impl Moves {
     }
 }
 
-impl Heap for Moves {
+impl Heap for FormerIds {
     fn heap_bytes(&self) -> u64 {
         heap::table::<(Life, Ids)>(self.of_life.capacity())
             + heap::array::<(u64, Life)>(self.order.capacity())

@@ -10,9 +10,9 @@ use threadkeep_store::{PlaceToken, millis};
 
 /// The places of all owners. Each is released soon, or at the latest when its time is over.
 #[derive(Debug, Default)]
-pub(crate) struct Places(BTreeMap<(OwnerTag, PlaceToken), u64>);
+pub(crate) struct OwnerReservations(BTreeMap<(OwnerTag, PlaceToken), u64>);
 
-impl Places {
+impl OwnerReservations {
     /// Reserves a place, and returns how many the owner had reserved before.
     pub(crate) fn reserve(
         &mut self,
@@ -39,10 +39,10 @@ impl Places {
     }
 }
 
-impl Heap for Places {
+impl Heap for OwnerReservations {
     fn heap_bytes(&self) -> u64 {
         heap::tree::<((OwnerTag, PlaceToken), u64)>(self.0.len())
     }
 }
 
-impl Part for Places {}
+impl Part for OwnerReservations {}

@@ -14,13 +14,13 @@ const CORRUPT: StoreError = StoreError::Corrupt("a checkpoint that is no state")
 /// Checkpoints by their numbers. Each holds its state as text, which is freed as one block: a thread that ends drops
 /// all of them under the lock.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SavedStates {
+pub(crate) struct HeldCheckpoints {
     by_number: BTreeMap<u32, Checkpoint>,
     /// The number of the newest one so far.
     last: u32,
 }
 
-impl SavedStates {
+impl HeldCheckpoints {
     /// Adds one under the next number.
     pub(crate) fn add(
         &mut self,
@@ -133,7 +133,7 @@ fn held_bytes(saved: &Checkpoint) -> u64 {
     (state.len() + metadata.as_str().len()) as u64
 }
 
-impl Heap for SavedStates {
+impl Heap for HeldCheckpoints {
     fn heap_bytes(&self) -> u64 {
         let held = |saved: &Checkpoint| {
             let name = saved.head.name.as_ref().map_or(0, Heap::heap_bytes);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::listed::Place;
-use super::saved::SavedStates;
+use super::held_checkpoints::HeldCheckpoints;
+use super::thread_lists::Place;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::{ScopePolicy, ScopeWrite};
 use threadkeep_domain::threads::turn::{LastTurn, check_turn};
@@ -15,7 +15,7 @@ use threadkeep_store::held_scope::{HeldScope, ScopeDone};
 use threadkeep_store::{Checkpoint, CheckpointHead, MOVES_AFTER_MS, Whole, millis};
 
 #[derive(Debug)]
-pub(crate) struct Living {
+pub(crate) struct LiveThread {
     pub(crate) stamp: Stamp,
     pub(crate) document: Document,
     /// The scope of the thread, once it was written to.
@@ -23,7 +23,7 @@ pub(crate) struct Living {
     /// The turn that was granted last.
     pub(crate) turn: Option<Box<LastTurn>>,
     /// Its checkpoints, once there was one.
-    pub(crate) saved: Option<Box<SavedStates>>,
+    pub(crate) saved: Option<Box<HeldCheckpoints>>,
     /// Counts the events that were logged.
     pub(crate) sequence: u64,
     metadata: Option<Json>,
@@ -36,7 +36,7 @@ pub(crate) struct Living {
     expires_ms: u64,
 }
 
-impl Living {
+impl LiveThread {
     /// A life that was not written to yet, and the number of the last event of the one before.
     pub(crate) fn new(policy: &Policy, sequence: u64, now_ms: u64) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Living {
             document: state.clone(),
             scope: scope.map(|scope| Box::new(HeldScope::of_image(scope, life))),
             turn: None,
-            saved: SavedStates::of_image(checkpoints).map(Box::new),
+            saved: HeldCheckpoints::of_image(checkpoints).map(Box::new),
             sequence: 0,
             metadata: Some(thread.metadata.clone()),
             owner: thread.owner.clone(),
@@ -129,8 +129,8 @@ impl Living {
         self.slide(now_ms);
     }
 
-    /// All that it has. The checkpoints are still to be [read](SavedStates::image).
-    pub(crate) fn image(&self, now_ms: u64) -> (Image, Option<SavedStates>) {
+    /// All that it has. The checkpoints are still to be [read](HeldCheckpoints::image).
+    pub(crate) fn image(&self, now_ms: u64) -> (Image, Option<HeldCheckpoints>) {
         let scope = self.scope.as_ref();
         let image = Image {
             thread: self.describe(),
@@ -363,10 +363,11 @@ impl Living {
     }
 }
 
-impl Heap for Living {
+impl Heap for LiveThread {
     fn heap_bytes(&self) -> u64 {
         let scope = |scope: &HeldScope| heap::array::<HeldScope>(1) + scope.heap_bytes();
-        let saved = |saved: &SavedStates| heap::array::<SavedStates>(1) + saved.heap_bytes();
+        let saved =
+            |saved: &HeldCheckpoints| heap::array::<HeldCheckpoints>(1) + saved.heap_bytes();
         self.document.heap_bytes()
             + self.metadata.as_ref().map_or(0, Heap::heap_bytes)
             + self.owner.as_ref().map_or(0, Heap::heap_bytes)

@@ -12,12 +12,12 @@ const MAX_BYTES: usize = 64 * 1_048_576;
 
 /// The work that the attempts of one request have done so far.
 #[derive(Debug)]
-pub(crate) struct Effort {
+pub(crate) struct WorkBudget {
     bytes: AtomicUsize,
     timeout: Duration,
 }
 
-impl Effort {
+impl WorkBudget {
     /// None yet, by a request that may take so long.
     pub(crate) fn new(timeout: Duration) -> Self {
         Self {
@@ -46,9 +46,9 @@ mod tests {
     #[test]
     fn attempts_end_when_they_have_worked_on_as_much_as_they_may() {
         let attempts = |bytes: usize| {
-            let effort = Effort::new(Duration::ZERO);
+            let work_budget = WorkBudget::new(Duration::ZERO);
             (0..10_000)
-                .take_while(|_| effort.spend(bytes).is_ok())
+                .take_while(|_| work_budget.spend(bytes).is_ok())
                 .count()
         };
 

@@ -17,7 +17,7 @@ pub(crate) struct Place {
 
 /// The lists of all owners, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
+pub(crate) struct ThreadLists {
     /// The number of threads, with and without owners.
     threads: u64,
     updated: BTreeSet<(OwnerTag, OwnedPlace)>,
@@ -31,7 +31,7 @@ pub(crate) struct Listed {
 /// A former owner, until when it was that, and its thread.
 type Former = (OwnerTag, u64, ThreadId, Life);
 
-impl Listed {
+impl ThreadLists {
     pub(crate) fn threads(&self) -> u64 {
         self.threads
     }
@@ -112,7 +112,7 @@ impl Listed {
     }
 }
 
-impl Heap for Listed {
+impl Heap for ThreadLists {
     fn heap_bytes(&self) -> u64 {
         2 * heap::tree::<(OwnerTag, OwnedPlace)>(self.updated.len())
             + heap::tree::<Former>(self.former.len())

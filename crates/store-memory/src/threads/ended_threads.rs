@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
-use super::living::Living;
+use super::live_thread::LiveThread;
 use threadkeep_domain::heap::Heap;
 use threadkeep_domain::scope::HistorySummary;
 use threadkeep_domain::{EndReason, Life, OwnerTag, Position, ThreadId, heap};
@@ -11,8 +11,8 @@ use threadkeep_store::{Archive, ArchiveHead, ArchivePlace};
 
 /// Final states by id and life.
 #[derive(Debug, Default)]
-pub(crate) struct Finals {
-    by_life: HashMap<(ThreadId, Life), Box<Final>>,
+pub(crate) struct EndedThreads {
+    by_life: HashMap<(ThreadId, Life), Box<EndedThread>>,
     /// The lives of each id, numbered in the order in which they ended: an id may have left many.
     ended: BTreeMap<(ThreadId, u64), Life>,
     places: BTreeSet<ArchivePlace>,
@@ -26,8 +26,8 @@ pub(crate) struct Finals {
 
 /// The remains of a life.
 #[derive(Debug)]
-pub(crate) struct Final {
-    pub(crate) living: Living,
+pub(crate) struct EndedThread {
+    pub(crate) living: LiveThread,
     pub(crate) reason: EndReason,
     pub(crate) ended_ms: u64,
     pub(crate) archived_ms: u64,
@@ -43,10 +43,10 @@ pub(crate) struct Final {
     heap_bytes: u64,
 }
 
-impl Final {
+impl EndedThread {
     /// The scope of a life that has ended and is archived now.
     pub(crate) fn new(
-        mut living: Living,
+        mut living: LiveThread,
         reason: EndReason,
         ended_ms: u64,
         archived_ms: u64,
@@ -96,12 +96,12 @@ impl Final {
     }
 }
 
-impl Finals {
+impl EndedThreads {
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    pub(crate) fn add(&mut self, id: &ThreadId, mut last: Final) {
+    pub(crate) fn add(&mut self, id: &ThreadId, mut last: EndedThread) {
         let life = last.living.stamp.life;
         self.places.insert(ArchivePlace {
             archived_ms: last.archived_ms,
@@ -118,7 +118,7 @@ impl Finals {
     }
 
     /// That life, or the last one that ended.
-    pub(crate) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&Final> {
+    pub(crate) fn get(&self, id: &ThreadId, life: Option<Life>) -> Option<&EndedThread> {
         let life = match life {
             Some(life) => life,
             None => *self.ended.range((*id, 0)..=(*id, u64::MAX)).next_back()?.1,
@@ -126,7 +126,7 @@ impl Finals {
         self.by_life.get(&(*id, life)).map(Box::as_ref)
     }
 
-    pub(crate) fn get_mut(&mut self, id: &ThreadId, life: Life) -> Option<&mut Final> {
+    pub(crate) fn get_mut(&mut self, id: &ThreadId, life: Life) -> Option<&mut EndedThread> {
         self.by_life.get_mut(&(*id, life)).map(Box::as_mut)
     }
 
@@ -150,7 +150,7 @@ impl Finals {
 
     /// Takes out the oldest, if it was archived up to `too_old_ms` and its event has left the log.
     /// Those that follow were archived later, and their events are later ones.
-    pub(crate) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<Final> {
+    pub(crate) fn pop_oldest(&mut self, too_old_ms: u64, horizon: Position) -> Option<EndedThread> {
         let place = *self.places.first()?;
         let (id, life) = place.archive?;
         let last = self.by_life.get(&(id, life))?;
@@ -161,7 +161,7 @@ impl Finals {
     }
 
     /// Takes one out.
-    pub(crate) fn remove(&mut self, id: &ThreadId, life: Life) -> Option<Final> {
+    pub(crate) fn remove(&mut self, id: &ThreadId, life: Life) -> Option<EndedThread> {
         let last = self.by_life.remove(&(*id, life))?;
         self.places.remove(&ArchivePlace {
             archived_ms: last.archived_ms,
@@ -189,9 +189,9 @@ impl Finals {
     }
 }
 
-impl Heap for Finals {
+impl Heap for EndedThreads {
     fn heap_bytes(&self) -> u64 {
-        heap::table::<((ThreadId, Life), Box<Final>)>(self.by_life.capacity())
+        heap::table::<((ThreadId, Life), Box<EndedThread>)>(self.by_life.capacity())
             + heap::tree::<((ThreadId, u64), Life)>(self.ended.len())
             + heap::tree::<ArchivePlace>(self.places.len())
             + heap::tree::<(OwnerTag, ThreadId, Life)>(self.owned.len())

@@ -1,14 +1,14 @@
 //! Reads that only a server that takes writes may answer.
 
-use super::queue::{Calls, Expected, Waiter};
+use super::queue::{Calls, ReplyKind, Waiter};
 use crate::transport::commands::{Command, command, key_of};
 
 /// Such reads that were not sent yet. They go out behind one command that changes nothing, but that a server rejects if it
 /// takes no writes: one that has become a replica may lag behind.
 #[derive(Default)]
-pub(super) struct Guarded(Calls);
+pub(super) struct PrimaryReads(Calls);
 
-impl Guarded {
+impl PrimaryReads {
     pub(super) fn add(&mut self, commands: &[Command], waiter: Waiter) {
         let Calls { bytes, waiters } = &mut self.0;
         if waiters.is_empty() {
@@ -29,7 +29,9 @@ impl Guarded {
         let callers = self.0.waiters.len();
         if callers > 0 {
             calls.bytes.append(&mut self.0.bytes);
-            calls.waiters.push(Waiter::nobody(Expected::Guard(callers)));
+            calls
+                .waiters
+                .push(Waiter::nobody(ReplyKind::Guard(callers)));
             calls.waiters.append(&mut self.0.waiters);
         }
     }
