@@ -9,7 +9,12 @@ use threadkeep_domain::Life;
 use threadkeep_domain::scope::{
     HistoryItem, KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,
 };
-use threadkeep_store::ScopeParts;
+use threadkeep_store::{Reader, ScopeParts};
+
+/// The argument of a read that is no use.
+pub(super) fn peeks(reader: Reader) -> &'static str {
+    if reader.touch { "" } else { "g" }
+}
 
 /// The arguments of the script that reads.
 pub(crate) fn read(cmd: &mut Command, parts: &ScopeParts<'_>, ahead_ms: u64) {

@@ -10,7 +10,9 @@ use crate::scripts::Script;
 use crate::shared::arguments::{bounded_ms, idempotency, put};
 use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
 use threadkeep_domain::ThreadId;
-use threadkeep_domain::scope::{Compacted, Compaction, HistoryLimit, LATER_ITEMS_MAX, ScopeId};
+use threadkeep_domain::scope::{
+    Compacted, Compaction, HistoryLimit, LATER_ITEMS_MAX, SEGMENTS_MAX, ScopeId,
+};
 use threadkeep_store::WriteError;
 
 /// Largest six-byte number.
@@ -25,13 +27,14 @@ impl RedisStore {
     ) -> Result<Compacted, WriteError> {
         let scope = ScopeId::Thread(*id);
         let keys = self.names.scope(&scope);
-        let mut rules = Vec::with_capacity(34);
+        let mut rules = Vec::with_capacity(36);
         put(&mut rules, self.ahead(), 6);
         put(&mut rules, compaction.through.min(MOST), 6);
         put(&mut rules, compaction.count.min(MOST), 6);
         put(&mut rules, bounded_ms(compaction.keep), 6);
         put(&mut rules, compaction.limit.max_bytes, 6);
         put(&mut rules, LATER_ITEMS_MAX as u64, 4);
+        put(&mut rules, SEGMENTS_MAX as u64, 2);
         let mut cmd = Script::CompactHistory.call(5);
         cmd.arg(&keys.scope)
             .arg(&keys.history)

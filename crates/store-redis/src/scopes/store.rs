@@ -64,7 +64,9 @@ impl Scopes for RedisStore {
         scope: &ScopeId,
         reader: Reader,
     ) -> Result<Option<Vec<Segment>>, WriteError> {
-        let cmd = self.reading_history(Script::ReadSegments, &self.names.scope(scope), reader);
+        let keys = self.names.scope(scope);
+        let mut cmd = self.reading_history(Script::ReadSegments, &keys, reader.access);
+        cmd.arg(arguments::peeks(reader));
         let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
         Ok(segments::read(reply)?)
     }
@@ -77,15 +79,17 @@ impl Scopes for RedisStore {
         from: HistoryFrom,
         limit: usize,
     ) -> Result<Option<HistoryPage>, WriteError> {
-        let mut cmd = self.reading_history(Script::ReadOriginals, &self.names.scope(scope), reader);
+        let keys = self.names.scope(scope);
+        let mut cmd = self.reading_history(Script::ReadOriginals, &keys, reader.access);
         let (_, first, way) = way(from);
-        cmd.arg(match which {
-            Originals::All => 0,
-            Originals::OfSegment(number) => number,
-        })
-        .arg(if way == "+" { "f" } else { "b" })
-        .arg(first)
-        .arg(limit.min(i64::MAX as usize));
+        cmd.arg(arguments::peeks(reader))
+            .arg(match which {
+                Originals::All => 0,
+                Originals::OfSegment(number) => number,
+            })
+            .arg(if way == "+" { "f" } else { "b" })
+            .arg(first)
+            .arg(limit.min(i64::MAX as usize));
         let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
         Ok(segments::page(reply)?)
     }
@@ -97,7 +101,7 @@ impl Scopes for RedisStore {
         id: &ItemId,
     ) -> Result<Option<ItemPlace>, WriteError> {
         let keys = self.names.scope(scope);
-        let mut cmd = self.reading_history(Script::FindItem, &keys, access.into());
+        let mut cmd = self.reading_history(Script::FindItem, &keys, access);
         cmd.arg(id.as_str());
         let reply = unless_foreign(self.link.calls().read(cmd).await?)?;
         Ok(replies::item_place(reply)?)
@@ -220,13 +224,11 @@ impl RedisStore {
     }
 
     /// A call of a script that reads a history.
-    fn reading_history(&self, script: Script, keys: &ScopeKeys<'_>, reader: Reader) -> Command {
+    fn reading_history(&self, script: Script, keys: &ScopeKeys<'_>, access: Access) -> Command {
         let mut cmd = script.call(3 + usize::from(keys.thread.is_some()));
         cmd.arg(&keys.scope).arg(&keys.history).arg(&keys.ids);
         add_thread(&mut cmd, keys);
-        cmd.arg(self.ahead())
-            .arg(arguments::who(reader.access))
-            .arg(if reader.touch { "" } else { "g" });
+        cmd.arg(self.ahead()).arg(arguments::who(access));
         cmd
     }
 

@@ -3,12 +3,11 @@
 -- items, and not with those that are replaced.
 -- KEYS: 1 scope, 2 history, 3 its ids, 4 its remembered answers, 5 thread.
 -- ARGV: 1 ahead, the last place to replace, the number of items up to it, how long they are kept, the most bytes of the
---         history and of all segments, and the most later items, packed   2 access   3 token of a turn, or nothing
---       4 idempotency key, or nothing   5... new items: id, value, fingerprint
+--         history and of all segments, the most later items, and the most segments, packed
+--       2 access   3 token of a turn, or nothing   4 idempotency key, or nothing   5... new items: id, value, fingerprint
 -- Reply: `C`, whether it was replayed, meta, number of the segment, and how many made room for it; or a refusal as in
 --        write_scope.lua.
-local MOST_SEGMENTS = 16
-local ahead, through, count, keep, max_bytes, most_later = unpack_('>I6I6I6I6I6I4', ARGV[1])
+local ahead, through, count, keep, max_bytes, most_later, most_segments = unpack_('>I6I6I6I6I6I4I2', ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[5]}
 local thread, s, _, refusal = open_scope(k, ahead, false, ARGV[2])
 if refusal then return refusal end
@@ -65,7 +64,7 @@ if is_kept then
   in_slices('HDEL', its_ids, ids)
   call('PEXPIRE', its_stream, keep + ahead)
   call('PEXPIRE', its_ids, keep + ahead)
-  dropped = segments.add(segment, MOST_SEGMENTS, max_bytes)
+  dropped = segments.add(segment, most_segments, max_bytes)
 else
   call('UNLINK', k.history, k.ids)
 end

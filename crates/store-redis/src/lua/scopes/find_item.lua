@@ -1,16 +1,15 @@
 -- Finds an item of a history by its id. KEYS: 1 scope, 2 history, 3 its ids, then its thread if it has one.
--- ARGV: 1 ahead, 2 access, 3 `g` when this is no use, 4 id.
+-- ARGV: 1 ahead, 2 access, 3 id.
 -- Reply: nil; a refusal; or its place, and 1 if it is gone.
 local ahead = tonumber(ARGV[1])
 local k = {scope = KEYS[1], history = KEYS[2], ids = KEYS[3], thread = KEYS[4]}
-if ARGV[3] == 'g' then check_writable(k.scope) end
-local _, s, _, refusal = open_scope(k, ahead, ARGV[3] ~= 'g', ARGV[2])
+local _, s, _, refusal = open_scope(k, ahead, true, ARGV[2])
 if not s then return refusal or false end
-local known = call('HGET', k.ids, ARGV[4])
+local known = call('HGET', k.ids, ARGV[3])
 if known then return {fmt('%.0f', (unpack_('>I6', known))), 0} end
-local place = marked_place(k.scope, ARGV[4])
+local place = marked_place(k.scope, ARGV[3])
 for _, key in ipairs(s.flags >= SEGMENTED and living_segments(k, s, ahead).ids() or {}) do
-  local original = call('HGET', key, ARGV[4])
+  local original = call('HGET', key, ARGV[3])
   if original then place = unpack_('>I6', original) end
 end
 return place and {fmt('%.0f', place), 1} or false
