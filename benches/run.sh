@@ -6,7 +6,7 @@
 #   benches/run.sh replicas [THREADS [SECONDS [BYTES]]]  three replicas, without read caches and with them
 #   benches/run.sh expiry [THREADS]                      many ends at once
 #   benches/run.sh memory [CONNECTIONS [THREADS]]        memory, and time to ready
-#   benches/run.sh responses [STREAMS [SECONDS]]         responses of models
+#   benches/run.sh responses [STREAMS [SECONDS]]         model responses
 #
 # Needs redis-server.
 set -eu

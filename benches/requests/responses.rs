@@ -1,4 +1,4 @@
-//! Responses of models: what a step costs, what streaming responses take of memory, and whether they slow reads of state.
+//! Model responses: the cost of a step, the memory of streaming responses, and whether these slow reads of state.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ use super::request::{request, request_with, value};
 /// The argument that asks for this.
 pub(super) const MODE: &str = "responses";
 
-/// Calls of a response, each in an answer of its own before the last one.
+/// Calls in a response, each in an answer of its own before the last one.
 const CALLS: usize = 9;
 const STEPS: usize = CALLS + 1;
 /// Reads a second while responses stream.
@@ -34,7 +34,7 @@ const PIECE_BYTES: usize = 200;
 /// The pause between deltas of a stream.
 const DELTA_EVERY: Duration = Duration::from_millis(100);
 
-/// Measures responses, of which that many stream at once.
+/// Measures responses; in two of the measurements, `streams` of them stream at once.
 pub(super) async fn measure(streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let redis = Redis::start()?;
     println!("| responses at once | server, µs a step | Redis, µs a step | steps a second |");
@@ -160,7 +160,7 @@ async fn run_streams(server: &Process, streams: usize, gate: &Gate) -> io::Resul
     Ok(())
 }
 
-/// The latency of reads without and with responses that stream.
+/// Measures the latency of reads without and with streaming responses.
 async fn reads(redis: &Redis, streams: usize, time: Duration) -> Result<(), Box<dyn Error>> {
     let upstream = Upstream::start().await;
     // each piece has about one of them, and they last four times as long as is measured

@@ -57,7 +57,7 @@ use worker::Shared;
 
 /// The interval at which a stopping server checks for remaining clients.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long a stopping server takes at most to release the responses of models that others are to go on with.
+/// Maximum time that a stopping server takes to release model responses, so that other replicas continue them.
 const RELEASE: Duration = Duration::from_secs(1);
 
 /// A server that listens but does not answer yet.
@@ -69,7 +69,7 @@ pub struct Application {
     events: Events,
     sockets: Arc<SocketCounters>,
     responses: Option<ResponseService>,
-    /// It drives responses until this is dropped.
+    /// Drives responses until it is dropped.
     _responses_thread: Option<ResponsesThread>,
     console: Option<ConsoleLinks>,
     readiness: Readiness,

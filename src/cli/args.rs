@@ -13,7 +13,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::remote_command::RemoteCommand;
 use super::settings_list;
-use crate::config::{Layers, Setting};
+use crate::config::{Layers, Setting, flag_of};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -84,9 +84,9 @@ impl Invocation {
         let settings = Setting::all();
         let matches = command(&settings).try_get_matches_from(args)?;
         let Args { config, command } = Args::from_arg_matches(&matches)?;
-        let flags = settings.iter().filter_map(|setting| {
-            let text = matches.get_one::<String>(setting.name)?;
-            Some((setting.name.into(), text.clone()))
+        let flags = settings.iter().flat_map(Setting::names).filter_map(|name| {
+            let text = matches.get_one::<String>(name)?;
+            Some((name.into(), text.clone()))
         });
         let layers = Layers {
             file: config,
@@ -102,15 +102,14 @@ impl Invocation {
 }
 
 fn command(settings: &[Setting]) -> clap::Command {
-    Args::command().args(settings.iter().map(flag))
+    Args::command().args(settings.iter().flat_map(Setting::names).map(flag))
 }
 
 /// The flag of a setting. The help of a command shows its own options only; [`settings_list`]
 /// lists these flags.
-fn flag(setting: &Setting) -> Arg {
-    Arg::new(setting.name)
-        .long(setting.flag())
-        .aliases(setting.earlier_flag())
+fn flag(name: &'static str) -> Arg {
+    Arg::new(name)
+        .long(flag_of(name))
         .value_name("VALUE")
         .global(true)
         .hide(true)
@@ -144,9 +143,14 @@ mod tests {
 
     #[test]
     fn a_flag_has_its_earlier_name_too() {
-        for name in ["--responses-max", "--turns-max"] {
-            let invocation = parse(&[name, "7"]).unwrap();
-            assert_eq!(invocation.layers.flags["responses_max"], "7");
+        let both = ["--turns-max", "5", "--responses-max", "7"];
+        for (args, value) in [(&both[..2], 5), (&both[2..], 7), (&both[..], 7)] {
+            let values = parse(args).unwrap().layers.merge().unwrap();
+            let shown = values.provenance().to_string();
+            let row = shown
+                .lines()
+                .find(|line| line.starts_with("responses_max "));
+            assert!(row.unwrap().contains(&format!(" {value} ")), "{row:?}");
         }
     }
 

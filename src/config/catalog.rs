@@ -53,14 +53,19 @@ impl Setting {
     /// The name of its flag, without the leading dashes.
     #[must_use]
     pub fn flag(&self) -> String {
-        self.name.replace('_', "-")
+        flag_of(self.name)
     }
 
-    /// The earlier name of its flag.
-    #[must_use]
-    pub fn earlier_flag(&self) -> Option<String> {
-        earlier_name(self.name).map(|name| name.replace('_', "-"))
+    /// Its name, and its earlier one.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        [self.name].into_iter().chain(earlier_name(self.name))
     }
+}
+
+/// The flag of a setting with that name, without the leading dashes.
+#[must_use]
+pub fn flag_of(name: &str) -> String {
+    name.replace('_', "-")
 }
 
 #[cfg(test)]

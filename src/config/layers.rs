@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
 
-use super::catalog::{DEFAULT_FILE, Setting};
+use super::catalog::{DEFAULT_FILE, Setting, flag_of};
 use super::error::{Fault, SettingsError};
 use super::nearest::nearest;
 use super::renamed::present_name;
@@ -93,7 +93,7 @@ impl Layers {
 
     fn flags(&self) -> Layer {
         let settings = self.flags.iter().map(|(name, text)| {
-            let flag = format!("--{}", name.replace('_', "-"));
+            let flag = format!("--{}", flag_of(name));
             (name.clone(), Value::new(Some(&flag), text.as_str()))
         });
         Layer(settings.collect())
@@ -121,8 +121,8 @@ fn toml_fault(report: &str) -> Fault {
 struct Layer(Map<String, Value>);
 
 impl Layer {
-    /// Gives settings with earlier names their present ones, which are added to `renamed`. If the layer has both, the
-    /// present one counts.
+    /// Replaces earlier names of settings with the present ones, which are added to `renamed`. If the layer has both,
+    /// the value under the present name counts.
     fn with_present_names(self, renamed: &mut BTreeSet<&'static str>) -> Self {
         let (mut present, mut earlier) = (Map::new(), Map::new());
         for (name, value) in self.0 {

@@ -35,7 +35,7 @@ mod values;
 mod warning;
 mod webhooks;
 
-pub use catalog::{DEFAULT_FILE, Setting};
+pub use catalog::{DEFAULT_FILE, Setting, flag_of};
 pub use client::{ClientSettings, local_url};
 pub use cors::CorsOrigins;
 pub use error::{Fault, SettingsError};

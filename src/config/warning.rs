@@ -15,7 +15,7 @@ pub enum Warning {
     /// Models are configured, but no API key.
     #[error("`models` is set, but no API key: all requests for models require one")]
     ModelsWithoutApiKey,
-    /// A file or a variable has the earlier name of a setting.
+    /// A setting is given by its earlier name.
     #[error("`{earlier}` is now called `{present}`; the next release rejects the earlier name")]
     Renamed {
         /// The name that is given.

@@ -1,4 +1,4 @@
-//! Metrics of the responses of models.
+//! Metrics of model responses.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,8 +15,8 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
 impl Shared {
-    /// Runs a question that holds that many bytes, on the runtime of the responses and in the place of one. It ends when its
-    /// caller drops it, and when the process stops.
+    /// Runs a question that holds that many bytes, on the runtime of the responses. It counts as one of them. It ends
+    /// when its caller drops it, and when the process stops.
     ///
     /// # Errors
     /// [`ResponseError`].

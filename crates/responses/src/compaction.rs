@@ -15,7 +15,7 @@ use crate::values::model::{
 use crate::values::request::InputItem;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
-    Item, Json, PromptItem, compaction_item, elements, is_foreign_compaction, is_user_message,
+    ItemKind, Json, PromptItem, compaction_item, elements, is_foreign_compaction, is_user_message,
     member_text, prompt_of, readable_item,
 };
 
@@ -87,15 +87,12 @@ impl ResponseService {
         if !reads_all && texts().any(is_foreign_compaction) {
             return Some("a conversation without compactions of other servers");
         }
-        let outputs = texts().filter_map(|item| match Item::read(item)? {
-            Item::Output { id, .. } => Some(id),
-            _ => None,
-        });
-        let outputs: HashSet<_> = outputs.collect();
-        let waits = texts().any(|item| match Item::read(item) {
-            Some(Item::Call(call)) => call.result.is_none() && !outputs.contains(&call.id),
-            _ => false,
-        });
+        let ids_of = |is_wanted: fn(ItemKind) -> bool| {
+            let wanted = texts().filter(move |item| ItemKind::of(item).is_some_and(is_wanted));
+            wanted.filter_map(|item| member_text(item, "call_id"))
+        };
+        let outputs: HashSet<_> = ids_of(ItemKind::is_output).collect();
+        let waits = ids_of(|kind| kind.call_form().is_some()).any(|call| !outputs.contains(&call));
         waits.then_some("a conversation whose calls have results")
     }
 

@@ -13,8 +13,8 @@ use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Json, prompt_of, readable_item};
 
 impl ResponseService {
-    /// Counts the tokens of the first question that a response would ask, in a conversation before a place if it goes on from one.
-    /// None: the model's upstream does not count. Changes nothing.
+    /// Counts the tokens of the first question that a response would ask. If it continues a conversation, the items
+    /// before a place belong to the question. None: the model's upstream does not count. Changes nothing.
     ///
     /// # Errors
     /// [`ResponseError`].
@@ -25,8 +25,8 @@ impl ResponseService {
     ) -> Result<Option<u64>, ResponseError> {
         let items = match conversation {
             Some((scope, before)) => {
-                let responses = self.0.window_exchanges(&request);
-                self.0.earlier(&scope, before, responses).await?.items
+                let exchanges = self.0.window_exchanges(&request);
+                self.0.earlier(&scope, before, exchanges).await?.items
             }
             None => Vec::new(),
         };

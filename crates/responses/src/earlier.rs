@@ -23,7 +23,7 @@ pub(crate) struct Earlier {
 }
 
 impl Shared {
-    /// The responses of a conversation that the model of a request reads at most; 0: all.
+    /// The most exchanges of a conversation that the model of a request reads; 0: all.
     pub(crate) fn window_exchanges(&self, request: &ResponseRequest) -> usize {
         let limit = self.limits.window as usize;
         match request.window_exchanges {
@@ -32,7 +32,7 @@ impl Shared {
         }
     }
 
-    /// The items of a conversation before a place: those of that many responses, or 0 for all, and up to 8 MiB of them.
+    /// The items of a conversation before a place: those of that many exchanges, or of all for 0, up to 8 MiB.
     ///
     /// # Errors
     /// [`ResponseError::Service`].
@@ -40,9 +40,9 @@ impl Shared {
         &self,
         scope: &ScopeId,
         mut before: u64,
-        responses: usize,
+        exchanges: usize,
     ) -> Result<Earlier, ResponseError> {
-        let mut window = Window::new(responses, WINDOW_MAX_BYTES);
+        let mut window = Window::new(exchanges, WINDOW_MAX_BYTES);
         let (mut items, mut is_whole, mut newest) = (Vec::new(), true, None);
         'pages: loop {
             let from = HistoryFrom::Before(before);

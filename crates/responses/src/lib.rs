@@ -1,7 +1,8 @@
-//! Responses of models that call tools of this service: the loop.
+//! Model responses that call tools of this service: the loop.
 //!
 //! A response runs in a task of its own, the driver. Each answer of the model and each call is an entry of the response's journal, and
-//! the effect of a call and its entry are one step of the store, so another driver can go on with it at any moment.
+//! the effect of a call and its entry are one step of the store, so another driver can continue the response at any
+//! moment.
 
 mod apart;
 mod catalog;

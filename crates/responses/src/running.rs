@@ -17,7 +17,7 @@ use crate::values::response::EndedResponse;
 use threadkeep_domain::{Fingerprint, Refusal, ResponseId, ResponseLimits};
 use threadkeep_service::ServiceError;
 
-/// The responses that this process drives, each with those that wait for it.
+/// The responses that this process drives, each with the callers that wait for it.
 #[derive(Debug)]
 pub(crate) struct Running {
     responses: Mutex<HashMap<ResponseId, RunningResponse>>,
@@ -26,9 +26,9 @@ pub(crate) struct Running {
     held: AtomicU64,
     held_max: u64,
     pub(crate) tasks: TaskTracker,
-    /// The process is stopping: no response begins.
+    /// Cancelled when the process is stopping: no response begins any longer.
     pub(crate) closing: CancellationToken,
-    /// Drivers release their responses.
+    /// Cancelled when drivers have to release their responses.
     pub(crate) stop: CancellationToken,
 }
 
@@ -39,7 +39,7 @@ struct RunningResponse {
     ended: Arc<SetOnce<EndedResponse>>,
 }
 
-/// The place of a response that this process is to drive. It is given back when this is dropped.
+/// The slot of a response that this process is to drive. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Place {
     running: Arc<Running>,
@@ -66,7 +66,7 @@ impl Running {
         }
     }
 
-    /// Joins the response of that id, or makes a place for it.
+    /// Joins the response with that id, or reserves a slot for it.
     ///
     /// # Errors
     /// [`ResponseError`]: the id is that of another request, there are too many responses, or the process is stopping.
@@ -127,7 +127,7 @@ impl Running {
         self.responses().len() as u64
     }
 
-    /// The response of that id, if it is driven here.
+    /// The response with that id, if it is driven here.
     pub(crate) fn find(&self, id: &ResponseId) -> Option<Arc<Broadcast>> {
         let responses = self.responses();
         responses
@@ -135,7 +135,7 @@ impl Running {
             .map(|response| Arc::clone(&response.broadcast))
     }
 
-    /// Has the driver of a response that has ended stop at once.
+    /// Stops the driver of a response that has ended, at once.
     pub(crate) fn note_ended(&self, ended: &EndedResponse) {
         if let Some(response) = self.responses().get(&ended.id) {
             // the first end is the one
@@ -143,7 +143,7 @@ impl Running {
         }
     }
 
-    /// Takes no new responses, waits for those that run, and has the rest released after a while.
+    /// Takes no new responses, waits for those that run, and releases the rest after a while.
     pub(crate) async fn shutdown(&self, patience: Duration) {
         {
             // no response joins in the meantime
@@ -165,7 +165,8 @@ impl Running {
 }
 
 impl Place {
-    /// Shows the end. By then it is given back: a repeat by a caller that knows the end joins no response that is over.
+    /// Frees the slot, then shows the end, so that a repeat by a caller that knows the end does not join a response
+    /// that is over.
     pub(crate) fn end(self, result: ResponseResult) {
         self.leave();
         self.broadcast.show(Progress::Done(result));
@@ -193,7 +194,7 @@ impl Place {
         Err(ResponseError::TooMany)
     }
 
-    /// Counts bytes that the response cannot do without. Returns those of all responses.
+    /// Counts bytes that the response needs in any case. Returns the bytes of all responses.
     pub(crate) fn grow(&self, bytes: u64) -> u64 {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.running.held.fetch_add(bytes, Ordering::Relaxed) + bytes

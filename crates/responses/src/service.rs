@@ -1,4 +1,4 @@
-//! Responses of models, for the protocols.
+//! Model responses, for the protocols.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use threadkeep_trace::Phase;
 
 /// How often a process looks for responses whose drivers are gone.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
-/// Responses of each bucket that are closed at once.
+/// Maximum number of responses of each bucket that one sweep looks after.
 const SWEPT: usize = 64;
 
-/// The responses of models. Clones share them.
+/// The model responses of a process. Clones share them.
 #[derive(Debug, Clone)]
 pub struct ResponseService(pub(crate) Arc<Shared>);
 
@@ -78,8 +78,8 @@ impl ResponseService {
         ResponseId::in_bucket(self.0.responses.bucket_of_scope(scope), entropy)
     }
 
-    /// Runs a response to its end. A repeat waits for the same response, goes on with it, or gets its earlier end. The response goes on
-    /// if the caller does not wait.
+    /// Runs a response to its end. A repeat waits for the same response, continues it, or gets its earlier end. The
+    /// response continues if the caller stops waiting.
     ///
     /// # Errors
     /// [`ResponseError`].
@@ -93,8 +93,8 @@ impl ResponseService {
         })
     }
 
-    /// Runs a response as [`run`](Self::run) does, and returns its events as soon as it has begun. An earlier end whose events
-    /// are no longer kept has those of whole items.
+    /// Runs a response as [`run`](Self::run) does, and returns its events as soon as it has begun. For an earlier end
+    /// whose events are no longer kept, these are the events of whole items.
     ///
     /// # Errors
     /// [`ResponseError`], as long as it has not begun.
@@ -125,8 +125,8 @@ impl ResponseService {
         ResponseStream::of_known(&self.0, protocol, id, after).await
     }
 
-    /// The response of a thread that a request repeats which brings no key: the last one, if it is of the same request and its
-    /// answer has not reached the caller. After a complete answer, a user may say the same again.
+    /// The response that a request without a key repeats: the last one of the thread, if it is of the same request and
+    /// its answer has not reached the caller. After a complete answer, a user may say the same again.
     ///
     /// # Errors
     /// [`ResponseError::Service`].
@@ -178,7 +178,7 @@ impl ResponseService {
         })
     }
 
-    /// Whether a response is kept, so that a repeat of its request gets its answer or goes on with it.
+    /// Whether a response is kept, so that a repeat of its request gets its answer or continues it.
     ///
     /// # Errors
     /// [`ResponseError::Service`].
@@ -186,8 +186,8 @@ impl ResponseService {
         Ok(self.0.responses.get_response(id).await?.is_some())
     }
 
-    /// The response that has left the newest items of a conversation, if it came later than that one. Items of others are passed
-    /// over, up to 50.
+    /// The response that left the newest items of a conversation, if it came later than `response`. Up to 50 newer
+    /// items that no response left are skipped.
     ///
     /// # Errors
     /// [`ResponseError::Service`].
@@ -230,7 +230,7 @@ impl ResponseService {
         ended.ok_or(ResponseError::NoResponse)
     }
 
-    /// Deletes a response, whose response ends if it runs. The conversation keeps its items.
+    /// Deletes a response, and ends it first if it runs. The conversation keeps its items.
     ///
     /// # Errors
     /// [`ResponseError::NoResponse`] or [`ResponseError::Service`].
@@ -243,7 +243,7 @@ impl ResponseService {
         }
     }
 
-    /// Looks after responses whose drivers are gone, again and again.
+    /// Looks after responses whose drivers are gone, until it is dropped.
     pub async fn sweep(self) {
         loop {
             sleep(SWEEP_EVERY).await;
@@ -253,7 +253,7 @@ impl ResponseService {
         }
     }
 
-    /// Closes responses whose drivers are gone, or goes on with those in the background.
+    /// Closes responses whose drivers are gone, or continues those in the background.
     ///
     /// # Errors
     /// [`ResponseError::Service`].
@@ -268,7 +268,7 @@ impl ResponseService {
         Ok(())
     }
 
-    /// Goes on with a response in the background that has no driver, or closes another one.
+    /// Continues a response without a driver if it runs in the background, and closes it otherwise.
     async fn look_after(&self, id: &ResponseId) -> Result<(), ResponseError> {
         let view = self.0.responses.get_response(id).await?;
         let Some(view) = view.filter(|view| view.driven.is_none() && view.answer.is_none()) else {

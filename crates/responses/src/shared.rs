@@ -16,7 +16,7 @@ use threadkeep_domain::{ResponseId, ResponseLimits};
 use threadkeep_service::{ScopeService, ThreadService};
 use threadkeep_store::{Backend, Clock, HistoryFrom, ResponseView, Responses, Scopes};
 
-/// Items of a conversation that are looked at for the response that has left some last.
+/// Newest items of a conversation that are searched for the last response that left some.
 const PASSED_OVER: usize = 50;
 
 /// The parts that drivers share.

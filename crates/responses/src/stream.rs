@@ -19,10 +19,10 @@ use crate::values::response::{EndedResponse, read_outcome};
 use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 use threadkeep_store::{ResponseView, StoreError};
 
-/// How soon a response of another process is looked at again, and at most, while it tells nothing.
+/// How soon a response of another process is read again; while it has no new events, the pause grows to the maximum.
 const LISTEN_EVERY: Duration = Duration::from_millis(100);
 const LISTEN_EVERY_MAX: Duration = Duration::from_secs(1);
-/// How often a response without events is looked at whether it has failed.
+/// How often the server checks whether a response without new events has failed.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Events that are read from the store at once.
 const PAGE: usize = 16;
@@ -37,7 +37,7 @@ pub struct ResponseStream {
     shared: Arc<Shared>,
     id: ResponseId,
     request: Arc<ResponseRequest>,
-    /// Whether the response had been there before.
+    /// Whether the response existed before.
     is_replay: bool,
     /// The number of the next item.
     next: u64,
@@ -88,7 +88,7 @@ pub struct SoFar {
 }
 
 impl ResponseStream {
-    /// That of a response which this process was asked to run.
+    /// The stream of a response that this process was asked to run.
     pub(crate) async fn of_new(
         shared: &Arc<Shared>,
         id: ResponseId,
@@ -121,7 +121,7 @@ impl ResponseStream {
         })
     }
 
-    /// That of a response which the store knows, after that number.
+    /// The stream of a response that the store knows, after event `after` or from the beginning.
     pub(crate) async fn of_known(
         shared: &Arc<Shared>,
         protocol: Protocol,
@@ -203,7 +203,7 @@ impl ResponseStream {
         &self.request
     }
 
-    /// Whether the response had been there before it was asked for.
+    /// Whether the response existed before this request.
     #[must_use]
     pub fn is_replay(&self) -> bool {
         self.is_replay
@@ -230,8 +230,8 @@ impl ResponseStream {
     /// The next item with its number; none after the end. It is safe to drop the future and call this again.
     ///
     /// # Errors
-    /// [`ResponseError::Stopping`] if another process goes on with the response, or nobody does until a repeat of the request, and
-    /// [`ResponseError::Service`]. A reader can go on from the last number that it has.
+    /// [`ResponseError::Stopping`] if another process continues the response, or only a repeat of the request will, and
+    /// [`ResponseError::Service`]. A reader can resume after the last number that it has.
     pub async fn next(&mut self) -> Result<Option<(u64, StreamItem)>, ResponseError> {
         let number = self.next;
         if matches!(self.source, Source::Nothing) {
@@ -338,7 +338,7 @@ impl ResponseStream {
         }
     }
 
-    /// Reads the last events of a response whose driver has stopped, unless another one has gone on since.
+    /// Reads the last events of a response whose driver has stopped, unless another driver has continued it since.
     async fn drain(&mut self, place: u64, result: ResponseResult) -> Result<(), ResponseError> {
         self.ready = match &result {
             Ok(ended) if !self.request.is_streamed => {
@@ -364,7 +364,7 @@ impl ResponseStream {
         Ok(())
     }
 
-    /// Waits for another process, and from time to time reads how the response stands there.
+    /// Waits for another process, and from time to time reads how far the response is there.
     async fn look(&mut self) -> Result<(), ResponseError> {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
@@ -413,7 +413,7 @@ fn read(events: &[bytes::Bytes]) -> Result<VecDeque<ResponseEvent>, StoreError> 
         .collect()
 }
 
-/// Why the last driver of a response stopped, unless another one goes on.
+/// Why the last driver of a response stopped, unless another one has continued it.
 fn failure_of(
     id: &ResponseId,
     request: &ResponseRequest,

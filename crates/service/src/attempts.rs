@@ -1,4 +1,4 @@
-//! Work of several calls of the store within the time limit of one: a client waits for all of them.
+//! Several calls to the store within the time limit of one, because a client waits for all of them.
 
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ pub(super) trait EventReader: Send {
     /// [`Failure`] if it is unreadable or an error, or the answer gets too long.
     fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure>;
 
-    /// The pieces of the events so far, for the caller to take out.
+    /// The pieces of the events so far. The caller drains them.
     fn pieces(&mut self) -> &mut Vec<Piece>;
 
     /// The answer of all events, and the last pieces.

@@ -1,4 +1,4 @@
-//! The responses of models, as the settings describe them.
+//! Model responses, as the settings describe them.
 
 mod thread;
 

@@ -6,12 +6,12 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// How much nicer than other threads this one is. Those answer requests, most of which take microseconds, while a response waits
-/// for a model. It still gets a tenth of what each of them gets.
+/// The nice value of this thread. Other threads answer requests, most of which take microseconds, while a response waits
+/// for a model. This thread still gets a tenth of the CPU time of each of them.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// A thread with a runtime for responses. It ends when this is dropped, and responses that it still drives with it.
+/// A thread with a runtime for responses. Dropping this ends the thread and the drivers that still run on it.
 #[derive(Debug)]
 pub(in crate::app) struct ResponsesThread {
     runtime: Handle,
@@ -29,7 +29,7 @@ impl ResponsesThread {
             .name("responses".into())
             .spawn(move || {
                 #[cfg(target_os = "linux")]
-                // a system that refuses this serves as well
+                // a system may refuse this; the server works without it
                 let _ = rustix::process::nice(NICENESS);
                 runtime.block_on(ended).ok();
             })?;

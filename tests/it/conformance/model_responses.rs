@@ -1,4 +1,5 @@
-//! Responses of models: each call runs once, wherever the driver dies, and the conversation gets the whole response or nothing.
+//! Model responses: each call runs once, wherever the driver dies, and the conversation gets all items of a response or
+//! none.
 
 use std::fmt;
 use std::future::pending;

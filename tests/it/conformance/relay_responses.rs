@@ -1,4 +1,4 @@
-//! Responses of models outside of threads: in a session, on a state handle, and without a context.
+//! Model responses outside of threads: in a session, on a state handle, and without a context.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};

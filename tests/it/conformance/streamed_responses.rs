@@ -1,4 +1,4 @@
-//! Events of responses of models: one numbering for all readers, also when a driver dies.
+//! Events of model responses: one numbering for all readers, even when a driver dies.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -7,12 +7,12 @@ use super::lifetime::Lifetime;
 use crate::millis::millis;
 use crate::{Life, Precondition, Refusal, Stamp};
 
-/// All about an entry but its body and its uses. Times are milliseconds of the Unix epoch, by the
-/// store's clock.
+/// Everything about an entry except its body and its uses. Times are milliseconds of the Unix epoch, by
+/// the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryHead {
-    /// Version, which is 1 when the entry is made and +1 for each put, and life, by which the tag of
-    /// an entry that was deleted or expired never matches a later one of its key.
+    /// The version is 1 when the entry is made, and grows by 1 with each put. The life keeps the tag of an entry
+    /// that was deleted or expired from matching a later entry with the same key.
     pub stamp: Stamp,
     /// Bytes of the body.
     pub size_bytes: u64,
@@ -33,14 +33,14 @@ pub struct EntryHead {
 /// An entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// All but the body and the uses.
+    /// Everything except the body and the uses.
     pub head: EntryHead,
     /// How often it was read by [`Reading::Use`] since it was made, this time included. A read that
     /// is repeated after a broken connection may count twice.
     pub uses: u64,
     /// When it was last put or used, this time included.
     pub last_used_ms: u64,
-    /// The bytes, as they came.
+    /// The bytes, unchanged.
     pub body: Bytes,
 }
 
@@ -55,14 +55,14 @@ pub struct NewEntry {
     pub content_encoding: Option<ContentEncoding>,
     /// The lifetime; by default that of its namespace.
     pub lifetime: Option<Lifetime>,
-    /// How long it lives if its namespace says nothing.
+    /// Its lifetime if its namespace sets none.
     pub default_lifetime: Lifetime,
 }
 
 /// The receipt of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Put {
-    /// Version and life; version 1: there was no such entry.
+    /// Version and life; version 1 if there was no such entry.
     pub stamp: Stamp,
     /// When it ends, if ever.
     pub expires_ms: Option<u64>,
@@ -75,7 +75,7 @@ impl EntryHead {
         self.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
     }
 
-    /// Gives it its whole lifetime again, if less than half is left: its new end.
+    /// Renews its whole lifetime if less than half of it is left. Returns the new end.
     pub fn prolong(&mut self, now_ms: u64) -> Option<u64> {
         let (Some(expires_ms), Lifetime::For(time)) = (self.expires_ms, self.lifetime) else {
             return None;
@@ -89,7 +89,7 @@ impl EntryHead {
         Some(new_ms)
     }
 
-    /// Checks a precondition of an entry that lives, or of none.
+    /// Checks a precondition against the live entry, if there is one.
     ///
     /// # Errors
     /// [`Refusal::VersionMismatch`].
@@ -106,8 +106,8 @@ impl EntryHead {
 }
 
 impl Entry {
-    /// The entry that a put makes in the place of one that lives, or of none. `default` is the lifetime that the
-    /// namespace says.
+    /// The entry that a put makes, which replaces the live one if there is one. `default` is the lifetime that the
+    /// namespace sets.
     #[must_use]
     pub fn put(old: Option<&Self>, new: &NewEntry, default: Option<Lifetime>, now_ms: u64) -> Self {
         let stamp = match old {

@@ -9,7 +9,7 @@ use crate::millis::millis;
 /// A namespace, as it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceRecord {
-    /// Which.
+    /// Its name.
     pub namespace: Namespace,
     /// When it was made, in milliseconds of the Unix epoch.
     pub created_ms: u64,
@@ -28,12 +28,12 @@ pub struct IdleEnd {
     pub ends_ms: u64,
 }
 
-/// A change of the settings of a namespace; none leaves one as it is.
+/// A change to the settings of a namespace; `None` leaves a setting as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NamespaceChange {
     /// The lifetime of entries that are put without one.
     pub default_lifetime: Option<Option<Lifetime>>,
-    /// How long the namespace lives after its last use; none within: it does not end by itself.
+    /// How long the namespace lives after its last use; `Some(None)` if it does not end by itself.
     pub idle_ttl: Option<Option<Duration>>,
 }
 
@@ -42,7 +42,7 @@ pub struct NamespaceChange {
 pub struct NamespacePlace {
     /// When it was made.
     pub created_ms: u64,
-    /// Which it is.
+    /// Its name.
     pub namespace: Namespace,
 }
 

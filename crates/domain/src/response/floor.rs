@@ -1,4 +1,4 @@
-//! The floor of a thread: its turn, which responses take as clients do.
+//! The floor of a thread: its turn, which responses take just as clients do.
 
 use std::time::Duration;
 
@@ -15,17 +15,18 @@ pub struct ThreadFloor<'a> {
     pub life: Life,
     /// The last turn of that life.
     pub turn: &'a mut Option<Box<LastTurn>>,
-    /// The response that worked under that turn last, if it is still kept.
+    /// The last response that worked under that turn, if it is still kept.
     pub last: Option<&'a HeldResponse>,
-    /// The response that wants the floor, if it began before.
+    /// The response that wants the floor, if it has already begun.
     pub before: Option<&'a HeldResponse>,
 }
 
 impl ThreadFloor<'_> {
-    /// Takes the turn for a response, or notes that it works under its caller's. Returns why that has to wait.
+    /// Takes the turn for a response, or notes that the response works under its caller's turn. If the response has to
+    /// wait, returns the reason.
     ///
     /// # Errors
-    /// [`Refusal::TurnLost`] if the caller no longer holds the turn that it has lent.
+    /// [`Refusal::TurnLost`] if the caller no longer holds the turn that it lent.
     pub fn take(
         mut self,
         id: ResponseId,
@@ -64,7 +65,7 @@ impl ThreadFloor<'_> {
         Ok(None)
     }
 
-    /// Waits for the end of the turn if another caller holds it.
+    /// Returns [`Begun::Locked`] if another caller holds the turn, and notes that a caller waits for its end.
     fn wait(&mut self, token: TurnToken, now_ms: u64) -> Option<Begun> {
         let last = self.turn.as_deref_mut()?;
         let held = last.held(now_ms)?;

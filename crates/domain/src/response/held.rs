@@ -13,7 +13,7 @@ use crate::scope::ScopeId;
 use crate::threads::turn::{LastTurn, check_turn};
 use crate::{Fingerprint, Life, Refusal, TurnToken, millis};
 
-/// How long a response is kept for that was to be kept for a time.
+/// How long a response is kept in that scope if `wanted` was asked for.
 pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Duration {
     match scope.thread() {
         Some(_) => wanted.min(archive.max(2 * DAY)),
@@ -21,7 +21,7 @@ pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Dur
     }
 }
 
-/// How long a response is kept at most between two writes.
+/// How long a response that has not ended is kept after a write, at most.
 pub const OPEN_RESPONSE_MAX: Duration = DAY;
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -54,7 +54,7 @@ pub struct HeldResponse {
 }
 
 impl HeldResponse {
-    /// A response in the scope of a thread of that life, or of none, which no driver has yet.
+    /// A response that no driver has yet; `life` is that of its thread, if its scope is one of a thread.
     pub fn new(begin: &BeginResponse<'_>, request: &Bytes, life: Option<Life>) -> Self {
         Self {
             scope: begin.scope.clone(),
@@ -102,7 +102,8 @@ impl HeldResponse {
         self.ends_ms
     }
 
-    /// Checks that a driver may continue it. Returns why that has to wait, or the answer.
+    /// Checks that a driver may continue it. Returns the answer if it has ended, or the reason if the driver has to
+    /// wait.
     ///
     /// # Errors
     /// [`Refusal::IdempotencyKeyReused`] for another request.
@@ -166,8 +167,8 @@ impl HeldResponse {
         }
     }
 
-    /// Checks that a driver may write to it in that scope; no token stands for any driver. `thread` has the life of the
-    /// scope's thread, if there is one, and the last turn of that life.
+    /// Checks that a driver may write to it in that scope; without a token, any driver may. `thread` has the life of
+    /// the scope's thread, if there is one, and the last turn of that life.
     ///
     /// # Errors
     /// [`Refusal::TurnLost`], or [`Refusal::Destroyed`] if the thread has another life.
@@ -255,7 +256,8 @@ impl HeldResponse {
         }
     }
 
-    /// Adds events, of which the first has that number. Only the first ones of a response keep it from now on.
+    /// Adds events, of which the first has that number. Only the first events of a response prolong the time that it is
+    /// kept.
     pub fn tell(&mut self, events: (u64, &[Bytes]), now_ms: u64) {
         let is_first = self.events.is_empty();
         self.add_events(events);
@@ -314,7 +316,7 @@ impl HeldResponse {
         }
     }
 
-    /// All that a reader gets.
+    /// The view that a reader gets.
     pub fn view(&self, now_ms: u64) -> ResponseView {
         let left_ms = self.lease_ms.saturating_sub(now_ms);
         ResponseView {

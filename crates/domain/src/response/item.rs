@@ -46,10 +46,10 @@ pub enum ItemKind {
 pub enum Item<'a> {
     /// A message.
     Message {
-        /// Any text; known roles are `user`, `assistant`, `system` and `developer`.
+        /// Any text; the known roles are `user`, `assistant`, `system` and `developer`.
         role: Cow<'a, str>,
-        /// JSON: an array of parts, or a string.
-        content: &'a str,
+        /// JSON: an array of parts, or a string; none if the message has no content.
+        content: Option<&'a str>,
     },
     /// The reasoning of a model.
     Reasoning,
@@ -127,7 +127,7 @@ impl ItemKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// The kind of a JSON value; none if it is no object, or one of another type.
+    /// The kind of a JSON value; none if the value is not an object, or has another type.
     #[must_use]
     pub fn of(item: &str) -> Option<Self> {
         if !item.starts_with('{') {
@@ -186,7 +186,7 @@ impl CallForm {
 }
 
 impl<'a> Item<'a> {
-    /// Reads an item; none if it is no object, or lacks what an item of its type has.
+    /// Reads an item; none if it is not an object, or lacks a member that items of its type have.
     #[must_use]
     pub fn read(item: &'a str) -> Option<Self> {
         if !item.starts_with('{') {
@@ -199,7 +199,7 @@ impl<'a> Item<'a> {
         Some(match kind {
             ItemKind::Message => Self::Message {
                 role: text("role")?,
-                content: member(item, "content").unwrap_or("[]"),
+                content: member(item, "content"),
             },
             ItemKind::Reasoning => Self::Reasoning,
             ItemKind::FunctionCall | ItemKind::CustomToolCall => {
@@ -220,7 +220,7 @@ impl<'a> Item<'a> {
                 let id = text("call_id").or_else(|| text("id"))?;
                 Self::executed(item, id, text("name")?)
             }
-            // only calls that this server ran have a `call_id`; of others, their upstream alone knows the result
+            // only calls that this server ran have a `call_id`; the results of others are known to their upstream alone
             ItemKind::WebSearchCall | ItemKind::ImageGenerationCall => match text("call_id") {
                 Some(id) => Self::executed(item, id, tool_of(kind).into()),
                 None => Self::Other,

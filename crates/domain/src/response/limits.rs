@@ -16,11 +16,11 @@ pub struct ResponseLimits {
     pub max_time: Duration,
     /// Bytes of the items of a response without images, and of one answer of the model: 1 KiB to 8 MiB.
     pub max_bytes: u64,
-    /// How long a driver has a response without a sign of life, 1 s to 10 min. It renews the lease every third of this.
+    /// The lease of a driver, 1 s to 10 min. The driver renews it after each third of this.
     pub lease: Duration,
     /// How long a failed response can be resumed after its last write, 1 s to a day.
     pub resume: Duration,
-    /// Responses of a conversation that go upstream, 0 to 10000; 0: all.
+    /// Exchanges of a conversation that go upstream with a request, 0 to 10000; 0: all.
     pub window: u32,
     /// How long a response can be read after its end, 60 s to 30 years.
     pub response_ttl: Duration,
@@ -42,8 +42,8 @@ impl ResponseLimits {
         responses_max: 256,
     };
 
-    /// Bytes of requests, of conversations that models read, and of output that the responses of one process hold together: as
-    /// many as the items of all of them may have. Then no response begins.
+    /// Most bytes that the responses of one process hold together, of requests, conversations that models read, and
+    /// output: as many as the items of all of them may have. At this size, no further response begins.
     #[must_use]
     pub fn held_max(&self) -> u64 {
         let responses = self.responses_max as u64;

@@ -47,15 +47,15 @@ pub enum PromptItem<'a> {
     Other(&'a str),
 }
 
-/// The member of an item that numbers the answers of its response: calls of one answer have the same, and so have the items behind
-/// them in that answer.
+/// The member of an item that has the number of its answer in its response: all calls of an answer have it, and the
+/// items that follow them in that answer.
 const STEP: &str = "step";
 /// The roles of messages that models read.
 const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
 /// The result of a call that nobody has answered.
 const NO_OUTPUT: &str = r#""{\"error\":\"no output was given for this call\"}""#;
 
-/// An item of a conversation, and the answer of its response that it belongs to, if that is known.
+/// An item of a conversation, with the number of its answer in its response, if that is known.
 struct Part<'a> {
     /// The whole item.
     text: &'a str,
@@ -111,7 +111,7 @@ fn other<'a>(text: &'a str, item: &Item<'a>) -> Option<PromptItem<'a>> {
     match item {
         Item::Message { role, content } => Some(PromptItem::Message {
             role: ROLES.into_iter().find(|known| known == role)?,
-            content: Some(*content).filter(|content| content.starts_with('['))?,
+            content: content.filter(|content| content.starts_with('['))?,
             item: text,
         }),
         Item::Reasoning => Some(PromptItem::Reasoning(text)),

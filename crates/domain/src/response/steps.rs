@@ -17,27 +17,29 @@ pub struct BeginResponse<'a> {
     pub access: Access,
     /// The token of the driver.
     pub token: TurnToken,
-    /// How long the driver has the response without a sign of life.
+    /// The lease of the driver.
     pub lease: Duration,
-    /// How long the response is kept after its last write, until it has ended: at most a day. Events behind the first ones do not
-    /// count as writes.
+    /// How long the response is kept after its last write while it has not ended: at most a day. Later events than the
+    /// first ones do not count as writes.
     pub kept: Duration,
-    /// How long after its last write it is due, unless it has ended: then others look after it.
+    /// How long after its last write it is due, unless it has ended: a sweep then takes it over or closes it.
     pub due: Duration,
     /// Whether it has the floor of its scope.
     pub floor: Floor,
-    /// The data that another driver needs to go on, at most 8 MiB. Without it, no response begins: see [`Begun::Free`].
+    /// The data that another driver needs to continue, at most 8 MiB. Without it, no response begins: see
+    /// [`Begun::Free`].
     pub request: Option<&'a Bytes>,
     /// The digest of all that makes a repeat the same request.
     pub fingerprint: Fingerprint,
 }
 
-/// Whether a response has the floor of its scope: then no other one has it until this has ended.
+/// Whether a response has the floor of its scope. No other response gets the floor until that one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Floor {
     /// It works without it.
     None,
-    /// It takes it: that of a thread is the thread's turn, which clients can hold too. A scope without a thread has to exist.
+    /// It takes the floor, which for a thread is its turn, as clients take it too. A scope without a thread has to
+    /// exist.
     Taken,
     /// Its caller holds the turn of the thread, with that token.
     Lent(TurnToken),
@@ -50,20 +52,20 @@ pub enum Begun {
     New,
     /// It may begin; repeat the call with the request. A request can be large, so a driver that may have to wait asks without it.
     Free,
-    /// It had begun before, and this driver goes on.
+    /// It had begun before, and this driver continues it.
     Resumed(Journal),
     /// Another driver has it.
     Running {
-        /// How long, unless it gives a sign of life.
+        /// The time until its lease ends, unless it is renewed.
         left: Duration,
     },
     /// It has ended, with that answer.
     Ended(Bytes),
     /// Another response or a client holds the turn of the thread, or another response has the floor of the scope.
     Locked {
-        /// The response that works under it; none if a client holds it by itself.
+        /// The response that works under the turn or has the floor; none if a client alone holds the turn.
         by: Option<ResponseId>,
-        /// How long, unless it is renewed.
+        /// The time until the turn ends, unless it is renewed.
         left: Duration,
     },
     /// An earlier response with the floor has not ended, and its driver is gone. It has to be ended first.
@@ -90,7 +92,7 @@ pub struct JournalEntry<'a> {
     pub number: u64,
     /// Its text.
     pub entry: &'a Bytes,
-    /// Events that come with it, of which the first has that number. Those that are there already are skipped.
+    /// Events that come with it, of which the first has that number. Events that the store has already are skipped.
     pub events: (u64, &'a [Bytes]),
 }
 
@@ -105,8 +107,9 @@ pub struct EndResponse<'a> {
     pub events: (u64, &'a [Bytes]),
     /// The answer to all later questions, at most 8 MiB.
     pub answer: &'a Bytes,
-    /// How long the answer is kept; in the scope of a thread no longer than the archive of the thread, or two days if that is
-    /// more: so an erasure of the owner finds it. A repeat of the end gets the answer for as long.
+    /// How long the answer is kept; in the scope of a thread no longer than the archive of the thread or two days,
+    /// whichever is longer, so that an erasure of the owner finds it. A repeat of the end gets the answer for the same
+    /// time.
     pub kept: Duration,
     /// How long the events are kept, if the answer is.
     pub events_kept: Duration,
@@ -119,7 +122,7 @@ pub struct ResponseView {
     pub scope: ScopeId,
     /// Its course so far.
     pub journal: Journal,
-    /// How long its driver has it; none if the driver is gone or the response has ended.
+    /// The time until its driver's lease ends; none if the driver is gone or the response has ended.
     pub driven: Option<Duration>,
     /// The answer, once it has ended.
     pub answer: Option<Bytes>,
@@ -134,6 +137,6 @@ pub struct ResponseView {
 pub struct Told {
     /// Some events, without a gap.
     pub events: Vec<Bytes>,
-    /// Whether the response has ended. If so and no event is left, there will be none.
+    /// Whether the response has ended. If it has and `events` is empty, there are no further events.
     pub has_ended: bool,
 }

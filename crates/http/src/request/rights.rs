@@ -25,7 +25,7 @@ static FOR_BACK_ENDS: [Row; 10] = [
     ("/v1/stats", Right::Admin, Right::Admin),
 ];
 
-/// Paths that other callers may use too. The last thirteen rows are other protocols.
+/// Paths that other callers may use too. The rows from `/v1/responses` on are other protocols.
 static FOR_ALL: [Row; 18] = [
     ("/v1/threads", Right::ThreadsRead, Right::Threads),
     ("/v1/scopes", Right::Scopes, Right::Scopes),
@@ -132,6 +132,43 @@ mod tests {
         for (root, ..) in &FOR_BACK_ENDS {
             assert!(paths.keys().any(|path| path.starts_with(root)), "{root}");
         }
+    }
+
+    /// The document follows this table, so the paths are listed once more.
+    #[test]
+    fn these_paths_are_for_back_ends_alone() {
+        let paths = paths();
+        let listed = paths.keys().filter(|path| is_for_back_ends(path));
+
+        let expected = [
+            "/v1/api-keys/current",
+            "/v1/archives",
+            "/v1/archives/{id}",
+            "/v1/archives/{id}/history",
+            "/v1/archives/{id}/restore",
+            "/v1/events",
+            "/v1/export",
+            "/v1/kv",
+            "/v1/kv/{namespace}",
+            "/v1/kv/{namespace}/get",
+            "/v1/kv/{namespace}/put",
+            "/v1/kv/{namespace}/{key}",
+            "/v1/mcp-urls",
+            "/v1/owners/{owner}",
+            "/v1/settings",
+            "/v1/stats",
+            "/v1/threads/current/export",
+            "/v1/threads/import",
+            "/v1/threads/{id}/export",
+            "/v1/webhooks",
+            "/v1/webhooks/{id}",
+            "/v1/webhooks/{id}/failed",
+            "/v1/webhooks/{id}/pending",
+            "/v1/webhooks/{id}/replay",
+        ];
+        let mut listed: Vec<_> = listed.map(String::as_str).collect();
+        listed.sort_unstable();
+        assert_eq!(listed, expected);
     }
 
     #[test]

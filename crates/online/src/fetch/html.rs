@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 use super::html_text::HtmlText;
 
-/// Events of a page after which other tasks get their response: well below a millisecond of work.
+/// Events of a page after which other tasks get to run: well below a millisecond of work.
 const EVENTS_AT_ONCE: usize = 4_096;
 
 /// The text of a page, up to that many characters: its title, and its blocks on lines of their own.

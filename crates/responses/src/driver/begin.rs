@@ -35,7 +35,7 @@ pub(crate) enum Opened {
 }
 
 impl Driver<'_> {
-    /// Begins the response, goes on with it, or waits for the driver that has it.
+    /// Begins the response, continues it, or waits for the driver that has it.
     pub(crate) async fn begin(&self, new: &NewResponse) -> Result<Opened, ResponseError> {
         let deadline = Instant::now() + new.wait;
         let (mut has_created, mut was_running) = (false, false);
@@ -158,7 +158,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes the response back before anything came of it, so that nothing is kept of it.
+    /// Withdraws the response before it had any effect, so that nothing is kept of it.
     ///
     /// # Errors
     /// [`Stop::Lost`] if it is another driver's, or has ended.
@@ -177,14 +177,14 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// The end of a response that is gone: a caller of this process that deletes one ends it first.
+    /// The end of a response that is no longer kept: callers of this process that delete a response end it first.
     fn end_before_deletion(&self) -> Result<EndedResponse, ResponseError> {
         let ended = self.place.ended.get().cloned();
         Ok(ended.ok_or(ResponseError::NoResponse)?.replayed_if(false))
     }
 
-    /// Waits for the end of a response that another driver has. It never begins again: the response may have ended and be forgotten,
-    /// and would run a second time.
+    /// Waits for the end of a response that another driver has. Never begins it again: the response may have ended and
+    /// been forgotten, and would run a second time.
     pub(crate) async fn follow(&self) -> Result<EndedResponse, ResponseError> {
         loop {
             let view = self.shared.responses.get_response(&self.id).await;
@@ -210,7 +210,7 @@ impl Driver<'_> {
         self.await_end(&self.id, left).await
     }
 
-    /// Waits until a response has ended, but no longer than that.
+    /// Waits until a response has ended, but no longer than `most`.
     async fn await_end(&self, id: &ResponseId, most: Duration) -> Result<(), ResponseError> {
         let until = Instant::now() + most;
         while Instant::now() < until {

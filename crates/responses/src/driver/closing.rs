@@ -24,7 +24,7 @@ use threadkeep_store::{EndResponse, EndWrite, ScopeParts, WriteError};
 
 /// How long events are kept after the end.
 pub(crate) const EVENTS_KEPT: Duration = Duration::from_secs(600);
-/// How long a response is kept that nobody may read later, beyond the time for repeats of the write that ended it.
+/// How long a response that nobody may read later is kept, beyond the time for repeats of the write that ended it.
 const FORGOTTEN: Duration = Duration::from_secs(5);
 /// As [`FORGOTTEN`], if a reader may not have its last events yet.
 const STREAM_FORGOTTEN: Duration = Duration::from_secs(60);
@@ -65,7 +65,7 @@ impl Left {
     }
 }
 
-/// Why a response of another driver is ended.
+/// Why another driver's response is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closing {
     /// A caller wants it so.
@@ -77,7 +77,7 @@ pub(crate) enum Closing {
 }
 
 impl<'a> Ending<'a> {
-    /// The end of a response, whose driver loses it.
+    /// The end of a response without a token, so its driver loses it.
     pub(crate) fn of(
         shared: &'a Shared,
         id: &'a ResponseId,
@@ -98,8 +98,8 @@ impl<'a> Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// Ends the response, with its items in the conversation, in one step. A response that failed leaves none, unless steps of it
-    /// had effects. One that has ended already stays as it is: then its earlier end is returned.
+    /// Ends the response, with its items in the conversation, in one step. A failed response leaves no items, unless
+    /// some of its steps had effects. One that has ended already stays as it is: then its earlier end is returned.
     ///
     /// # Errors
     /// [`WriteError`].
@@ -149,7 +149,7 @@ impl Ending<'_> {
             Err(WriteError::Refused(refusal)) if ends_context(&refusal) => {
                 self.write(context_ended(), None).await
             }
-            // whatever the items met: a response that cannot end would keep all others out
+            // even if its items do not fit: a response that cannot end would block all others
             Err(WriteError::Refused(_)) => {
                 let failed = failed(
                     FailureCode::Abandoned,
@@ -216,7 +216,8 @@ impl Ending<'_> {
             let responses = &self.shared.responses;
             let ended = responses.end_response(self.id, self.scope, &end, write);
             match ended.await {
-                // of a session, the metadata may have changed in between; with the same record, it was the response
+                // a session's metadata may have changed in between; if the record is the same, the response itself
+                // changed
                 Err(WriteError::Refused(Refusal::Changed))
                     if record.is_some() && record != earlier => {}
                 ended => {
@@ -230,8 +231,8 @@ impl Ending<'_> {
         }
     }
 
-    /// The record of the session, so that the end of a response is only written while that is unchanged. A scope without a record
-    /// is not a session.
+    /// The record of the session, so that the end of a response is written only if the record has not changed. A scope
+    /// without a record is not a session.
     async fn session_record(&self) -> Result<RecordChange, WriteError> {
         let parts = ScopeParts {
             access: Access::All,
@@ -262,7 +263,7 @@ impl Ending<'_> {
                 tracing::warn!(%response, protocol, code, steps, duration_ms, "a response has failed");
             }
             _ => {
-                tracing::debug!(%response, protocol, end, steps, duration_ms, "a response has ended")
+                tracing::debug!(%response, protocol, end, steps, duration_ms, "a response has ended");
             }
         }
     }
@@ -316,7 +317,8 @@ impl Ending<'_> {
 }
 
 impl Shared {
-    /// Ends a response that another process drives, or none. Returns how it ended, or none if it is no longer kept.
+    /// Ends a response that another process drives, or that no process drives. Returns how it ended; none if it is no
+    /// longer kept.
     ///
     /// # Errors
     /// [`ResponseError`].
@@ -365,7 +367,7 @@ impl Shared {
     }
 }
 
-/// The end of a response whose messages the state of the thread does not take. Its history does.
+/// The end of a response whose messages do not fit into the state of the thread, but whose items fit into its history.
 fn messages_refused(refusal: &Refusal) -> Option<Status> {
     match refusal {
         Refusal::StateTooLarge { .. } | Refusal::TooManyKeys { .. } => Some(failed(

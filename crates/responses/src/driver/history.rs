@@ -16,10 +16,10 @@ use threadkeep_service::ServiceError;
 use threadkeep_store::HistoryFrom;
 
 impl Driver<'_> {
-    /// The earlier items of the conversation that the model reads, the oldest first, for a response that may go on.
+    /// The earlier items of the conversation that the model reads, the oldest first, for a response that may continue.
     ///
     /// # Errors
-    /// [`Stop`]. Nothing is kept of a new response that may not, so that the same request may come again.
+    /// [`Stop`]. Nothing is kept of a new response that may not, so that a client may send the same request again.
     pub(crate) async fn prepare(&self, run: &Run, is_new: bool) -> Result<Vec<Json>, Stop> {
         let error = match self.checked_history(run, is_new).await {
             Ok(history) => return Ok(history),
@@ -69,8 +69,8 @@ impl Driver<'_> {
         let scope = of_thread.as_ref().unwrap_or(self.scope);
         let until = request.continued.map(|items| items.until);
         let before = until.map_or(u64::MAX, |until| until.saturating_add(1));
-        let responses = self.shared.window_exchanges(request);
-        let earlier = self.shared.earlier(scope, before, responses).await?;
+        let exchanges = self.shared.window_exchanges(request);
+        let earlier = self.shared.earlier(scope, before, exchanges).await?;
         // the thread has ended since the request named its response, or has lost the item
         if until.is_some() && earlier.newest != until {
             return Err(ServiceError::from(Refusal::Destroyed).into());

@@ -57,7 +57,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Repeats a step of the store that may be repeated, for as long as the response is surely this driver's.
+    /// Retries an idempotent step of the store for as long as the response is certainly this driver's.
     pub(crate) async fn persist<T, F>(&self, step: impl Fn() -> F) -> Result<T, Stop>
     where
         F: Future<Output = Result<T, WriteError>>,

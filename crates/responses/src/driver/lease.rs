@@ -34,12 +34,12 @@ impl LastStep {
 }
 
 impl Driver<'_> {
-    /// Gives signs of life until the response is lost: one each second, but fewer while the store takes steps, which show as
-    /// well whether another driver has it.
+    /// Renews the lease until the response is lost: once a second, but less often while the store takes steps, which
+    /// also show whether another driver has it.
     pub(crate) async fn until_lost(&self, context: ResponseContext) -> Stop {
         let renew = RENEW_EVERY.min(self.shared.limits.lease / 3);
         let every = LOOK_EVERY.min(renew);
-        // responses that began together would keep Redis from answering reads once a second
+        // otherwise responses that began together would renew together, and delay reads in Redis once a second
         let mut pause = every.mul_f64(rand::random());
         let mut kept = Instant::now();
         loop {
@@ -69,7 +69,8 @@ impl Driver<'_> {
             .await
     }
 
-    /// Lets another driver go on at once. If this fails, the lease ends by itself. Whether the response was this driver's.
+    /// Lets another driver continue at once. If this fails, the lease ends by itself. Returns whether the response was
+    /// this driver's.
     pub(crate) async fn release(&self) -> bool {
         let released = self.keep(Duration::ZERO).await;
         if let Err(WriteError::Store(error)) = &released {

@@ -79,7 +79,7 @@ impl From<ResponseError> for Stop {
     }
 }
 
-/// Drives a response until it has a result, and tells that to all that wait.
+/// Drives a response until it has a result, and reports the result to all waiting callers.
 pub(crate) async fn drive(shared: Arc<Shared>, new: NewResponse, place: Place) {
     let driver = Driver {
         shared: &shared,
@@ -147,7 +147,7 @@ impl Driver<'_> {
         self.work(run, &history).await
     }
 
-    /// The error of a response whose floor another caller has, and that nobody drives.
+    /// The error for a response that nobody drives, and whose floor another caller has.
     fn without_floor(&self, is_background: bool) -> ResponseError {
         match self.lent {
             // it goes on by itself

@@ -1,4 +1,4 @@
-//! The state of a response without a context, which is gone with its driver.
+//! The state of a response without a context, which its driver discards at the end.
 
 use serde::Deserialize;
 
@@ -24,7 +24,7 @@ struct ExecutedCall {
 }
 
 impl Passing {
-    /// The state that the calls of a response so far have left, done again on an empty scope.
+    /// The state after the calls of a response so far, which are run again on an empty scope.
     ///
     /// # Errors
     /// [`ServiceError`].

@@ -26,7 +26,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Driver<'_> {
-    /// Has the model answer, and tells the pieces. None: the response has no time left.
+    /// Asks the model, and reports the pieces of its answer. None: the response has no time left.
     pub(crate) async fn ask(
         &self,
         run: &mut Run,
@@ -83,7 +83,7 @@ impl Driver<'_> {
                 observer.used(upstream, &answer.usage);
                 Ok(Some(answer))
             }
-            // the timer of the upstream is as long as the response's, and may be the first to see the end
+            // the upstream's deadline is the response's too, and may be the first to expire
             Ok(Err(UpstreamError::Timeout)) if Instant::now() >= asked.deadline => {
                 observer.answered(upstream, UpstreamOutcome::TimedOut, time);
                 Ok(None)

@@ -21,7 +21,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// One that has not begun.
+    /// A response that has not begun.
     pub(crate) fn new(shared: &Shared, id: ResponseId, request: Arc<ResponseRequest>) -> Self {
         let course = Course::new(id, &request);
         Self {
@@ -32,7 +32,7 @@ impl Run {
         }
     }
 
-    /// One that has come as far as its journal and its events say.
+    /// A response that is as far as its journal and its events say.
     ///
     /// # Errors
     /// [`StoreError`].

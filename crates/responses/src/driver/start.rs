@@ -11,7 +11,8 @@ use crate::values::response::NewResponse;
 use threadkeep_trace as trace;
 
 impl Shared {
-    /// Has a task drive a response, unless one does already. Returns whether that is so.
+    /// Starts a task that drives a response, unless one does already. Returns its broadcast, and whether a task
+    /// drove it already.
     pub(crate) fn drive(
         self: &Arc<Self>,
         new: NewResponse,

@@ -16,11 +16,11 @@ use crate::values::request::ResponseRequest;
 use crate::values::response::EndedResponse;
 use threadkeep_domain::{FailureCode, Incomplete, Json, Status};
 
-/// Calls of one answer beyond those of a whole response, each of which is only answered that it was too many: one write each.
+/// Calls of one answer over the limit of a whole response. Each gets only an error, which takes one write.
 const EXCESS_CALLS: usize = 1_000;
 
 impl Driver<'_> {
-    /// Answers and calls, until the response has ended.
+    /// Asks the model and runs its calls until the response has ended.
     pub(crate) async fn work(&self, mut run: Run, history: &[Json]) -> Result<EndedResponse, Stop> {
         let worked = self.steps(&mut run, history).await;
         run.telling.break_off();
@@ -127,8 +127,8 @@ impl Driver<'_> {
         }
     }
 
-    /// How long the response may take from now on. One in the background, which goes on by itself again and again, has its time
-    /// since the request; any other one has it again when a client repeats the request.
+    /// How long the response may take from now on. In the background, where replicas continue it by themselves, its
+    /// time counts from the request; otherwise, it starts again when a client repeats the request.
     fn time_left(&self, request: &ResponseRequest) -> Duration {
         let max = self.shared.limits.max_time;
         match request.is_background {
@@ -141,7 +141,7 @@ impl Driver<'_> {
         }
     }
 
-    /// How a response ends whose model has nothing more to do.
+    /// How a response ends when the model has nothing more to do.
     fn final_status(&self, request: &ResponseRequest, course: &Course, status: &Status) -> Status {
         let has_tools = request.state_tools.is_some()
             || !request.stateless.is_empty()
@@ -159,7 +159,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Calls of the response at most.
+    /// Maximum number of calls in the response.
     pub(crate) fn max_tool_calls(&self, request: &ResponseRequest) -> u32 {
         let limit = self.shared.limits.max_tool_calls;
         request

@@ -1,4 +1,4 @@
-//! A response as this process shows it to those that wait for it.
+//! A response as this process shows it to waiting callers.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ const TAIL_BYTES: usize = 16 * 1_024;
 /// Bytes of an event beyond its text.
 const EVENT_BYTES: usize = 64;
 
-/// How a response ended, for all that wait for it.
+/// How a response ended, for all waiting callers.
 pub(crate) type ResponseResult = Result<EndedResponse, Arc<ResponseError>>;
 
 /// How far a response is.
@@ -31,7 +31,7 @@ pub(crate) enum Progress {
     Done(ResponseResult),
 }
 
-/// Shows the course of a response to all that wait for it.
+/// Shows the course of a response to all waiting callers.
 #[derive(Debug)]
 pub(crate) struct Broadcast {
     progress: watch::Sender<Progress>,

@@ -1,4 +1,4 @@
-//! The events of a response, as its driver tells them.
+//! The events of a response, as its driver reports them.
 
 pub(crate) mod broadcast;
 mod open_item;
@@ -29,8 +29,8 @@ const BATCH_EVERY: Duration = Duration::from_millis(50);
 const PAGE: usize = 256;
 /// Bytes of an event beyond its text.
 const EVENT_BYTES: u64 = 128;
-/// The pieces that are reported one by one have at most that many times the bytes that the items of a response may have, also
-/// if an upstream breaks off repeatedly. Later items are reported when they are complete.
+/// Pieces that are reported one by one take at most this many times the bytes that the items of a response may have,
+/// even if an upstream breaks off repeatedly. Later items are reported when they are complete.
 const PIECES_FACTOR: u64 = 4;
 
 /// The events of a response that are written, and those that wait to be. A response that no client streams has none.
@@ -58,7 +58,7 @@ pub(crate) struct Telling {
 }
 
 impl Telling {
-    /// That of a response that goes on from there, and has reported nothing yet.
+    /// The events of a response that begins or continues there, and has reported nothing yet.
     pub(crate) fn of(request: &ResponseRequest, course: &Course, max_bytes: u64) -> Self {
         Self {
             is_on: request.is_streamed,
@@ -75,7 +75,7 @@ impl Telling {
         }
     }
 
-    /// That of a response whose driver is gone. Items that this has not completed are broken off.
+    /// The events of a response whose driver is gone. Items that the driver has not completed are broken off.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -125,7 +125,7 @@ impl Telling {
         Ok(telling)
     }
 
-    /// A driver goes on with the response, which comes before all else that it reports.
+    /// Reports that a driver continues the response, before everything else that it reports.
     pub(crate) fn go_on(&mut self) {
         if self.is_on {
             self.waiting.insert(0, ResponseEvent::Resumed);

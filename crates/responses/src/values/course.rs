@@ -50,7 +50,7 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// That of a response that has not begun.
+    /// The course of a response that has not begun.
     pub(crate) fn new(response: ResponseId, request: &ResponseRequest) -> Self {
         let input = request.input.iter();
         Self {

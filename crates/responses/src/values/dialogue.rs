@@ -45,7 +45,9 @@ pub fn items_of_message(message: &str) -> Vec<Json> {
 /// none.
 pub(crate) fn messages_of_item(id: &str, item: &Json) -> Vec<HistoryItem> {
     let messages = match Item::read(item.as_str()) {
-        Some(Item::Message { role, content }) => said(&role, content).into_iter().collect(),
+        Some(Item::Message { role, content }) => {
+            said(&role, content.unwrap_or("[]")).into_iter().collect()
+        }
         Some(Item::Call(call)) => {
             let result = call.result.as_ref();
             let result = result.map(|result| result_message(&call.id, &plain_text(&result.output)));

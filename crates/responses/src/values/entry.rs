@@ -26,7 +26,7 @@ pub(crate) enum Entry {
         /// Its number.
         index: u64,
     },
-    /// The response has failed, and may go on.
+    /// The response has failed, and may be continued.
     Failed(Failure),
 }
 

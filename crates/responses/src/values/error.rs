@@ -33,18 +33,18 @@ pub enum ResponseError {
     /// The conversation has to exist, and does not.
     #[error("there is no such conversation")]
     NoConversation,
-    /// Another response of the conversation is running, or a client holds its response.
+    /// Another response of the conversation is running, or a client holds the turn of its thread.
     #[error("another turn of this conversation is running")]
     Locked {
-        /// The response that is running; none if a client holds the response.
+        /// The response that is running; none if a client holds the turn.
         by: Option<ResponseId>,
-        /// How long, unless it goes on.
+        /// The time until the turn ends, unless it is renewed.
         left: Duration,
     },
     /// The process runs as many responses as it may.
     #[error("this server runs as many turns as it may")]
     TooMany,
-    /// The process ends, and another one can go on with the response.
+    /// The process is stopping, and another one can continue the response.
     #[error("this server is stopping; repeat the request")]
     Stopping,
     /// It failed, and a repeat goes on with it. Its message may be that of an upstream, which is for the caller alone.

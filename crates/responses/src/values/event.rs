@@ -14,8 +14,8 @@ use threadkeep_store::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseEvent {
-    /// A driver goes on with the response. It is an event so that what follows a failure has other numbers than the failure, which
-    /// was the last event for its readers.
+    /// A driver continues the response. This is an event so that later events do not get the number of the failure,
+    /// which was the last event for its readers.
     Resumed,
     /// An item begins.
     ItemAdded {

@@ -17,8 +17,8 @@ const NUMBER_BITS: u32 = 16;
 /// The member of an item that has its id at the upstream, where the item's own id has no room for it.
 const UPSTREAM_ID: &str = "upstream_id";
 
-/// The id of the item of that number in a response that came at that time: the same for each of its drivers, and another one if a
-/// forgotten response is run again. Input and output are counted together.
+/// The id of the item with that number in a response that came at that time: the same for each driver of the response,
+/// and another one if a forgotten response runs again. Input and output are counted together.
 #[must_use]
 pub fn response_item_id(
     prefix: &str,
@@ -38,7 +38,7 @@ pub fn item_id_of(item: &Json) -> Option<ItemId> {
     id.parse().ok()
 }
 
-/// The response that has given an item that id.
+/// The response that gave an item this id.
 pub fn response_of_item(id: &str) -> Option<FollowedResponse> {
     let (_, digits) = id.rsplit_once('_')?;
     if digits.len() != RESPONSE_DIGITS + NUMBER_DIGITS || !digits.is_ascii() {

@@ -1,4 +1,4 @@
-//! The interface to those that count responses.
+//! The interface for counting responses.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::values::request::Protocol;
 use threadkeep_domain::{Status, Usage};
 
-/// Counts responses. It gets no texts of them.
+/// Counts responses. Never gets their texts.
 pub trait ResponseObserver: fmt::Debug + Send + Sync {
     /// This process drives a response.
     fn begun(&self, _taken_over: bool) {}

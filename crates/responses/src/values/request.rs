@@ -61,9 +61,9 @@ pub struct ResponseRequest {
     pub choice: ToolChoice,
     /// Fields that go upstream.
     pub parameters: Parameters,
-    /// Calls of the response at most, if it is fewer than the settings allow.
+    /// Maximum number of calls in the response, if it is lower than that of the settings.
     pub max_tool_calls: Option<u32>,
-    /// Responses of the conversation that the model reads at most, if it is fewer than the settings allow.
+    /// Maximum number of exchanges of the conversation that the model reads, if it is lower than that of the settings.
     #[serde(rename = "window_turns")]
     pub window_exchanges: Option<u32>,
     /// The window in the state of the thread that keeps its messages too; in a conversation only.
@@ -100,7 +100,7 @@ pub enum ResponseContext {
     Session,
     /// The state of its scope alone, which other responses change at the same time.
     State,
-    /// None: the state of its tools is gone with it, and its scope is only the place of its journal.
+    /// No context: the state of its tools is discarded at its end, and its scope only says where its journal is.
     Nothing,
 }
 
@@ -114,7 +114,7 @@ impl ResponseContext {
 /// A response that another one follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowedResponse {
-    /// The id of its response.
+    /// Its id.
     pub id: ResponseId,
     /// When it came, in milliseconds of the Unix epoch.
     pub created_ms: u64,
@@ -187,8 +187,8 @@ impl InputItem {
 }
 
 impl ResponseRequest {
-    /// Whether a repeat of the request could go on with its response: nobody repeats one in the background, and one that leaves
-    /// nothing is known by its key alone.
+    /// Whether a repeat of the request could continue its response: no client repeats a request in the background, and
+    /// a response that leaves nothing is found by its key alone.
     pub(crate) fn can_be_repeated(&self) -> bool {
         !self.is_background && (self.is_repeatable || self.context != ResponseContext::Nothing)
     }

@@ -12,15 +12,15 @@ use threadkeep_store::StoreError;
 /// A response that a caller asks for.
 #[derive(Debug, Clone)]
 pub struct NewResponse {
-    /// The id of its response: the same for a repeat that is recognized.
+    /// Its id: the same for a repeat that is recognized.
     pub id: ResponseId,
     /// The scope that it works in.
     pub scope: ScopeId,
-    /// The meaning of a thread that does not exist.
+    /// How it treats a thread that does not exist.
     pub missing: MissingThread,
     /// The turn of the thread that the caller holds.
     pub lent: Option<TurnToken>,
-    /// How long it waits for the turn of another.
+    /// How long it waits while another caller holds the turn.
     pub wait: Duration,
     /// The digest of all that makes a repeat the same request.
     pub fingerprint: Fingerprint,
@@ -28,7 +28,7 @@ pub struct NewResponse {
     pub request: Arc<ResponseRequest>,
 }
 
-/// The meaning of a thread that does not exist.
+/// How a request treats a thread that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingThread {
     /// It is made, with that lifetime or the default one.
@@ -40,7 +40,7 @@ pub enum MissingThread {
 /// A response that has ended.
 #[derive(Debug, Clone)]
 pub struct EndedResponse {
-    /// The id of its response.
+    /// Its id.
     pub id: ResponseId,
     /// Its request.
     pub request: Arc<ResponseRequest>,
@@ -65,7 +65,7 @@ pub struct ResponseState {
     pub usage: Usage,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
-    /// Why its last driver stopped, unless another one goes on.
+    /// Why its last driver stopped, unless another one has continued it.
     pub failure: Option<Failure>,
 }
 

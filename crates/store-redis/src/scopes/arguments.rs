@@ -11,7 +11,7 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_store::{Reader, ScopeParts};
 
-/// The argument of a read that is no use.
+/// The argument of a read that does not count as a use.
 pub(super) fn peeks(reader: Reader) -> &'static str {
     if reader.touch { "" } else { "g" }
 }

@@ -64,7 +64,7 @@ impl CallLimiter {
     /// A permit for a call with that deadline.
     ///
     /// # Errors
-    /// [`CallRejected::Full`] at once, or [`CallRejected::Late`] when it comes too late for the call.
+    /// [`CallRejected::Full`] at once, or [`CallRejected::Late`] when a permit comes too late for the call.
     pub(super) async fn acquire(&self, deadline: Instant) -> Result<Permit<'_>, CallRejected> {
         match self.take() {
             Some(permit) => Ok(permit),

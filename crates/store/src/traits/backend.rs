@@ -34,7 +34,7 @@ pub trait Backend:
     /// that a worker does goes over it, so that commands of several requests are sent at once.
     fn for_worker(&self) -> Arc<dyn Backend>;
 
-    /// The back end as responses should use it: over connections of their own too, which the runtime that drives them drives,
-    /// and workers also use to read responses.
+    /// The back end for responses, with connections of its own. The runtime that drives responses drives these too, and
+    /// workers use them to read responses.
     fn for_responses(&self, runtime: Handle) -> Arc<dyn Backend>;
 }

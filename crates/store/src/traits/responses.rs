@@ -1,4 +1,4 @@
-//! Responses: what a model does for a request, which survives the process that drives them.
+//! Responses: the work of models on requests, which survives the process that drives it.
 
 use std::fmt;
 use std::time::Duration;

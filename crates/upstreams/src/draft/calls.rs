@@ -11,7 +11,7 @@ use threadkeep_responses::{AnswerPart, Piece};
 #[derive(Debug, Default)]
 pub(super) struct Call {
     form: CallForm,
-    /// The id and the name; before them, arguments are held back.
+    /// The id and the name; arguments are held back until they are known.
     head: Option<(Option<String>, String)>,
     arguments: Option<Text>,
 }
@@ -46,7 +46,7 @@ impl Draft {
         Ok(part)
     }
 
-    /// Names a call, which has begun then. A call that has a name keeps it.
+    /// Names a call, which begins it. A call that has a name keeps it.
     pub(in super::super) fn name(
         &mut self,
         part: usize,
@@ -89,7 +89,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends a call with its whole arguments, the inside of a JSON string. Text that no delta had follows in a piece.
+    /// Ends a call with its whole arguments, the inside of a JSON string. Text that was in no delta follows in a piece.
     pub(in super::super) fn end_arguments(
         &mut self,
         part: usize,

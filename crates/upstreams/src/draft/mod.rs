@@ -12,7 +12,7 @@ use super::client::Failure;
 use threadkeep_domain::{Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, Piece};
 
-/// Parts of one answer at most. The setting `response_max_tool_calls` allows 10,000 calls.
+/// Maximum number of parts in one answer. The setting `response_max_tool_calls` allows 10,000 calls.
 const PARTS_MAX: usize = 10_240;
 
 /// An answer in the making. Its parts have numbers in the order in which they are added, and begin in that order.
@@ -31,7 +31,8 @@ pub(super) struct Draft {
 #[derive(Debug)]
 enum Part {
     Message {
-        /// The content, and further members, in the form of [`AnswerPart::Message`]; none until the upstream says them.
+        /// The content, and further members, in the form of [`AnswerPart::Message`]; none until the upstream sends
+        /// them.
         whole: Option<Json>,
         texts: Vec<PlacedText>,
     },
@@ -54,7 +55,7 @@ impl Draft {
         }
     }
 
-    /// The pieces that were not sent, for the caller to take out.
+    /// The pieces that were not sent. The caller drains them.
     pub(super) fn pieces(&mut self) -> &mut Vec<Piece> {
         &mut self.pieces
     }

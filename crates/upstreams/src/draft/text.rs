@@ -8,7 +8,7 @@ use crate::json::text;
 pub(super) struct Text {
     /// The inside of a JSON string, with its escapes unchanged.
     pub(super) json: String,
-    /// The bytes of it that pieces have.
+    /// How many of its bytes are in pieces.
     sent: usize,
 }
 
@@ -28,7 +28,7 @@ impl Text {
         self.send_to(self.json.len() - half)
     }
 
-    /// Replaces the text by the whole one, and returns what was not sent.
+    /// Replaces the text with the whole one, and returns the part that was not sent.
     ///
     /// # Errors
     /// [`Failure`] if the whole text does not begin with the one so far.

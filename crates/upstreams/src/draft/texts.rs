@@ -8,10 +8,10 @@ use crate::json::{elements, inside_member};
 use threadkeep_domain::Json;
 use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
 
-/// Texts of one part at most: each has a place of its own in a content or a summary.
+/// Maximum number of texts in one part. Each has its own index in a content or a summary.
 pub(super) const TEXTS_MAX: usize = 1_024;
 
-/// A text at its place in a content or a summary.
+/// A text at its index in a content or a summary.
 #[derive(Debug)]
 pub(super) struct PlacedText {
     kind: TextKind,
@@ -60,7 +60,8 @@ impl Draft {
         Ok(part)
     }
 
-    /// Adds the inside of a JSON string to a text of a message or an item. Without a place, it is that of its kind.
+    /// Adds the inside of a JSON string to a text of a message or an item. Without an index, it is the one text of its
+    /// kind.
     pub(in super::super) fn text(
         &mut self,
         part: usize,
@@ -76,7 +77,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The text of that kind at a place.
+    /// The text of that kind at an index.
     ///
     /// # Errors
     /// [`Failure`] if the part has no texts, one of another kind is there, or there are too many.
@@ -138,10 +139,11 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends a message with its whole form, that of [`AnswerPart::Message`]. Texts that no delta had follow in pieces.
+    /// Ends a message with its whole form, that of [`AnswerPart::Message`]. Texts that were in no delta follow in
+    /// pieces.
     ///
     /// # Errors
-    /// [`Failure`] if a text does not go on what came of it.
+    /// [`Failure`] if a text does not continue its deltas.
     pub(in super::super) fn end_message(
         &mut self,
         part: usize,

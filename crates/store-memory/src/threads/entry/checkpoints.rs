@@ -33,7 +33,7 @@ impl Entry {
         Ok(saved)
     }
 
-    /// Deletes a checkpoint, which goes into `gone`, to be freed when the lock is released.
+    /// Deletes a checkpoint. It moves into `gone`, which is freed after the lock is released.
     pub(crate) fn delete_checkpoint(
         &mut self,
         number: u32,

@@ -12,8 +12,8 @@ use threadkeep_domain::{EndReason, EventKind, Life, Policy, Refusal, Thread};
 use threadkeep_store::{Destroy, Destroyed, millis};
 
 impl Entry {
-    /// Ends the thread. Without room, it is not remembered that there was none: ids are handed out
-    /// for nothing, and each would take some.
+    /// Ends the thread. Without `has_room`, the answer for an id without a thread is not remembered: such ids cost
+    /// clients nothing, and each answer takes memory.
     pub(crate) fn destroy(
         &mut self,
         destroy: &Destroy,

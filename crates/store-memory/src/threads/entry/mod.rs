@@ -1,4 +1,4 @@
-//! All that the store knows of one id.
+//! Everything that the store knows about one id.
 
 mod checkpoints;
 mod ends;
@@ -28,8 +28,8 @@ use threadkeep_domain::{
 pub(crate) struct Entry {
     living: Option<LiveThread>,
     tombstone_ends_ms: u64,
-    /// Until when clients are rejected that have seen nothing since the thread was destroyed, whether or not it has a
-    /// new life.
+    /// Until when clients that have seen nothing since the thread was destroyed are rejected, even if it has a new
+    /// life.
     late_until_ms: u64,
     /// Whether the thread has another id now: then the tombstone rejects every write.
     is_moved: bool,
@@ -117,7 +117,7 @@ impl Entry {
         records.is_some_and(|records| records.has_answer(key, now_ms))
     }
 
-    /// Ends a thread whose time has passed, and frees what has passed. Whether it ended one.
+    /// Ends an expired thread, and frees expired data. Returns whether it ended one.
     pub(crate) fn sweep(&mut self, step: &mut Step<'_>) -> bool {
         self.records.sweep(step.now_ms);
         if let Some(records) = &mut self.scope_records {

@@ -9,8 +9,8 @@ use threadkeep_store::held_scope::{HeldScope, check_version};
 use threadkeep_store::{Answered, ScopeEnd};
 
 impl Entry {
-    /// Does a write to the thread's scope. One that could be done if there were a thread is refused
-    /// for just that.
+    /// Writes to the thread's scope. If the only obstacle is that the thread does not exist, refuses the write with
+    /// that reason.
     pub(crate) fn write_scope(
         &mut self,
         write: &ScopeWrite<'_>,
@@ -62,7 +62,7 @@ impl Entry {
         Ok(compacted)
     }
 
-    /// Takes the thread's scope away, which is for the caller to drop.
+    /// Removes the thread's scope and returns it. The caller drops it.
     pub(crate) fn end_scope(
         &mut self,
         end: &ScopeEnd,
