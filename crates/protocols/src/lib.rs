@@ -2,6 +2,7 @@
 //! and no rules.
 
 pub mod agentuity;
+mod frame;
 mod leading;
 pub mod mcp;
 pub mod modelrelay;

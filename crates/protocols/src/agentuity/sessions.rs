@@ -8,8 +8,8 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use serde_json::json;
 
-use super::AgentuityError;
-use super::envelope::envelope;
+use super::{Agentuity, AgentuityError};
+use crate::frame::frame;
 
 const METHODS: &str = "POST, PUT";
 
@@ -20,7 +20,7 @@ pub(super) fn routes(config: &mut ServiceConfig) {
     };
     config.service(
         web::resource("/session")
-            .wrap(from_fn(envelope))
+            .wrap(from_fn(frame::<Agentuity, _>))
             .route(web::post().to(note_session))
             .route(web::put().to(note_session))
             .default_service(web::to(refused)),

@@ -35,7 +35,7 @@ struct ToolResults {
 
 /// `GET /runs/{id}/artifacts/{key}`: its content, also after the run's end.
 pub(super) async fn get_artifact(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    let runs = &request.relay.runs;
+    let runs = &request.protocol.runs;
     let run = runs.get(request.id()?).await?;
     Ok(match request.part("key") {
         OUTPUTS if run.outputs.is_some() => HttpResponse::Ok()
@@ -55,7 +55,7 @@ pub(super) async fn get_artifact(request: RelayRequest) -> Result<HttpResponse, 
 
 /// `GET /runs/{id}/tasks`
 pub(super) async fn get_tasks(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    let runs = &request.relay.runs;
+    let runs = &request.protocol.runs;
     let run = runs.get(request.id()?).await?;
     let state = runs.tool_state(&run).await?;
     Ok(HttpResponse::Ok().json(tasks_object(&state.tasks)))
@@ -63,13 +63,13 @@ pub(super) async fn get_tasks(request: RelayRequest) -> Result<HttpResponse, Rel
 
 /// `GET /runs/{id}/steps`
 pub(super) async fn get_steps(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    request.relay.runs.get(request.id()?).await?;
+    request.protocol.runs.get(request.id()?).await?;
     Ok(HttpResponse::Ok().json(json!({"steps": []})))
 }
 
 /// `GET /runs/{id}/pending-tools`
 pub(super) async fn get_pending_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    let run = request.relay.runs.get(request.id()?).await?;
+    let run = request.protocol.runs.get(request.id()?).await?;
     Ok(HttpResponse::Ok().json(json!({"run_id": run.id.to_string(), "pending": []})))
 }
 
@@ -77,6 +77,6 @@ pub(super) async fn get_pending_tools(request: RelayRequest) -> Result<HttpRespo
 pub(super) async fn post_tool_results(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id = request.id()?;
     request.json::<ToolResults>()?;
-    let run = request.relay.runs.get(id).await?;
+    let run = request.protocol.runs.get(id).await?;
     Ok(HttpResponse::Ok().json(json!({"accepted": 0, "status": run.status.as_str()})))
 }

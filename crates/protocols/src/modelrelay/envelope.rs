@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use actix_web::body::{EitherBody, MessageBody};
-use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue};
-use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, HttpRequest, web};
+use actix_web::HttpRequest;
+use actix_web::dev::ServiceResponse;
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::web::Bytes;
 
 use super::{ModelRelay, RelayError};
+use crate::frame::Framed;
 use threadkeep_http::{Body, missing, session_of};
 use threadkeep_identity::bearer;
 use threadkeep_service::rates::RateSubject;
@@ -21,44 +21,47 @@ const API_KEY: HeaderName = HeaderName::from_static("x-modelrelay-api-key");
 /// The longest accepted id of a request.
 const REQUEST_ID_MAX_BYTES: usize = 128;
 
-/// Put into a request's extensions for the handlers.
-pub(super) struct RequestContext {
-    pub(super) body: Body,
+impl Framed for ModelRelay {
     /// The name of the api key.
-    pub(super) key_name: Arc<str>,
+    type Caller = Arc<str>;
+    type Error = RelayError;
+
+    fn outside() -> RelayError {
+        RelayError::Unauthorized
+    }
+
+    fn admit(&self, request: &HttpRequest) -> Result<(Arc<str>, u64), RelayError> {
+        let key_name = key_name(self, request)?;
+        RateSubject::is_a_back_end();
+        Ok((key_name, Body::LIMIT_BYTES))
+    }
+
+    fn check(body: &Body) -> Result<(), RelayError> {
+        bytes_of(body)?;
+        Ok(())
+    }
+
+    fn mark<B>(response: &mut ServiceResponse<B>) {
+        if let Some(id) = request_id(response.request()) {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
+    }
 }
 
-/// Reads the body, admits callers with an API key, and answers with the request's id.
+/// The bytes of a body.
 ///
 /// # Errors
-/// Those of the services inside.
-pub(super) async fn envelope<B: MessageBody + 'static>(
-    mut request: ServiceRequest,
-    next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let request_id = request_id(&request);
-    let relay = request.app_data::<web::Data<ModelRelay>>();
-    let key_name = relay
-        .ok_or(RelayError::Unauthorized)
-        .and_then(|relay| key_name(relay, request.request()));
-    // nothing of a stranger is kept, but it is read: see `Body`
-    let limit_bytes = key_name.as_ref().map_or(0, |_| Body::LIMIT_BYTES);
-    let body = Body::read(&mut request, limit_bytes).await;
-    let mut response = match key_name {
-        Ok(key_name) => {
-            RateSubject::is_a_back_end();
-            let exchange = RequestContext { body, key_name };
-            request.extensions_mut().insert(exchange);
-            next.call(request).await?.map_into_left_body()
+/// [`RelayError`] when it did not arrive whole.
+pub(super) fn bytes_of(body: &Body) -> Result<&Bytes, RelayError> {
+    match body {
+        Body::Whole { bytes, .. } => Ok(bytes),
+        &Body::TooLarge { limit_bytes, .. } => Err(RelayError::BodyTooLarge { limit_bytes }),
+        Body::Unreadable => {
+            let text = "the body could not be read";
+            Err(RelayError::InvalidInput(text.into()))
         }
-        Err(refusal) => request.error_response(refusal).map_into_right_body(),
-    };
-    let headers = response.headers_mut();
-    if let Some(request_id) = request_id {
-        headers.insert(REQUEST_ID, request_id);
+        Body::Overloaded => Err(RelayError::Overloaded),
     }
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-    Ok(response)
 }
 
 /// The name of the API key that a request has in either place, if it may make the call.
@@ -78,11 +81,11 @@ fn key_name(relay: &ModelRelay, request: &HttpRequest) -> Result<Arc<str>, Relay
 }
 
 /// The client's id of the request, or ours.
-fn request_id(request: &ServiceRequest) -> Option<HeaderValue> {
+fn request_id(request: &HttpRequest) -> Option<HeaderValue> {
     if let Some(id) = client_request_id(request.headers()) {
         return Some(id.clone());
     }
-    session_of(request.request()).map(SessionId::to_header)
+    session_of(request).map(SessionId::to_header)
 }
 
 /// The client's id of a request: 1 to 128 visible ASCII characters; others count as none.

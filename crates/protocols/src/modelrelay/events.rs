@@ -60,15 +60,15 @@ struct Feed {
 pub(super) async fn get_events(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id: Uuid = request.id()?;
     let wanted = Wanted::of(&request)?;
-    let run = request.relay.runs.get(id).await?;
+    let run = request.protocol.runs.get(id).await?;
     let media_type = if wanted.as_sse {
         EVENT_STREAM
     } else {
         "application/x-ndjson"
     };
     let feed = Feed {
-        stop: request.relay.events.streams_end(),
-        relay: request.relay,
+        stop: request.protocol.events.streams_end(),
+        relay: request.protocol,
         run,
         wanted,
         queue: VecDeque::new(),

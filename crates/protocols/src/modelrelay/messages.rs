@@ -27,7 +27,7 @@ pub(super) async fn add_message(request: RelayRequest) -> Result<HttpResponse, R
     let value = request.json::<NewMessage>()?.value()?;
     let making = request.making(&format!("message of {id}"), None)?;
     let message = request
-        .relay
+        .protocol
         .sessions
         .add_message(id, &making, value)
         .await?;

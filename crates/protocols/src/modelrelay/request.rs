@@ -1,67 +1,30 @@
 //! A request with an API key, and its subject.
 
-use std::future::{Ready, ready};
-use std::sync::Arc;
-
 use actix_web::http::header::{HeaderMap, HeaderName};
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use actix_web::web;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::bodies::{read_json, read_uuid, wrong};
-use super::envelope::{RequestContext, client_request_id, is_token};
+use super::envelope::{bytes_of, client_request_id, is_token};
 use super::{ModelRelay, RelayError};
+use crate::frame::Admitted;
 use threadkeep_domain::{Fingerprint, Json};
-use threadkeep_http::Body;
 use threadkeep_service::Making;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request.
-#[derive(Debug)]
-pub(super) struct RelayRequest {
-    pub(super) relay: web::Data<ModelRelay>,
-    request: HttpRequest,
-    key_name: Arc<str>,
-    body: web::Bytes,
-}
+pub(super) type RelayRequest = Admitted<ModelRelay>;
 
 impl RelayRequest {
-    fn of(request: &HttpRequest) -> Result<Self, RelayError> {
-        let relay = request.app_data::<web::Data<ModelRelay>>();
-        let extensions = request.extensions();
-        let exchange = extensions.get::<RequestContext>();
-        // the envelope has checked the API key
-        let (Some(relay), Some(exchange)) = (relay, exchange) else {
-            return Err(RelayError::Unauthorized);
-        };
-        let body = match &exchange.body {
-            Body::Whole { bytes, .. } => bytes.clone(),
-            Body::TooLarge { .. } => {
-                let limit_bytes = Body::LIMIT_BYTES;
-                return Err(RelayError::BodyTooLarge { limit_bytes });
-            }
-            Body::Unreadable => {
-                let text = "the body could not be read";
-                return Err(RelayError::InvalidInput(text.into()));
-            }
-            Body::Overloaded => return Err(RelayError::Overloaded),
-        };
-        Ok(Self {
-            relay: relay.clone(),
-            request: request.clone(),
-            key_name: Arc::clone(&exchange.key_name),
-            body,
-        })
-    }
-
     pub(super) fn headers(&self) -> &HeaderMap {
         self.request.headers()
     }
 
     /// The name of the api key.
     pub(super) fn key_name(&self) -> &[u8] {
-        self.key_name.as_bytes()
+        self.caller.as_bytes()
     }
 
     /// A part of the path.
@@ -103,14 +66,14 @@ impl RelayRequest {
     /// # Errors
     /// As [`Self::json`].
     pub(super) fn json_or_nothing<T: DeserializeOwned>(&self) -> Result<T, RelayError> {
-        if self.body.is_empty() {
+        if bytes_of(&self.body)?.is_empty() {
             return read_json(&Json::empty_object());
         }
         self.json()
     }
 
     fn text(&self) -> Result<Json, RelayError> {
-        let text = std::str::from_utf8(&self.body);
+        let text = std::str::from_utf8(bytes_of(&self.body)?);
         let text = text.map_err(|_| RelayError::InvalidInput("the body is not UTF-8".into()))?;
         Json::parse(text)
             .map_err(|error| RelayError::InvalidInput(format!("the body is not JSON: {error}")))
@@ -135,7 +98,7 @@ impl RelayRequest {
         };
         let parts = [kind.as_bytes(), self.key_name(), key];
         let entropy = self
-            .relay
+            .protocol
             .ring
             .digest("threadkeep made by modelrelay", &parts);
         Ok(Making::recognized(entropy, self.fingerprint()))
@@ -157,20 +120,14 @@ impl RelayRequest {
     pub(super) fn fingerprint(&self) -> Fingerprint {
         match self.text() {
             Ok(json) => Fingerprint::of(&[json.as_str().as_bytes()]),
-            Err(_) => Fingerprint::of(&[&self.body]),
+            Err(_) => {
+                let bytes = self.body.bytes().map(AsRef::as_ref);
+                Fingerprint::of(&[bytes.unwrap_or_default()])
+            }
         }
     }
 }
 
 fn malformed_key(name: &str) -> RelayError {
     RelayError::InvalidInput(format!("{name} has 1 to 128 visible ASCII characters"))
-}
-
-impl FromRequest for RelayRequest {
-    type Error = RelayError;
-    type Future = Ready<Result<Self, RelayError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
 }

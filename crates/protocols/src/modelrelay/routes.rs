@@ -6,11 +6,11 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{Resource, Route};
 
-use super::envelope::envelope;
 use super::{
     ModelRelay, RelayError, artifacts, events, messages, responses, runs, sessions, state_handles,
     tool_calls,
 };
+use crate::frame::frame;
 
 /// The prefixes of paths. The root is for clients whose base URL has no path.
 const ROOTS: [&str; 2] = ["/api/v1", ""];
@@ -25,7 +25,7 @@ impl ModelRelay {
             for (below, routes) in families.chain(responses) {
                 config.service(
                     web::scope(&format!("{root}{below}"))
-                        .wrap(from_fn(envelope))
+                        .wrap(from_fn(frame::<Self, _>))
                         .configure(routes)
                         .default_service(not_found()),
                 );
@@ -33,7 +33,7 @@ impl ModelRelay {
         }
         config.service(
             web::scope(ROOTS[0])
-                .wrap(from_fn(envelope))
+                .wrap(from_fn(frame::<Self, _>))
                 .default_service(not_found()),
         );
     }

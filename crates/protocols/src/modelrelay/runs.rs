@@ -63,7 +63,7 @@ pub(super) async fn create_run(request: RelayRequest) -> Result<HttpResponse, Re
     let key = options.and_then(|Object(options)| options.idempotency_key.as_deref());
     let making = request.making("run", key)?;
     let plan = body.plan()?;
-    let relay = &request.relay;
+    let relay = &request.protocol;
     let run = match relay.runs.made(&making).await? {
         Some(run) => run,
         None => {
@@ -95,16 +95,16 @@ pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, Relay
             }
         }
     }
-    let run = request.relay.runs.get(id).await?;
-    respond(&request.relay, &run, has_steps).await
+    let run = request.protocol.runs.get(id).await?;
+    respond(&request.protocol, &run, has_steps).await
 }
 
 /// `POST /runs/{id}/complete`, beyond the original, which ends runs by itself.
 pub(super) async fn complete_run(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id = request.id()?;
     let completion = request.json::<End>()?.completion()?;
-    let run = request.relay.runs.complete(id, &completion).await?;
-    respond(&request.relay, &run, false).await
+    let run = request.protocol.runs.complete(id, &completion).await?;
+    respond(&request.protocol, &run, false).await
 }
 
 async fn respond(

@@ -49,7 +49,7 @@ pub(super) async fn create_session(request: RelayRequest) -> Result<HttpResponse
     let customer_id = read_id("customer_id", body.customer_id.as_deref())?;
     let metadata = unreserved(body.metadata.unwrap_or_default())?;
     let making = request.making("session", None)?;
-    let sessions = &request.relay.sessions;
+    let sessions = &request.protocol.sessions;
     let session = sessions.create(&making, customer_id, metadata).await?;
     Ok(HttpResponse::Created().json(SessionObject::of(&session)))
 }
@@ -61,7 +61,7 @@ pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse,
     let limit = read_limit(page.limit)?;
     let customer_id = read_id("customer_id", page.customer_id.as_deref())?;
     let listed = request
-        .relay
+        .protocol
         .sessions
         .list(customer_id, offset, limit)
         .await?;
@@ -73,7 +73,11 @@ pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse,
 
 /// `GET /sessions/{id}`
 pub(super) async fn get_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    let said = request.relay.sessions.conversation(request.id()?).await?;
+    let said = request
+        .protocol
+        .sessions
+        .conversation(request.id()?)
+        .await?;
     let json = SessionObject::of(&said.session).with_messages(&said.messages);
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())
@@ -84,7 +88,7 @@ pub(super) async fn get_session(request: RelayRequest) -> Result<HttpResponse, R
 pub(super) async fn patch_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let id = request.id()?;
     let patch = unreserved(request.json::<Patch>()?.metadata)?;
-    let session = request.relay.sessions.patch(id, &patch).await?;
+    let session = request.protocol.sessions.patch(id, &patch).await?;
     Ok(HttpResponse::Ok().json(SessionObject::of(&session)))
 }
 
@@ -96,13 +100,13 @@ pub(super) async fn clear_session(request: RelayRequest) -> Result<HttpResponse,
         tool_state: body.tool_state,
         keep_unfinished: body.keep_unfinished,
     };
-    let session = request.relay.sessions.clear(id, what).await?;
+    let session = request.protocol.sessions.clear(id, what).await?;
     Ok(HttpResponse::Ok().json(SessionObject::of(&session)))
 }
 
 /// `DELETE /sessions/{id}`
 pub(super) async fn delete_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    request.relay.sessions.delete(request.id()?).await?;
+    request.protocol.sessions.delete(request.id()?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -47,7 +47,7 @@ struct HandleList {
 pub(super) async fn create_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let ttl = request.json_or_nothing::<Lifetime>()?.ttl()?;
     let making = request.making("state-handle", None)?;
-    let handle = request.relay.handles.create(&making, ttl).await?;
+    let handle = request.protocol.handles.create(&making, ttl).await?;
     Ok(HttpResponse::Created().json(HandleObject::of(&handle)))
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn list_handles(request: RelayRequest) -> Result<HttpResponse, 
     let page: Page = request.query()?;
     let offset = read_offset(page.offset, page.cursor.as_deref())?;
     let limit = read_limit(page.limit)?;
-    let listed = request.relay.handles.list(offset, limit).await?;
+    let listed = request.protocol.handles.list(offset, limit).await?;
     Ok(HttpResponse::Ok().json(HandleList {
         state_handles: listed.items.iter().map(HandleObject::of).collect(),
         next_cursor: listed.next_offset.map(|offset| offset.to_string()),
@@ -65,7 +65,7 @@ pub(super) async fn list_handles(request: RelayRequest) -> Result<HttpResponse, 
 
 /// `GET /state-handles/{id}`
 pub(super) async fn get_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    let handle = request.relay.handles.get(request.id()?).await?;
+    let handle = request.protocol.handles.get(request.id()?).await?;
     Ok(HttpResponse::Ok().json(HandleObject::of(&handle)))
 }
 
@@ -74,13 +74,13 @@ pub(super) async fn extend_handle(request: RelayRequest) -> Result<HttpResponse,
     let id = request.id()?;
     let ttl = request.json::<Lifetime>()?.ttl()?;
     let ttl = ttl.ok_or_else(|| RelayError::Validation("ttl_seconds is required".into()))?;
-    let handle = request.relay.handles.extend(id, ttl).await?;
+    let handle = request.protocol.handles.extend(id, ttl).await?;
     Ok(HttpResponse::Ok().json(HandleObject::of(&handle)))
 }
 
 /// `DELETE /state-handles/{id}`, which may be repeated.
 pub(super) async fn delete_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    request.relay.handles.delete(request.id()?).await?;
+    request.protocol.handles.delete(request.id()?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

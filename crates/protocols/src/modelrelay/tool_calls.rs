@@ -64,7 +64,7 @@ pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, Re
     });
     let calls: Vec<_> = calls.collect();
     request.idempotency_key()?;
-    let answered = request.relay.tools.call_all(&scope, &calls).await?;
+    let answered = request.protocol.tools.call_all(&scope, &calls).await?;
     let mut answered = answered.into_iter();
     let results: Vec<_> = named
         .iter()
@@ -90,7 +90,7 @@ impl ToolCalls {
         let state = read_id("state_id", self.state_id.as_deref())?;
         let session = read_id("session_id", self.session_id.as_deref())?;
         let run = read_id("run_id", self.run_id.as_deref())?;
-        let relay = &request.relay;
+        let relay = &request.protocol;
         Ok(match (state, session, run) {
             (None, None, None) => Scope::Request,
             (Some(id), None, None) => {

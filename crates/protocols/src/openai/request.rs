@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse, dev, web};
+use actix_web::web::Payload;
+use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse, dev};
 use actix_ws::{MessageStream, Session};
 use bytes::Bytes;
 
-use super::envelope::{Recognized, RequestContext};
+use super::envelope::Recognized;
 use super::fault::Fault;
 use super::ids::thread_of;
 use super::{OpenAi, OpenAiError};
+use crate::frame::Admitted;
 use crate::prefer::wait;
 use threadkeep_domain::scope::ItemId;
 use threadkeep_domain::{ThreadId, TurnToken};
@@ -22,7 +24,6 @@ use threadkeep_http::{
 };
 use threadkeep_responses::ResponseService;
 use threadkeep_service::WriteOptions;
-use threadkeep_web::ApiError;
 
 /// The parts of `/v1/conversations/{conversation}/items/{item}` that name something.
 const NAME_PLACE: usize = 3;
@@ -35,28 +36,17 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// A request.
-pub(super) struct OpenAiRequest {
-    pub(super) protocol: web::Data<OpenAi>,
-    request: HttpRequest,
-    key: Arc<str>,
-    body: Body,
-    /// Whether it is a message of a socket, to which the headers about repeats do not apply.
-    is_message: bool,
-}
+pub(super) type OpenAiRequest = Admitted<OpenAi>;
 
 /// A request for a socket, each message of which is a request.
-pub(super) struct SocketRequest {
-    protocol: web::Data<OpenAi>,
-    request: HttpRequest,
-    key: Arc<str>,
-}
+pub(super) struct SocketRequest(OpenAiRequest);
 
-/// A request whose caller the envelope has admitted. Its context is taken out, so that a handler that drops its request drops
-/// the body.
-fn admitted(request: &HttpRequest) -> Result<(web::Data<OpenAi>, RequestContext), OpenAiError> {
-    let protocol = request.app_data::<web::Data<OpenAi>>().cloned();
-    let context = request.extensions_mut().remove::<RequestContext>();
-    Ok(protocol.zip(context).ok_or(ApiError::NotFound)?)
+/// The sender of a request.
+pub(crate) struct Sender {
+    /// The name of the API key.
+    pub(super) key: Arc<str>,
+    /// Whether the request is a message of a socket, to which the headers about repeats do not apply.
+    pub(super) is_message: bool,
 }
 
 impl SocketRequest {
@@ -65,7 +55,7 @@ impl SocketRequest {
     /// # Errors
     /// [`OpenAiError::UnknownUrl`] without models.
     pub(super) fn responses(&self) -> Result<&ResponseService, OpenAiError> {
-        turns_of(&self.protocol)
+        self.0.responses()
     }
 
     /// Opens the socket.
@@ -74,43 +64,28 @@ impl SocketRequest {
     /// [`Fault`] if the handshake is not one of version 13.
     pub(super) fn handshake(
         &self,
-        payload: web::Payload,
+        payload: Payload,
     ) -> Result<(HttpResponse, Session, MessageStream), OpenAiError> {
         let wanted = "the handshake of a WebSocket of version 13";
-        let opened = actix_ws::handle(&self.request, payload);
+        let opened = actix_ws::handle(&self.0.request, payload);
         Ok(opened.map_err(|_| Fault::wrong_value("sec-websocket-key", wanted))?)
     }
 
     /// The request that a message is.
     pub(super) fn message(&self, body: Bytes) -> OpenAiRequest {
         OpenAiRequest {
-            protocol: self.protocol.clone(),
-            request: self.request.clone(),
-            key: Arc::clone(&self.key),
+            protocol: self.0.protocol.clone(),
+            request: self.0.request.clone(),
+            caller: Sender {
+                key: Arc::clone(&self.0.caller.key),
+                is_message: true,
+            },
             body: Body::of_message(body),
-            is_message: true,
         }
     }
 }
 
-fn turns_of(protocol: &OpenAi) -> Result<&ResponseService, OpenAiError> {
-    let unknown = OpenAiError::UnknownUrl { has_models: false };
-    protocol.responses.as_ref().ok_or(unknown)
-}
-
 impl OpenAiRequest {
-    fn of(request: &HttpRequest) -> Result<Self, OpenAiError> {
-        let (protocol, context) = admitted(request)?;
-        context.body.bytes()?;
-        Ok(Self {
-            protocol,
-            request: request.clone(),
-            key: context.key,
-            body: context.body,
-            is_message: false,
-        })
-    }
-
     /// The conversation in the path.
     ///
     /// # Errors
@@ -144,7 +119,8 @@ impl OpenAiRequest {
     /// # Errors
     /// [`OpenAiError::UnknownUrl`] without models.
     pub(super) fn responses(&self) -> Result<&ResponseService, OpenAiError> {
-        turns_of(&self.protocol)
+        let unknown = OpenAiError::UnknownUrl { has_models: false };
+        self.protocol.responses.as_ref().ok_or(unknown)
     }
 
     /// A keyed hash of the caller and its idempotency key, if it has sent one: the same for a repeat.
@@ -152,21 +128,22 @@ impl OpenAiRequest {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn repeat_digest(&self, purpose: &str) -> Result<Option<[u8; 16]>, OpenAiError> {
-        if self.is_message {
+        if self.caller.is_message {
             return Ok(None);
         }
         let Some((key, _)) = idempotency(&self.request, self.body.bytes()?)? else {
             return Ok(None);
         };
         let ring = self.protocol.api.identity.ring();
-        Ok(Some(
-            ring.digest(purpose, &[self.key.as_bytes(), key.as_bytes()]),
-        ))
+        Ok(Some(ring.digest(
+            purpose,
+            &[self.caller.key.as_bytes(), key.as_bytes()],
+        )))
     }
 
     /// The name of the caller's API key.
     pub(super) fn key(&self) -> &str {
-        &self.key
+        &self.caller.key
     }
 
     /// Notes that a repeat is recognized without a key.
@@ -183,7 +160,7 @@ impl OpenAiRequest {
     pub(super) fn is_retry(&self) -> bool {
         let count = self.request.headers().get(RETRY_COUNT);
         let count = count.and_then(|count| count.to_str().ok()?.parse::<u32>().ok());
-        count.is_some_and(|count| count > 0) && !self.is_message
+        count.is_some_and(|count| count > 0) && !self.caller.is_message
     }
 
     /// The turn of the thread that the caller holds.
@@ -238,7 +215,7 @@ impl OpenAiRequest {
         let id = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {
                 let ring = self.protocol.api.identity.ring();
-                let parts = [self.key.as_bytes(), key.as_bytes()];
+                let parts = [self.caller.key.as_bytes(), key.as_bytes()];
                 ring.derive("threadkeep conversation of openai", &parts)
             }
             None => ThreadId::random(),
@@ -248,24 +225,11 @@ impl OpenAiRequest {
     }
 }
 
-impl FromRequest for OpenAiRequest {
-    type Error = OpenAiError;
-    type Future = Ready<Result<Self, OpenAiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
-    }
-}
-
 impl FromRequest for SocketRequest {
     type Error = OpenAiError;
     type Future = Ready<Result<Self, OpenAiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(admitted(request).map(|(protocol, context)| Self {
-            protocol,
-            request: request.clone(),
-            key: context.key,
-        }))
+        ready(Admitted::of(request).map(Self))
     }
 }

@@ -8,8 +8,8 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{Route, Scope, guard};
 
-use super::envelope::envelope;
 use super::{OpenAi, OpenAiError, conversations, items, responses};
+use crate::frame::frame;
 use threadkeep_http::{is_endless, is_of_openai};
 use threadkeep_web::ApiError;
 
@@ -30,7 +30,7 @@ impl OpenAi {
     fn routes(&self, base: Scope) -> impl HttpServiceFactory + use<> {
         let has_models = self.responses.is_some();
         let unknown = move || ready(Err::<&str, _>(OpenAiError::UnknownUrl { has_models }));
-        base.wrap(from_fn(envelope))
+        base.wrap(from_fn(frame::<Self, _>))
             .configure(conversation_routes)
             .configure(|config| {
                 if has_models {

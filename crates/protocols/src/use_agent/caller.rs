@@ -16,7 +16,7 @@ const CHANNEL: &str = "channel:";
 
 /// A caller that may use the protocol.
 #[derive(Debug, Clone)]
-pub(super) enum Caller {
+pub(crate) enum Caller {
     /// A back end with this API key, for any owner.
     BackEnd(Arc<str>),
     /// A user, for themselves.

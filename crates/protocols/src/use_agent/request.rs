@@ -1,50 +1,24 @@
 //! A request of an admitted caller.
 
 use std::borrow::Cow;
-use std::future::{Ready, ready};
 
-use actix_web::web::Bytes;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use actix_web::HttpMessage;
 use uuid::Builder;
 
-use super::caller::Caller;
-use super::envelope::RequestContext;
 use super::naming::thread_id_of;
 use super::{UseAgent, UseAgentError};
+use crate::frame::Admitted;
 use threadkeep_domain::{Owner, ThreadId};
 use threadkeep_http::{About, Api, Parameters, Query, Repeatable, idempotency, path_part, text_of};
 use threadkeep_service::{ScopeService, ThreadService, WriteOptions};
-use threadkeep_web::ApiError;
 
 /// The part of `/api/threads/{threadId}` that names the thread.
 const THREAD_PLACE: usize = 3;
 
 /// A request.
-#[derive(Debug)]
-pub(super) struct UseAgentRequest {
-    pub(super) protocol: web::Data<UseAgent>,
-    pub(super) caller: Caller,
-    request: HttpRequest,
-    body: Bytes,
-}
+pub(super) type UseAgentRequest = Admitted<UseAgent>;
 
 impl UseAgentRequest {
-    fn of(request: &HttpRequest) -> Result<Self, UseAgentError> {
-        let protocol = request.app_data::<web::Data<UseAgent>>();
-        let extensions = request.extensions();
-        let context = extensions.get::<RequestContext>();
-        // the envelope has admitted the caller
-        let (Some(protocol), Some(context)) = (protocol, context) else {
-            return Err(ApiError::NotFound.into());
-        };
-        Ok(Self {
-            protocol: protocol.clone(),
-            caller: context.caller.clone(),
-            request: request.clone(),
-            body: context.body.bytes()?.clone(),
-        })
-    }
-
     fn api(&self) -> &Api {
         &self.protocol.api
     }
@@ -106,7 +80,7 @@ impl UseAgentRequest {
     /// # Errors
     /// [`ApiError::InvalidJson`].
     pub(super) fn text(&self) -> Result<&str, UseAgentError> {
-        Ok(text_of(&self.body)?)
+        Ok(text_of(self.body.bytes()?)?)
     }
 
     /// The conditions of a write.
@@ -114,7 +88,7 @@ impl UseAgentRequest {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn options(&self) -> Result<WriteOptions, UseAgentError> {
-        let repeatable = Repeatable::with_body(&self.request, &self.body)?;
+        let repeatable = Repeatable::with_body(&self.request, self.body.bytes()?)?;
         Ok(repeatable.options(None))
     }
 
@@ -123,7 +97,7 @@ impl UseAgentRequest {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn made_name(&self) -> Result<String, UseAgentError> {
-        let digits = match idempotency(&self.request, &self.body)? {
+        let digits = match idempotency(&self.request, self.body.bytes()?)? {
             Some((key, _)) => {
                 let [kind, name] = self.caller.space().map(str::as_bytes);
                 let ring = self.api().identity.ring();
@@ -135,14 +109,5 @@ impl UseAgentRequest {
             None => rand::random(),
         };
         Ok(Builder::from_random_bytes(digits).into_uuid().to_string())
-    }
-}
-
-impl FromRequest for UseAgentRequest {
-    type Error = UseAgentError;
-    type Future = Ready<Result<Self, UseAgentError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Self::of(request))
     }
 }

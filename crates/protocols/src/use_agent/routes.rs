@@ -7,8 +7,9 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpResponse, Route};
 
-use super::envelope::{envelope, refuse_route_of_the_app};
+use super::envelope::refuse_route_of_the_app;
 use super::{UseAgent, UseAgentError, history, lists, threads};
+use crate::frame::frame;
 use threadkeep_web::ApiError;
 
 /// The routes of the client that run agents.
@@ -24,7 +25,7 @@ impl UseAgent {
     pub fn configure(&self, config: &mut ServiceConfig) {
         config.app_data(web::Data::new(self.clone())).service(
             web::scope("/api/threads")
-                .wrap(from_fn(envelope))
+                .wrap(from_fn(frame::<Self, _>))
                 .service(
                     web::resource("")
                         .route(web::get().to(lists::list_threads))

@@ -1,12 +1,11 @@
 //! A request with an API key, and its subject.
 
 use std::borrow::Cow;
-use std::future::{Ready, ready};
 
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev, web};
+use actix_web::web;
 
-use super::super::envelope::RequestContext;
 use super::super::{Agentuity, AgentuityError};
+use crate::frame::Admitted;
 use threadkeep_domain::{EntryKey, EntryKeyError, Lifetime, Namespace, NamespaceError};
 use threadkeep_http::{Body, EntryContent, path_part};
 use threadkeep_identity::Right;
@@ -16,11 +15,7 @@ const TTL: &str = "the ttl must be a number of seconds, 0 for no end";
 const UNREADABLE: &str = "the body could not be read";
 
 /// A request.
-#[derive(Debug)]
-pub(super) struct KvRequest {
-    protocol: web::Data<Agentuity>,
-    request: HttpRequest,
-}
+pub(super) type KvRequest = Admitted<Agentuity>;
 
 impl KvRequest {
     pub(super) fn namespaces(&self) -> &NamespaceService {
@@ -52,9 +47,7 @@ impl KvRequest {
     }
 
     fn demand(&self, right: Right) -> Result<(), AgentuityError> {
-        let extensions = self.request.extensions();
-        let context = extensions.get::<RequestContext>();
-        match context.is_some_and(|context| context.key.rights.cover(&right)) {
+        match self.caller.rights.cover(&right) {
             true => Ok(()),
             false => Err(AgentuityError::Forbidden(right)),
         }
@@ -97,17 +90,11 @@ impl KvRequest {
     /// [`AgentuityError::BodyTooLarge`], [`AgentuityError::Overloaded`], or [`AgentuityError::Invalid`]
     /// when it did not arrive whole.
     pub(super) fn body(&self) -> Result<web::Bytes, AgentuityError> {
-        let extensions = self.request.extensions();
-        match extensions
-            .get::<RequestContext>()
-            .map(|exchange| &exchange.body)
-        {
-            Some(Body::Whole { bytes, .. }) => Ok(bytes.clone()),
-            Some(&Body::TooLarge { limit_bytes, .. }) => {
-                Err(AgentuityError::BodyTooLarge { limit_bytes })
-            }
-            Some(Body::Overloaded) => Err(AgentuityError::Overloaded),
-            Some(Body::Unreadable) | None => Err(AgentuityError::Invalid(UNREADABLE)),
+        match self.body {
+            Body::Whole { ref bytes, .. } => Ok(bytes.clone()),
+            Body::TooLarge { limit_bytes, .. } => Err(AgentuityError::BodyTooLarge { limit_bytes }),
+            Body::Overloaded => Err(AgentuityError::Overloaded),
+            Body::Unreadable => Err(AgentuityError::Invalid(UNREADABLE)),
         }
     }
 
@@ -126,20 +113,5 @@ impl KvRequest {
         let pattern = self.request.match_pattern().unwrap_or_default();
         let (before, _) = pattern.split_once("{namespace").unwrap_or((&pattern, ""));
         path_part(&self.request, before.matches('/').count() + index)
-    }
-}
-
-impl FromRequest for KvRequest {
-    type Error = AgentuityError;
-    type Future = Ready<Result<Self, AgentuityError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        let protocol = request.app_data::<web::Data<Agentuity>>();
-        // the envelope has checked the API key
-        let protocol = protocol.ok_or(AgentuityError::Unauthorized);
-        ready(protocol.map(|protocol| Self {
-            protocol: protocol.clone(),
-            request: request.clone(),
-        }))
     }
 }

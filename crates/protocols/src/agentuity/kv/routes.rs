@@ -6,16 +6,16 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{Resource, guard};
 
-use super::super::AgentuityError;
-use super::super::envelope::envelope;
+use super::super::{Agentuity, AgentuityError};
 use super::{entries, lists, namespaces, stats};
+use crate::frame::frame;
 
 /// The prefix of a path; the first is that of older clients.
 const VERSIONS: [&str; 2] = ["/2025-03-17", ""];
 
 pub(in super::super) fn routes(config: &mut ServiceConfig) {
     let not_found = || ready(Err::<&str, _>(AgentuityError::NotFound));
-    let mut scope = web::scope("/kv").wrap(from_fn(envelope));
+    let mut scope = web::scope("/kv").wrap(from_fn(frame::<Agentuity, _>));
     for version in VERSIONS {
         let path = |rest: &str| format!("{version}{rest}");
         // where the words are no namespaces, a read is meant

@@ -27,7 +27,7 @@ use threadkeep_store::Clock;
 
 /// `POST /responses`
 pub(super) async fn create_response(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    let relay = request.relay.clone();
+    let relay = request.protocol.clone();
     let responses = relay
         .responses
         .clone()
