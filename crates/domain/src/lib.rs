@@ -34,7 +34,7 @@ pub use json::array::{Array, CHUNK_BYTES};
 pub use json::integer::{IntegerError, add};
 pub use json::members::{KeyedValues, ObjectFault, keyed_values, keyed_values_of_any_key};
 pub use json::members::{
-    elements, has_more_values, is_named, member, member_text, members, text_of,
+    elements, given, has_more_values, is_named, member, member_text, members, quoted, text_of,
 };
 pub use json::merge_patch::{MergePatch, Patched, merge_json};
 pub use json::text::{Json, JsonError, MAX_DEPTH, ObjectError};

@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
-use threadkeep_domain::{Completed, EndReason, Event, EventKind, Json, Life, ThreadId, rfc3339};
+use threadkeep_domain::{
+    Completed, EndReason, Event, EventKind, Json, Life, ThreadId, quoted, rfc3339,
+};
 use threadkeep_store::{Archive, Archives, StoreError};
 
 /// Bytes of a final state that an event holds at most; a larger one it links to.
@@ -91,8 +93,7 @@ pub fn history_url(public_url: &str, id: &ThreadId, life: Life) -> String {
 fn head(event: &Event) -> String {
     let time = rfc3339(event.time_ms).unwrap_or_else(|| LAST.into());
     let (thread, scope) = (event.thread(), &event.subject);
-    let quoted = |text: String| serde_json::Value::from(text).to_string();
-    let subject = thread.map_or_else(|| quoted(scope.to_string()), |id| format!(r#""{id}""#));
+    let subject = thread.map_or_else(|| quoted(&scope.to_string()), |id| format!(r#""{id}""#));
     let mut json = format!(
         r#"{{"specversion":"1.0","id":"{}","source":"threadkeep","type":"{}","subject":{subject},"time":"{time}","datacontenttype":"application/json","#,
         event.id,
@@ -106,7 +107,7 @@ fn head(event: &Event) -> String {
         push(&mut json, format_args!(r#""thread_id":"{id}","#));
     }
     if event.is_of_scope() {
-        let scope = quoted(scope.to_string());
+        let scope = quoted(&scope.to_string());
         push(&mut json, format_args!(r#""scope":{scope},"#));
     }
     push(

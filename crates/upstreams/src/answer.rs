@@ -1,8 +1,8 @@
 //! Parts of answers, the same for all kinds.
 
 use super::client::Failure;
-use crate::json::{Object, array, elements, inside_member};
-use threadkeep_domain::Json;
+use crate::json::{Object, array, inside_member};
+use threadkeep_domain::{Json, elements};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, content_of};
 
 /// Adds an empty message to an answer that has neither a message nor a call.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::json::{Object, elements, find, inside, inside_member, text};
-use threadkeep_domain::Json;
+use super::json::{Object, inside, inside_member, text};
+use threadkeep_domain::{Json, elements, member};
 
 /// A part of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(super) fn parts(content: &str) -> impl Iterator<Item = Part<'_>> {
 
 /// Reads a part of a content; none if it is unknown or lacks what it needs.
 pub(super) fn part(part: &str) -> Option<Part<'_>> {
-    let string = |name| inside(find(part, name)?);
-    let kind = text(find(part, "type")?)?;
+    let string = |name| inside(member(part, name)?);
+    let kind = text(member(part, "type")?)?;
     match &*kind {
         "input_text" | "output_text" | "text" => string("text").map(Part::Text),
         "refusal" => string("refusal").map(Part::Text),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use threadkeep_domain::{member, unescaped};
+use threadkeep_domain::{member, quoted, unescaped};
 
 /// An object in the making.
 pub(super) struct Object(String);
@@ -47,11 +47,6 @@ pub(super) fn array(values: &[String]) -> String {
     format!("[{}]", values.join(","))
 }
 
-/// A text as a JSON string.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a text is a JSON string")
-}
-
 /// The text of a JSON string; a lone surrogate in it becomes a replacement character. None for other values.
 pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     inside(json)?;
@@ -68,18 +63,7 @@ pub(super) fn inside(json: &str) -> Option<&str> {
 
 /// A member of a compact value that is a string which is not empty, without its quotes.
 pub(super) fn inside_member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    inside(find(object, name)?).filter(|text| !text.is_empty())
-}
-
-/// A member of a compact value. Values that are not objects have none.
-pub(super) fn find<'a>(value: &'a str, name: &str) -> Option<&'a str> {
-    value.starts_with('{').then(|| member(value, name))?
-}
-
-/// The elements of a compact value. Values that are not arrays have none.
-pub(super) fn elements(value: &str) -> impl Iterator<Item = &str> {
-    let array = if value.starts_with('[') { value } else { "[]" };
-    threadkeep_domain::elements(array)
+    inside(member(object, name)?).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
@@ -101,16 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn other_values_have_no_text_members_and_elements() {
+    fn other_values_have_no_text() {
         for json in ["1", "null", "{}", "[]"] {
             assert_eq!(text(json), None);
-            assert_eq!(find(json, "a"), None);
-            assert_eq!(elements(json).count(), 0);
         }
         assert_eq!(
             text(r#""a\u00e4\ud800""#).unwrap(),
             "aä\u{fffd}\u{fffd}\u{fffd}"
         );
-        assert_eq!(find("\"a\"", "a"), None);
     }
 }

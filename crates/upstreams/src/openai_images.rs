@@ -5,9 +5,9 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 
 use super::client::{Endpoint, HttpClient};
-use super::json::{Object, elements, find, text};
+use super::json::{Object, text};
 use super::settings::UpstreamSettings;
-use threadkeep_domain::Json;
+use threadkeep_domain::{Json, elements, member};
 use threadkeep_responses::UpstreamError;
 
 /// A model that generates images, at an upstream that speaks OpenAI's API: `POST {url}/images/generations`.
@@ -67,8 +67,8 @@ impl OpenAiImages {
 /// The image of an answer: the first one, of which one was wanted.
 fn read(body: &[u8]) -> Option<UpstreamImage> {
     let json = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
-    let image = elements(find(json.as_str(), "data")?).next()?;
-    let member = |name| text(find(image, name)?).filter(|text| !text.is_empty());
+    let image = elements(member(json.as_str(), "data")?).next()?;
+    let member = |name| text(member(image, name)?).filter(|text| !text.is_empty());
     let base64 = member("b64_json").map(|text| UpstreamImage::Base64(text.into_owned()));
     base64.or_else(|| Some(UpstreamImage::Url(member("url")?.into_owned())))
 }

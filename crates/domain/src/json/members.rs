@@ -85,6 +85,11 @@ pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     named.last().map(|(_, value)| value)
 }
 
+/// A member of a compact object, unless it is null.
+pub fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    member(object, name).filter(|value| *value != "null")
+}
+
 /// The text of a member of a compact object that is a string.
 pub fn member_text<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
     member(object, name).and_then(text_of)
@@ -99,6 +104,11 @@ pub fn text_of(json: &str) -> Option<Cow<'_, str>> {
         false => Some(Cow::Borrowed(&json[1..json.len() - 1])),
         true => serde_json::from_str(json).ok().map(Cow::Owned),
     }
+}
+
+/// A text as a JSON string.
+pub fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a text is a JSON string")
 }
 
 /// Whether a key with its quotes is this name.
@@ -258,6 +268,7 @@ mod tests {
         assert_eq!(elements("[]").count(), 0);
         for other in ["5", "true", "\"plain text\"", "\"ü\"", "null", ""] {
             assert_eq!((members(other).count(), elements(other).count()), (0, 0));
+            assert_eq!(member(other, "a"), None);
         }
         assert_eq!(
             (members("[1]").count(), elements(r#"{"a":1}"#).count()),

@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::metadata::read_metadata;
 use super::new_items::read_items;
 use threadkeep_domain::scope::HistoryItem;
-use threadkeep_domain::{IdempotencyKey, Json, ObjectError, member};
+use threadkeep_domain::{IdempotencyKey, Json, ObjectError, given, member};
 use threadkeep_web::ApiError;
 
 /// Levels around a list of items. The list itself counts towards the depth of its items, as it does in a state.
@@ -82,9 +82,15 @@ impl ObjectBody {
     }
 }
 
-/// A member of an object, unless it is null.
-pub(super) fn given<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    member(object, name).filter(|value| *value != "null")
+/// Checks that a value at that place is an object.
+///
+/// # Errors
+/// [`Fault`].
+pub(super) fn object(json: &str, at: impl Into<String>) -> Result<(), Fault> {
+    match json.starts_with('{') {
+        true => Ok(()),
+        false => Err(Fault::wrong_type(at, "an object")),
+    }
 }
 
 /// A text that an object at that place has to have.

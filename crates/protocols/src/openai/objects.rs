@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::edit::{Edit, edited};
 use super::ids::conversation_of;
 use threadkeep_domain::scope::{HistoryItem, Kept};
-use threadkeep_domain::{Thread, ThreadId, member};
+use threadkeep_domain::{Thread, ThreadId, member, quoted, text_of};
 use threadkeep_http::mark_replay;
 
 /// Bytes of the items of a page at most, unless a single one has more.
@@ -33,12 +33,12 @@ pub(super) fn deleted(id: &ThreadId) -> String {
 /// An item of a history. Those that other clients have added may be anything: then the item has the value as a member.
 pub(super) fn item(kept: &Kept) -> Cow<'_, str> {
     let value = kept.value.as_str();
-    let id = Value::from(kept.id.as_str()).to_string();
-    if !value.starts_with('{') || !member(value, "type").is_some_and(|kind| kind.starts_with('"')) {
+    let id = quoted(kept.id.as_str());
+    if !member(value, "type").is_some_and(|kind| kind.starts_with('"')) {
         return Cow::Owned(foreign(&id, value));
     }
     match member(value, "id") {
-        Some(own) if is_text(own, kept.id.as_str()) => Cow::Borrowed(value),
+        Some(own) if text_of(own).as_deref() == Some(kept.id.as_str()) => Cow::Borrowed(value),
         None => {
             let edit = Edit {
                 name: "id",
@@ -52,11 +52,6 @@ pub(super) fn item(kept: &Kept) -> Cow<'_, str> {
 
 fn foreign(id: &str, value: &str) -> String {
     format!(r#"{{"id":{id},"type":"history_item","value":{value}}}"#)
-}
-
-/// Whether a JSON value is that text.
-fn is_text(json: &str, text: &str) -> bool {
-    serde_json::from_str::<String>(json).is_ok_and(|own| own == text)
 }
 
 /// The list of added items.

@@ -11,8 +11,8 @@ use super::messages::Message;
 use super::naming::{label, title_of};
 use super::objects::{ThreadHead, time};
 use super::request::UseAgentRequest;
-use threadkeep_domain::parse_rfc3339;
 use threadkeep_domain::scope::Kept;
+use threadkeep_domain::{parse_rfc3339, quoted};
 
 /// The messages of a request, the newest first.
 struct Messages {
@@ -65,7 +65,7 @@ pub(super) async fn get_thread(request: UseAgentRequest) -> Result<HttpResponse,
 impl Messages {
     fn wanted(query: &MessagesQuery) -> Self {
         let before = query.before.as_ref().map(|before| Before {
-            id: serde_json::Value::from(before.as_str()).to_string(),
+            id: quoted(before),
             ms: parse_rfc3339(before),
         });
         Self {

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use threadkeep_domain::scope::Kept;
-use threadkeep_domain::{member, rfc3339};
+use threadkeep_domain::{member, quoted, rfc3339};
 
-/// Whether the value of an item, an object, is a message of a user.
+/// Whether the value of an item is a message of a user.
 pub(super) fn is_of_user(value: &str) -> bool {
     member(value, "kind") == Some("\"user\"")
 }
@@ -21,9 +21,6 @@ impl Message {
     /// The message that an item is; none if it is something else.
     pub(super) fn of(item: &Kept) -> Option<Self> {
         let value = item.value.as_str();
-        if !value.starts_with('{') {
-            return None;
-        }
         match member(value, "kind")? {
             "\"user\"" => Some(of_user(item, value)),
             "\"agent\"" => of_agent(item, value),
@@ -66,7 +63,7 @@ fn id(item: &Kept, objects: &[&str]) -> String {
         let id = member(object, "id")?;
         (id.starts_with('"') && id != "\"\"").then(|| id.to_owned())
     });
-    own.unwrap_or_else(|| Value::from(item.id.as_str()).to_string())
+    own.unwrap_or_else(|| quoted(item.id.as_str()))
 }
 
 /// A time of the value, as it is, else that of the item.

@@ -79,7 +79,7 @@ fn content(value: &str) -> Option<Cow<'_, str>> {
     if value.len() + 4 > GLANCE_MAX_BYTES {
         return cut_content(value).map(Cow::Owned);
     }
-    let is_of_user = value.starts_with('{') && is_of_user(value);
+    let is_of_user = is_of_user(value);
     let content = is_of_user.then(|| member(value, "content"))??;
     serde_json::from_str(content).ok().map(Cow::Owned)
 }

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use crate::values::request::FollowedResponse;
 use threadkeep_domain::scope::ItemId;
-use threadkeep_domain::{CallForm, ItemKind, Json, ResponseId, member, member_text, members};
+use threadkeep_domain::{
+    CallForm, ItemKind, Json, ResponseId, member, member_text, members, quoted,
+};
 use threadkeep_service::tools::Outcome;
 
 /// Hex digits of a response in the id of an item, and of the item's number. Ids that others make have another length.
@@ -73,13 +75,13 @@ pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     let (id, upstream_id) = match its.map(|its| (with_upstream_id(id, &its), its)) {
         None => (id.to_owned(), None),
         Some((Some(both), _)) => (both, None),
-        Some((None, its)) => (id.to_owned(), Some(Value::from(&*its).to_string())),
+        Some((None, its)) => (id.to_owned(), Some(quoted(&its))),
     };
     let is_reasoning = ItemKind::of(item) == Some(ItemKind::Reasoning);
     let status = (is_reasoning && member(item, "status").is_none()).then_some(r#""completed""#);
     let step = step.map(|step| step.to_string());
     let own = [
-        ("id", Some(Value::from(id).to_string())),
+        ("id", Some(quoted(&id))),
         ("status", status.map(str::to_owned)),
         ("step", step),
         (UPSTREAM_ID, upstream_id),

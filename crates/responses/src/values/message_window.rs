@@ -1,9 +1,9 @@
 //! The messages of a response in the state of its thread, for pages that read the state instead of the history.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use threadkeep_domain::{Json, Key, Mismatch, Operation, elements, member, member_text, members};
+use threadkeep_domain::{
+    Json, Key, Mismatch, Operation, elements, member, member_text, members, quoted,
+};
 
 /// A window of messages in the state of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ fn said_by_model(item: &str) -> Option<Json> {
     let text: String = elements(content)
         .filter_map(|part| member_text(part, "text").or_else(|| member_text(part, "refusal")))
         .collect();
-    message(item, "assistant", &Value::from(text).to_string())
+    message(item, "assistant", &quoted(&text))
 }
 
 fn content_of<'a>(item: &'a str, role: &str) -> Option<&'a str> {

@@ -2,9 +2,9 @@
 
 use super::blocks::Blocks;
 use crate::client::Failure;
-use crate::json::{elements, find, inside_member};
+use crate::json::inside_member;
 use crate::names::Names;
-use threadkeep_domain::{Json, Usage};
+use threadkeep_domain::{Json, Usage, elements, given, member};
 use threadkeep_responses::{Finish, ModelAnswer};
 
 /// Reads a whole answer. Fields are looked up where they are needed: further fields and fields of other types do no harm.
@@ -21,7 +21,7 @@ pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     }
     // the body is bounded itself
     let mut blocks = Blocks::new(names, u64::MAX);
-    for block in elements(find(body, "content").unwrap_or_default()) {
+    for block in elements(member(body, "content").unwrap_or_default()) {
         blocks.begin("", block)?;
         blocks.end_block("")?;
         blocks.pieces().clear();
@@ -35,7 +35,7 @@ pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
 
 /// The error that stands in the place of an answer.
 pub(super) fn error_of(body: &str) -> Option<&str> {
-    find(body, "error").filter(|error| *error != "null")
+    given(body, "error")
 }
 
 /// Why an answer ended, and its tokens.
@@ -64,8 +64,8 @@ impl Ending {
 
     /// Reads the member `usage`, whose numbers are totals so far. Those that it leaves out keep their values.
     pub(super) fn read_usage(&mut self, value: &str) {
-        let usage = find(value, "usage").unwrap_or_default();
-        let details = find(usage, "output_tokens_details").unwrap_or_default();
+        let usage = member(value, "usage").unwrap_or_default();
+        let details = member(usage, "output_tokens_details").unwrap_or_default();
         for (object, name, count) in [
             (usage, "input_tokens", &mut self.input),
             (
@@ -77,7 +77,7 @@ impl Ending {
             (usage, "output_tokens", &mut self.output),
             (details, "thinking_tokens", &mut self.thinking),
         ] {
-            if let Some(read) = find(object, name).and_then(|number| number.parse().ok()) {
+            if let Some(read) = member(object, name).and_then(|number| number.parse().ok()) {
                 *count = read;
             }
         }

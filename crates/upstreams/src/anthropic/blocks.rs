@@ -6,9 +6,9 @@ use super::answer::Ending;
 use super::thinking::{self, Thinking};
 use crate::client::Failure;
 use crate::draft::Draft;
-use crate::json::{find, inside, inside_member, quoted};
+use crate::json::{inside, inside_member};
 use crate::names::Names;
-use threadkeep_domain::{CallForm, Json};
+use threadkeep_domain::{CallForm, Json, given, member, quoted};
 use threadkeep_responses::{ModelAnswer, Piece, TextKind};
 
 /// Reads blocks, whole or in deltas.
@@ -107,7 +107,7 @@ impl<'a> Blocks<'a> {
     fn call(&mut self, block: &str) -> Result<Block, Failure> {
         let (form, names) = (CallForm::Function, self.names);
         let part = self.draft.begin_call(form, block, "id", names)?;
-        let input = find(block, "input").filter(|input| *input != "null");
+        let input = given(block, "input");
         Ok(Block::Call {
             part,
             input: input.unwrap_or("{}").into(),
@@ -162,7 +162,7 @@ impl<'a> Blocks<'a> {
             Some(Block::Other {
                 block,
                 has_deltas: false,
-            }) if find(&block, "type").is_some() => {
+            }) if member(&block, "type").is_some() => {
                 let item = thinking::item(&block);
                 let part = self.draft.begin_item(item.clone())?;
                 self.draft.end_item(part, item)

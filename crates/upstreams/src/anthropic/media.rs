@@ -1,6 +1,7 @@
 //! Images and documents.
 
-use crate::json::{Object, find, quoted, text};
+use crate::json::{Object, text};
+use threadkeep_domain::{member, quoted};
 
 /// Types of images that the API takes as data.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -8,14 +9,14 @@ const PDF: &str = "application/pdf";
 
 /// The block of an `input_image` part; None if its data have another type.
 pub(super) fn image(part: &str) -> Option<String> {
-    let url = text(find(part, "image_url")?)?;
+    let url = text(member(part, "image_url")?)?;
     block("image", &source(&url, &IMAGES)?)
 }
 
 /// The block of an `input_file` part. The API takes PDF documents, by their data or their URL.
 pub(super) fn document(part: &str) -> Option<String> {
     let member = |name| {
-        find(part, name)
+        member(part, name)
             .and_then(text)
             .filter(|text| !text.is_empty())
     };

@@ -1,9 +1,9 @@
 //! The body of a request.
 
 use super::messages::{Conversation, conversation};
-use crate::json::{Object, array, find, inside_member, quoted, text};
+use crate::json::{Object, array, inside_member, text};
 use crate::names::Names;
-use threadkeep_domain::{Json, PromptItem};
+use threadkeep_domain::{Json, PromptItem, member, quoted};
 use threadkeep_responses::{Function, Parameters, Question, ToolChoice};
 
 /// Bytes of the name of a tool.
@@ -137,8 +137,8 @@ fn output_config(parameters: &Parameters, thinking: &Thinking) -> Option<String>
         _ => None,
     };
     let text = parameters.text.as_ref().map_or("", Json::as_str);
-    let format = find(text, "format").unwrap_or_default();
-    let schema = find(format, "schema");
+    let format = member(text, "format").unwrap_or_default();
+    let schema = member(format, "schema");
     let format = schema.filter(|_| inside_member(format, "type") == Some("json_schema"));
     let format = format.map(|schema| {
         let format = Object::new().json("type", "\"json_schema\"");

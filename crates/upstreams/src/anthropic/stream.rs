@@ -6,9 +6,9 @@ use super::answer::{Ending, error_of};
 use super::blocks::Blocks;
 use crate::client::Failure;
 use crate::codec::EventReader;
-use crate::json::{find, inside_member};
+use crate::json::inside_member;
 use crate::names::Names;
-use threadkeep_domain::Json;
+use threadkeep_domain::{Json, member};
 use threadkeep_responses::{ModelAnswer, Piece};
 
 /// Reads the events of a stream.
@@ -34,8 +34,8 @@ impl EventReader for MessageStream<'_> {
     fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure> {
         let event = Json::parse(data).map_err(|_| Failure::malformed())?;
         let event = event.as_str();
-        let index = find(event, "index").unwrap_or_default();
-        let member = |name| find(event, name).unwrap_or_default();
+        let index = member(event, "index").unwrap_or_default();
+        let member = |name| member(event, name).unwrap_or_default();
         let kind = match name {
             Some("error") => name,
             _ => inside_member(event, "type").or(name),

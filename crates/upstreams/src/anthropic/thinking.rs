@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Object, array, find, inside, inside_member};
-use threadkeep_domain::{Json, carried, carry, members};
+use crate::json::{Object, array, inside, inside_member};
+use threadkeep_domain::{Json, carried, carry, member, members};
 
 /// The member of an item that has its block, unchanged. Other kinds of upstreams do not read it.
 const BLOCK: &str = "anthropic_block";
@@ -47,8 +47,8 @@ pub(super) fn item(block: &str) -> Json {
 
 /// The block of an item. Items of other kinds of upstreams have none.
 pub(super) fn block(item: &str) -> Option<Cow<'_, str>> {
-    let kept = find(item, BLOCK).map(Cow::Borrowed);
-    match find(item, "type")? {
+    let kept = member(item, BLOCK).map(Cow::Borrowed);
+    match member(item, "type")? {
         "\"reasoning\"" => {
             // earlier versions kept thinking in this member too
             let block = kept.or_else(|| Some(of_client(&carried(CARRIED, item)?)?.into()));
@@ -91,7 +91,7 @@ impl Thinking {
             self.text.push_str(text);
             return text.len();
         }
-        let signature = find(delta, "signature").filter(|json| inside(json).is_some());
+        let signature = member(delta, "signature").filter(|json| inside(json).is_some());
         self.signature = signature.map(str::to_owned).or(self.signature.take());
         signature.map_or(0, str::len)
     }
@@ -148,7 +148,7 @@ mod tests {
         }
         let item = item(r#"{"type":"thinking","thinking":"a\u0062","signature":"s"}"#);
         assert_eq!(
-            find(item.as_str(), "summary"),
+            member(item.as_str(), "summary"),
             Some(r#"[{"type":"summary_text","text":"a\u0062"}]"#)
         );
     }

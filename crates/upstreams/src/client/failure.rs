@@ -6,9 +6,9 @@ use reqwest::Response;
 use time::OffsetDateTime;
 
 use super::body::read_whole;
-use crate::json::{find, text};
+use crate::json::text;
 use crate::retry::requested_wait;
-use threadkeep_domain::Json;
+use threadkeep_domain::{Json, member};
 use threadkeep_responses::UpstreamError;
 
 /// Longer bodies of a 400 are not searched for a message.
@@ -93,7 +93,7 @@ impl Failure {
     /// The failure that an error means which comes with status 200: in a stream, or instead of an answer. Its compact JSON has a
     /// status as `code`, or a name as `code` or `type`.
     pub(crate) fn of_error(error: &str) -> Self {
-        let code = find(error, "code").unwrap_or_default();
+        let code = member(error, "code").unwrap_or_default();
         let status = code
             .parse()
             .ok()
@@ -159,7 +159,7 @@ impl Failure {
 /// The status that the names of an error stand for. OpenAI's type `invalid_request_error` has a code where the fault is not
 /// the request's.
 fn status_of_names(error: &str, code: Option<&str>) -> u16 {
-    let kind = find(error, "type").and_then(text);
+    let kind = member(error, "type").and_then(text);
     let kind = kind.as_deref();
     let named = [code, kind].into_iter().flatten().find_map(|name| {
         let mut all = NAMED_STATUSES.iter();
@@ -188,12 +188,12 @@ async fn refusal(response: Response) -> String {
 fn message(body: &[u8]) -> Option<String> {
     let json = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
     let body = json.as_str();
-    message_of(find(body, "error").unwrap_or(body))
+    message_of(member(body, "error").unwrap_or(body))
 }
 
 /// The message of an error.
 fn message_of(error: &str) -> Option<String> {
-    let message = text(error).or_else(|| text(find(error, "message")?))?;
+    let message = text(error).or_else(|| text(member(error, "message")?))?;
     let message: String = message.chars().take(MESSAGE_MAX_CHARS).collect();
     (!message.trim().is_empty()).then_some(message)
 }

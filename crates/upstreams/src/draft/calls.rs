@@ -3,9 +3,10 @@
 use super::text::Text;
 use super::{Draft, Part, part_of};
 use crate::client::Failure;
-use crate::json::{find, text};
+use crate::json::text;
 use crate::names::Names;
 use threadkeep_domain::CallForm;
+use threadkeep_domain::member;
 use threadkeep_responses::{AnswerPart, Piece};
 
 #[derive(Debug, Default)]
@@ -35,7 +36,7 @@ impl Draft {
         names: &Names,
     ) -> Result<usize, Failure> {
         let member = |name| {
-            find(object, name)
+            member(object, name)
                 .and_then(text)
                 .filter(|text| !text.is_empty())
         };

@@ -4,8 +4,9 @@ use super::text::Text;
 use super::{Draft, Part};
 use crate::answer::{message, output_text, refusal};
 use crate::client::Failure;
-use crate::json::{elements, inside_member};
+use crate::json::inside_member;
 use threadkeep_domain::Json;
+use threadkeep_domain::elements;
 use threadkeep_responses::{AnswerPart, Piece, TextKind, content_of};
 
 /// Maximum number of texts in one part. Each has its own index in a content or a summary.

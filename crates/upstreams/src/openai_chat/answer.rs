@@ -7,8 +7,8 @@ use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
 use crate::answer::{message, output_text, refusal};
 use crate::client::Failure;
-use crate::json::{elements, find, inside_member, text};
-use threadkeep_domain::{CallForm, Json, Usage};
+use crate::json::{inside_member, text};
+use threadkeep_domain::{CallForm, Json, Usage, elements, given, member};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer};
 
 /// Reads a whole answer.
@@ -23,7 +23,7 @@ pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
     if let Some(error) = error_of(body) {
         return Err(Failure::of_error(error));
     }
-    let mut choices = elements(find(body, "choices").unwrap_or_default());
+    let mut choices = elements(member(body, "choices").unwrap_or_default());
     let choice = choices.next().ok_or_else(Failure::malformed)?;
     let finish = finish_of(choice)?;
     // some servers give no reason
@@ -42,7 +42,7 @@ pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
 /// The parts of an answer. Fields are looked up where they are needed: further fields and fields of other types do no
 /// harm.
 fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
-    let answer = find(choice, "message").filter(|message| message.starts_with('{'))?;
+    let answer = member(choice, "message").filter(|message| message.starts_with('{'))?;
     let content = message_content(answer);
     let reasoning = Field::find(answer);
     let reasoning = reasoning.map(|(field, text)| AnswerPart::Item(reasoning::item(field, text)));
@@ -53,12 +53,12 @@ fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
 
 /// The error that stands in the place of an answer.
 pub(super) fn error_of(body: &str) -> Option<&str> {
-    find(body, "error").filter(|error| *error != "null")
+    given(body, "error")
 }
 
 /// Why the model stopped (`finish_reason`).
 pub(super) fn finish_of(choice: &str) -> Result<Option<Finish>, Failure> {
-    match find(choice, "finish_reason") {
+    match member(choice, "finish_reason") {
         None | Some("null" | "\"\"") => Ok(None),
         Some("\"length\"") => Ok(Some(Finish::MaxOutputTokens)),
         Some("\"content_filter\"") => Ok(Some(Finish::ContentFilter)),
@@ -79,7 +79,7 @@ fn message_content(message: &str) -> Vec<String> {
 /// The texts of a message or a delta as insides of JSON strings, none of them empty. Some servers give the content in
 /// parts.
 pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
-    let parts = elements(find(message, "content").unwrap_or_default());
+    let parts = elements(member(message, "content").unwrap_or_default());
     let texts = parts.filter_map(|part| inside_member(part, "text"));
     inside_member(message, "content").into_iter().chain(texts)
 }
@@ -87,14 +87,14 @@ pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
 /// The calls, or the one of the older field `function_call`. None if one of them is neither that of a function nor that of a
 /// custom tool.
 fn calls(message: &str) -> Option<Vec<AnswerPart>> {
-    let calls: Option<Vec<_>> = elements(find(message, "tool_calls").unwrap_or_default())
+    let calls: Option<Vec<_>> = elements(member(message, "tool_calls").unwrap_or_default())
         .map(|call| match tool_of(call)? {
-            (CallForm::Function, function) => function_call(find(call, "id"), function),
-            (CallForm::Custom, tool) => custom_call(find(call, "id"), tool),
+            (CallForm::Function, function) => function_call(member(call, "id"), function),
+            (CallForm::Custom, tool) => custom_call(member(call, "id"), tool),
         })
         .collect();
     let calls = calls?;
-    match find(message, "function_call") {
+    match member(message, "function_call") {
         Some(function) if calls.is_empty() && function != "null" => {
             Some(vec![function_call(None, function)?])
         }
@@ -104,7 +104,7 @@ fn calls(message: &str) -> Option<Vec<AnswerPart>> {
 
 /// A call. Some servers send the arguments as an object instead of its text, or leave them out or empty.
 fn function_call(id: Option<&str>, function: &str) -> Option<AnswerPart> {
-    let arguments = match find(function, "arguments") {
+    let arguments = match member(function, "arguments") {
         None | Some("null" | "\"\"") => "{}".into(),
         Some(arguments) => text(arguments).unwrap_or(arguments.into()),
     };
@@ -113,7 +113,7 @@ fn function_call(id: Option<&str>, function: &str) -> Option<AnswerPart> {
 
 /// A call of a custom tool.
 fn custom_call(id: Option<&str>, tool: &str) -> Option<AnswerPart> {
-    call(id, tool, text(find(tool, "input")?)?)
+    call(id, tool, text(member(tool, "input")?)?)
 }
 
 fn call(id: Option<&str>, tool: &str, arguments: Cow<'_, str>) -> Option<AnswerPart> {
@@ -122,16 +122,18 @@ fn call(id: Option<&str>, tool: &str, arguments: Cow<'_, str>) -> Option<AnswerP
             .and_then(text)
             .filter(|id| !id.is_empty())
             .map(Into::into),
-        name: text(find(tool, "name")?)?.into(),
+        name: text(member(tool, "name")?)?.into(),
         arguments: arguments.into(),
     })
 }
 
 /// The tokens; numbers that are missing or of another type are 0.
 pub(super) fn usage(body: &str) -> Usage {
-    let usage = find(body, "usage").unwrap_or_default();
+    let usage = member(body, "usage").unwrap_or_default();
     let count = |path: &[&str]| {
-        let value = path.iter().try_fold(usage, |value, name| find(value, name));
+        let value = path
+            .iter()
+            .try_fold(usage, |value, name| member(value, name));
         value.and_then(|value| value.parse().ok()).unwrap_or(0)
     };
     Usage {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::json::{find, text};
-use threadkeep_domain::{CallForm, Json};
+use crate::json::text;
+use threadkeep_domain::{CallForm, Json, given, member};
 
 /// The calls of a stream so far.
 ///
@@ -52,7 +52,7 @@ impl Calls {
     pub(super) fn bytes_of(delta: &str) -> usize {
         let index = index_of(delta).map_or(0, str::len);
         // the id is a key, too
-        index + 2 * find(delta, "id").map_or(0, str::len)
+        index + 2 * member(delta, "id").map_or(0, str::len)
     }
 
     /// Adds the call that a delta begins.
@@ -65,7 +65,8 @@ impl Calls {
         if let Some(id) = &id {
             self.by_id.insert(id.clone(), number);
         }
-        let arguments = find(delta, "function").and_then(|function| find(function, "arguments"));
+        let arguments =
+            member(delta, "function").and_then(|function| member(function, "arguments"));
         let is_whole = arguments.is_some_and(|arguments| match text(arguments) {
             Some(text) => Json::parse_object(&text, 1).is_ok(),
             None => arguments.starts_with('{'),
@@ -76,20 +77,20 @@ impl Calls {
 
 /// The id in a delta.
 pub(super) fn id_of(delta: &str) -> Option<String> {
-    let id = find(delta, "id").and_then(text)?;
+    let id = member(delta, "id").and_then(text)?;
     (!id.is_empty()).then(|| id.into())
 }
 
 /// The name in a delta.
 pub(super) fn name_of(delta: &str) -> Option<String> {
     let (_, tool) = tool_of(delta)?;
-    let name = find(tool, "name").and_then(text)?;
+    let name = member(tool, "name").and_then(text)?;
     (!name.is_empty()).then(|| name.into())
 }
 
 /// The form of a call or of its delta, and the object with its name and arguments.
 pub(super) fn tool_of(call: &str) -> Option<(CallForm, &str)> {
-    let object = |name| find(call, name).filter(|tool| tool.starts_with('{'));
+    let object = |name| member(call, name).filter(|tool| tool.starts_with('{'));
     match object("custom") {
         Some(tool) => Some((CallForm::Custom, tool)),
         None => Some((CallForm::Function, object("function")?)),
@@ -97,7 +98,7 @@ pub(super) fn tool_of(call: &str) -> Option<(CallForm, &str)> {
 }
 
 fn index_of(delta: &str) -> Option<&str> {
-    find(delta, "index").filter(|index| *index != "null")
+    given(delta, "index")
 }
 
 #[cfg(test)]

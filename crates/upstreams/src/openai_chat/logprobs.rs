@@ -1,7 +1,7 @@
 //! Log probabilities of the tokens of a text.
 
-use crate::json::{Object, array, elements, find, inside_member};
-use threadkeep_domain::Json;
+use crate::json::{Object, array, inside_member};
+use threadkeep_domain::{Json, elements, member};
 use threadkeep_responses::AnswerPart;
 
 /// Those of the tokens so far, in the form of the Responses API.
@@ -11,11 +11,11 @@ pub(super) struct Logprobs(Vec<String>);
 impl Logprobs {
     /// Adds those of a choice, whole or in a chunk. Returns their bytes. Tokens of other forms are left out.
     pub(super) fn add(&mut self, choice: &str) -> usize {
-        let logprobs = find(choice, "logprobs").unwrap_or_default();
-        let tokens = elements(find(logprobs, "content").unwrap_or_default());
+        let logprobs = member(choice, "logprobs").unwrap_or_default();
+        let tokens = elements(member(logprobs, "content").unwrap_or_default());
         let before = self.0.len();
         self.0.extend(tokens.filter_map(|token| {
-            let top = elements(find(token, "top_logprobs").unwrap_or_default());
+            let top = elements(member(token, "top_logprobs").unwrap_or_default());
             let top: Vec<_> = top
                 .filter_map(|token| Some(of_token(token)?.close()))
                 .collect();
@@ -37,7 +37,7 @@ impl Logprobs {
         let with_all = elements(content.as_str()).map(|part| match inside_member(part, "type") {
             Some("output_text") => Object::new()
                 .json("type", "\"output_text\"")
-                .json("text", find(part, "text").unwrap_or("\"\""))
+                .json("text", member(part, "text").unwrap_or("\"\""))
                 .json("annotations", "[]")
                 .json("logprobs", &all)
                 .close(),
@@ -49,10 +49,10 @@ impl Logprobs {
 
 /// A token and its log probability. Some servers do not know its bytes.
 fn of_token(token: &str) -> Option<Object> {
-    let text = find(token, "token").filter(|text| text.starts_with('"'))?;
+    let text = member(token, "token").filter(|text| text.starts_with('"'))?;
     let is_number = |value: &&str| !value.starts_with(['"', '{', '[', 't', 'f', 'n']);
-    let logprob = find(token, "logprob").filter(is_number)?;
-    let bytes = find(token, "bytes").filter(|bytes| bytes.starts_with('['));
+    let logprob = member(token, "logprob").filter(is_number)?;
+    let bytes = member(token, "bytes").filter(|bytes| bytes.starts_with('['));
     let token = Object::new().json("token", text).json("logprob", logprob);
     Some(token.json("bytes", bytes.unwrap_or("[]")))
 }

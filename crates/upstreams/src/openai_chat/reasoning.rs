@@ -1,7 +1,7 @@
 //! Reasoning as an item, and as a field of a message.
 
-use crate::json::{Object, array, elements, find, inside_member};
-use threadkeep_domain::Json;
+use crate::json::{Object, array, inside_member};
+use threadkeep_domain::{Json, elements, member};
 
 /// The fields that compatible servers have for reasoning. `DeepSeek` and llama.cpp have the first one, `OpenRouter`,
 /// Groq and newer versions of vLLM the second one. Groq answers 400 to a message with the first one, so reasoning goes back
@@ -53,7 +53,7 @@ pub(super) struct Reasoning {
 impl Reasoning {
     /// Adds the text of an item. Reasoning that only another kind of upstream can read has none.
     pub(super) fn add(&mut self, item: &str) {
-        let parts = elements(find(item, "content").unwrap_or_default());
+        let parts = elements(member(item, "content").unwrap_or_default());
         let texts = parts.filter_map(|part| inside_member(part, "text"));
         self.text.extend(texts);
         let field = inside_member(item, FIELD).unwrap_or(FIELDS[0]);

@@ -2,8 +2,8 @@
 
 use super::dialect::Dialect;
 use super::messages::messages;
-use crate::json::{Object, array, find, quoted, text};
-use threadkeep_domain::{CallForm, Json};
+use crate::json::{Object, array, text};
+use threadkeep_domain::{CallForm, Json, member, quoted};
 use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 
 /// Writes the body, which may ask for a stream. Fields that this API cannot express are left out: `reasoning.summary`.
@@ -62,11 +62,11 @@ fn custom_format(format: &str) -> String {
     let grammar = ["syntax", "definition"]
         .into_iter()
         .fold(Object::new(), |grammar, name| {
-            grammar.optional(name, find(format, name))
+            grammar.optional(name, member(format, name))
         })
         .close();
     Object::new()
-        .optional("type", find(format, "type"))
+        .optional("type", member(format, "type"))
         .optional(
             "grammar",
             Some(&*grammar).filter(|grammar| *grammar != "{}"),
@@ -93,8 +93,9 @@ fn choice(question: &Question<'_>) -> Option<String> {
 
 fn with_parameters(body: Object, parameters: &Parameters, dialect: Dialect) -> Object {
     let json = |value: &'_ Option<Json>| value.as_ref().map(|json| json.as_str().to_owned());
-    let inside =
-        |value: &Option<Json>, name: &str| find(value.as_ref()?.as_str(), name).map(str::to_owned);
+    let inside = |value: &Option<Json>, name: &str| {
+        member(value.as_ref()?.as_str(), name).map(str::to_owned)
+    };
     let number = |value: Option<u64>| value.map(|number| number.to_string());
     let format = inside(&parameters.text, "format").and_then(|format| response_format(&format));
     [
@@ -122,14 +123,14 @@ fn with_parameters(body: Object, parameters: &Parameters, dialect: Dialect) -> O
 
 /// The format of the answer. Text is the default.
 fn response_format(format: &str) -> Option<String> {
-    let kind = text(find(format, "type")?)?;
+    let kind = text(member(format, "type")?)?;
     match &*kind {
         "json_object" => Some(Object::new().json("type", "\"json_object\"").close()),
         "json_schema" => {
             let schema = ["name", "description", "schema", "strict"]
                 .into_iter()
                 .fold(Object::new(), |schema, name| {
-                    schema.optional(name, find(format, name))
+                    schema.optional(name, member(format, name))
                 });
             let format = Object::new().json("type", "\"json_schema\"");
             Some(format.json("json_schema", &schema.close()).close())

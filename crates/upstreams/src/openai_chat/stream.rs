@@ -9,8 +9,8 @@ use super::reasoning::{self, Field};
 use crate::client::Failure;
 use crate::codec::EventReader;
 use crate::draft::Draft;
-use crate::json::{elements, find, inside, inside_member, quoted, text};
-use threadkeep_domain::{CallForm, Json, Usage};
+use crate::json::{inside, inside_member, text};
+use threadkeep_domain::{CallForm, Json, Usage, elements, member, quoted};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
 
 /// Reads the chunks of a stream.
@@ -61,14 +61,14 @@ impl EventReader for ChatStream {
         if name == Some("error") {
             return Err(Failure::of_error(chunk));
         }
-        if find(chunk, "usage").is_some_and(|usage| usage.starts_with('{')) {
+        if member(chunk, "usage").is_some_and(|usage| usage.starts_with('{')) {
             self.usage = usage(chunk);
         }
         // further choices are answers that nobody wants
-        let mut choices = elements(find(chunk, "choices").unwrap_or_default());
-        let first = choices.find(|choice| matches!(find(choice, "index"), None | Some("0")));
+        let mut choices = elements(member(chunk, "choices").unwrap_or_default());
+        let first = choices.find(|choice| matches!(member(choice, "index"), None | Some("0")));
         if let Some(choice) = first {
-            self.delta(find(choice, "delta").unwrap_or_default())?;
+            self.delta(member(choice, "delta").unwrap_or_default())?;
             self.draft.count(self.logprobs.add(choice))?;
             if let Some(finish) = finish_of(choice)? {
                 self.finish = Some(finish);
@@ -104,7 +104,7 @@ impl ChatStream {
             let place = (TextKind::Refusal, None);
             self.draft.text(part, place, refusal)?;
         }
-        for call in elements(find(delta, "tool_calls").unwrap_or_default()) {
+        for call in elements(member(delta, "tool_calls").unwrap_or_default()) {
             let (form, tool) = tool_of(call).unwrap_or_default();
             let part = match self.calls.part_of(call) {
                 Some(part) => part,
@@ -127,7 +127,7 @@ impl ChatStream {
                 }
             }
         }
-        match find(delta, "function_call") {
+        match member(delta, "function_call") {
             Some(function) if function.starts_with('{') && self.calls.is_empty() => {
                 self.older_call(function)
             }
@@ -179,7 +179,7 @@ impl ChatStream {
 
     /// Adds arguments, which some servers send as an object instead of its text.
     fn arguments(&mut self, part: usize, function: &str) -> Result<(), Failure> {
-        match find(function, "arguments") {
+        match member(function, "arguments") {
             None | Some("null") => Ok(()),
             Some(arguments) => match inside(arguments) {
                 Some(text) => self.draft.arguments(part, text),
@@ -199,7 +199,7 @@ impl ChatStream {
                 .older_call
                 .insert(self.draft.add_call(CallForm::Function)?),
         };
-        let name = find(function, "name").and_then(text);
+        let name = member(function, "name").and_then(text);
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             self.draft.name(part, None, name.into())?;
         }

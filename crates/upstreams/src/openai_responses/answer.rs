@@ -2,9 +2,8 @@
 
 use super::output::Output;
 use crate::client::Failure;
-use crate::json::find;
 use crate::names::Names;
-use threadkeep_domain::Json;
+use threadkeep_domain::{Json, given};
 use threadkeep_responses::ModelAnswer;
 
 /// Reads a whole answer.
@@ -15,7 +14,7 @@ pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     let body = std::str::from_utf8(body).ok();
     let body = body.and_then(|body| Json::parse(body).ok());
     let body = body.ok_or_else(Failure::malformed)?;
-    let error = find(body.as_str(), "error").filter(|error| *error != "null");
+    let error = given(body.as_str(), "error");
     if let Some(error) = error {
         return Err(Failure::of_error(error));
     }

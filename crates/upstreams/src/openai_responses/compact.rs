@@ -2,9 +2,9 @@
 
 use super::input::input;
 use super::output::usage;
-use crate::json::{Object, array, elements, find, inside_member, quoted};
+use crate::json::{Object, array, inside_member};
 use crate::names::Names;
-use threadkeep_domain::Json;
+use threadkeep_domain::{Json, elements, member, quoted};
 use threadkeep_responses::{CompactedPrompt, Question};
 
 /// Writes the body.
@@ -22,7 +22,7 @@ pub(super) fn write(question: &Question<'_>) -> String {
 pub(super) fn read(body: &[u8]) -> Option<CompactedPrompt> {
     let body = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
     let body = body.as_str();
-    let output: Vec<_> = elements(find(body, "output")?)
+    let output: Vec<_> = elements(member(body, "output")?)
         .map(|item| item.starts_with('{').then(|| Json::from_compact(item)))
         .collect::<Option<_>>()?;
     let is_compaction = |item: &Json| {

@@ -1,9 +1,9 @@
 //! The items of a request.
 
 use super::request::NAME_MAX_BYTES;
-use crate::json::{Object, find, inside, inside_member, quoted};
+use crate::json::{Object, inside, inside_member};
 use crate::names::Names;
-use threadkeep_domain::{CallForm, PromptItem, is_carried, members};
+use threadkeep_domain::{CallForm, PromptItem, is_carried, member, members, quoted};
 use threadkeep_responses::{Question, upstream_id_of};
 
 /// The names of members, as JSON.
@@ -69,7 +69,7 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
                 Some(result.close())
             }
             PromptItem::Other(item) => {
-                let is_foreign = find(item, "anthropic_block").is_some();
+                let is_foreign = member(item, "anthropic_block").is_some();
                 (!is_foreign).then(|| returned(item, &[]))
             }
         })

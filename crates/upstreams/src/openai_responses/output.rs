@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use crate::client::Failure;
 use crate::draft::Draft;
-use crate::json::{elements, find, inside, inside_member};
+use crate::json::{inside, inside_member};
 use crate::names::Names;
-use threadkeep_domain::{CallForm, Json, Usage, members};
+use threadkeep_domain::{CallForm, Json, Usage, elements, given, member, members};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
 
 /// Members that each message has.
@@ -117,12 +117,12 @@ impl<'a> Output<'a> {
         }
         match kind {
             "message" => {
-                let content = find(item, "content").filter(|content| content.starts_with('['));
+                let content = member(item, "content").filter(|content| content.starts_with('['));
                 let whole = message(item, content.unwrap_or("[]"));
                 self.draft.end_message(part, whole)
             }
-            "function_call" => self.end_call(part, find(item, "arguments")),
-            "custom_tool_call" => self.end_call(part, find(item, "input")),
+            "function_call" => self.end_call(part, member(item, "arguments")),
+            "custom_tool_call" => self.end_call(part, member(item, "input")),
             _ => self.draft.end_item(part, Json::from_compact(item)),
         }
     }
@@ -142,7 +142,7 @@ impl<'a> Output<'a> {
     pub(super) fn end(mut self, response: &str) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = finish(response)?;
         // servers that stream no items, or not all, have them here
-        let output = elements(find(response, "output").unwrap_or_default());
+        let output = elements(member(response, "output").unwrap_or_default());
         for (index, item) in output.enumerate() {
             let index = index.to_string();
             let has_ended = self.items.get(&index).is_some_and(|item| item.has_ended);
@@ -170,12 +170,12 @@ fn message(item: &str, content: &str) -> Json {
 
 /// Why an answer ended, or that it failed.
 fn finish(response: &str) -> Result<Finish, Failure> {
-    let error = find(response, "error").filter(|error| *error != "null");
+    let error = given(response, "error");
     match inside_member(response, "status") {
         Some("failed" | "cancelled") => Err(Failure::of_error(error.unwrap_or("null"))),
         _ if error.is_some() => Err(Failure::of_error(error.unwrap_or("null"))),
         Some("incomplete") => {
-            let details = find(response, "incomplete_details").unwrap_or_default();
+            let details = member(response, "incomplete_details").unwrap_or_default();
             Ok(match inside_member(details, "reason") {
                 Some("content_filter") => Finish::ContentFilter,
                 _ => Finish::MaxOutputTokens,
@@ -189,9 +189,11 @@ fn finish(response: &str) -> Result<Finish, Failure> {
 
 /// The tokens; numbers that are missing or of another type are 0.
 pub(super) fn usage(response: &str) -> Usage {
-    let usage = find(response, "usage").unwrap_or_default();
+    let usage = member(response, "usage").unwrap_or_default();
     let count = |path: &[&str]| {
-        let value = path.iter().try_fold(usage, |value, name| find(value, name));
+        let value = path
+            .iter()
+            .try_fold(usage, |value, name| member(value, name));
         value.and_then(|value| value.parse().ok()).unwrap_or(0)
     };
     Usage {

@@ -1,9 +1,9 @@
 //! The body of a request.
 
 use super::input::input;
-use crate::json::{Object, array, inside_member, quoted};
+use crate::json::{Object, array, inside_member};
 use crate::names::Names;
-use threadkeep_domain::{CallForm, Json};
+use threadkeep_domain::{CallForm, Json, quoted};
 use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 
 /// Bytes of the name of a function.

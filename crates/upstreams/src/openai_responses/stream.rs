@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use super::output::{Output, TextPlace};
 use crate::client::Failure;
 use crate::codec::EventReader;
-use crate::json::{find, inside, inside_member};
+use crate::json::{inside, inside_member};
 use crate::names::Names;
-use threadkeep_domain::Json;
+use threadkeep_domain::{Json, given, member};
 use threadkeep_responses::{ModelAnswer, Piece, TextKind};
 
 /// Reads the events of a stream.
@@ -34,9 +34,9 @@ impl EventReader for ResponseStream<'_> {
         }
         let event = Json::parse(data).map_err(|_| Failure::malformed())?;
         let event = event.as_str();
-        let index = find(event, "output_index").unwrap_or_default();
-        let item = find(event, "item").unwrap_or_default();
-        let delta = find(event, "delta").and_then(inside).unwrap_or_default();
+        let index = member(event, "output_index").unwrap_or_default();
+        let item = member(event, "item").unwrap_or_default();
+        let delta = member(event, "delta").and_then(inside).unwrap_or_default();
         let kind = match name {
             Some("error") => name,
             _ => inside_member(event, "type").or(name),
@@ -46,7 +46,7 @@ impl EventReader for ResponseStream<'_> {
                 TextKind::Summary => "summary_index",
                 _ => "content_index",
             };
-            let place = find(event, list).unwrap_or_default();
+            let place = member(event, list).unwrap_or_default();
             TextPlace { index, kind, place }
         };
         let mut text = |kind| self.output.text(place(kind), delta);
@@ -60,24 +60,24 @@ impl EventReader for ResponseStream<'_> {
             Some("response.reasoning_text.delta") => text(TextKind::Reasoning)?,
             Some("response.reasoning_summary_text.delta") => text(TextKind::Summary)?,
             Some("response.output_text.annotation.added") => {
-                let annotation = find(event, "annotation").ok_or_else(Failure::malformed)?;
+                let annotation = member(event, "annotation").ok_or_else(Failure::malformed)?;
                 self.output.annotate(place(TextKind::Text), annotation)?;
             }
             Some(
                 "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta",
             ) => self.output.arguments(index, delta)?,
             Some("response.completed" | "response.incomplete" | "response.failed") => {
-                let response = find(event, "response").ok_or_else(Failure::malformed)?;
+                let response = member(event, "response").ok_or_else(Failure::malformed)?;
                 self.response = Some(Json::from_compact(response));
                 return Ok(ControlFlow::Break(()));
             }
             Some("error") => {
-                let error = find(event, "error").filter(|error| *error != "null");
+                let error = given(event, "error");
                 return Err(Failure::of_error(error.unwrap_or(event)));
             }
             // the contents of other events come again with an item or the response
             _ => {
-                if let Some(error) = find(event, "error").filter(|error| *error != "null") {
+                if let Some(error) = given(event, "error") {
                     return Err(Failure::of_error(error));
                 }
             }

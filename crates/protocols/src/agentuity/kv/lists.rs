@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::super::AgentuityError;
 use super::pages::{Page, respond};
 use super::request::KvRequest;
-use threadkeep_domain::{EntryKey, rfc3339};
+use threadkeep_domain::{EntryKey, quoted, rfc3339};
 use threadkeep_store::{Entry, EntryRange};
 
 /// Entries that are read at once.
@@ -49,7 +49,11 @@ pub(super) async fn get_keys(request: KvRequest) -> Result<HttpResponse, Agentui
             };
             let page = namespaces.list(&namespace, range, AT_ONCE).await?;
             Ok(Page {
-                items: page.entries.iter().map(|(key, _)| string(key)).collect(),
+                items: page
+                    .entries
+                    .iter()
+                    .map(|(key, _)| quoted(key.as_str()))
+                    .collect(),
                 next: page.next,
             })
         }
@@ -78,10 +82,6 @@ pub(super) async fn search(request: KvRequest) -> Result<HttpResponse, Agentuity
     respond(["{", "}"], read).await
 }
 
-fn string(key: &EntryKey) -> String {
-    serde_json::to_string(key.as_str()).expect("text always serializes")
-}
-
 fn member(key: &EntryKey, entry: &Entry) -> String {
     let head = &entry.head;
     let found = Found {
@@ -95,5 +95,5 @@ fn member(key: &EntryKey, entry: &Entry) -> String {
         count: entry.uses,
     };
     let found = serde_json::to_string(&found).expect("text and numbers always serialize");
-    [&string(key), ":", &found].concat()
+    [&quoted(key.as_str()), ":", &found].concat()
 }

@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 
 use super::super::AgentuityError;
 use super::request::KvRequest;
-use threadkeep_domain::{Json, Lifetime, member};
+use threadkeep_domain::{Json, Lifetime, given};
 use threadkeep_store::NamespaceChange;
 
 /// Names that are listed at most.
@@ -54,8 +54,7 @@ fn default_lifetime(body: &[u8]) -> Result<Option<Lifetime>, AgentuityError> {
     let text = std::str::from_utf8(body).ok();
     let body = text.and_then(|text| Json::parse_object(text, 1).ok());
     let body = body.ok_or(AgentuityError::Invalid(BODY))?;
-    let Some(seconds) = member(body.as_str(), "default_ttl_seconds").filter(|it| *it != "null")
-    else {
+    let Some(seconds) = given(body.as_str(), "default_ttl_seconds") else {
         return Ok(None);
     };
     let lifetime = serde_json::from_str(seconds)

@@ -8,7 +8,7 @@ use super::tools::name_there;
 use crate::leading::Leading;
 use crate::modelrelay::RelayError;
 use crate::object::Object;
-use threadkeep_domain::{ItemKind, Json, ResponseId, elements, member};
+use threadkeep_domain::{ItemKind, Json, ResponseId, elements, member, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
 /// Messages of an input at most, and items that they become: a write of a history takes 1,000, and the output needs room
@@ -210,8 +210,7 @@ fn parts_of(item: &Json) -> impl Iterator<Item = &str> {
 
 /// The text of a message.
 fn text_of(item: &Json) -> String {
-    let texts = parts_of(item).filter_map(|part| member(part, "text"));
-    let texts = texts.filter_map(|text| serde_json::from_str::<String>(text).ok());
+    let texts = parts_of(item).filter_map(|part| member_text(part, "text"));
     texts.collect()
 }
 

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::tools::{TOOLS_MAX, Tools, is_search};
-use crate::openai::body::{given, required, string};
+use crate::openai::body::{object, required, string};
 use crate::openai::fault::Fault;
-use threadkeep_domain::elements;
+use threadkeep_domain::{elements, given};
 use threadkeep_responses::ToolChoice;
 use threadkeep_service::tools::StatelessTool;
 
@@ -57,9 +57,7 @@ impl Tools {
     /// The names of the functions that an entry names: `{"type":"function","name"}`, `{"type":"custom","name"}`,
     /// `{"type":"mcp","server_label","name"?}`, `{"type":"web_search"}` or `{"type":"image_generation"}`.
     fn named_by(&self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
-        if !tool.starts_with('{') {
-            return Err(Fault::wrong_type(at, "an object"));
-        }
+        object(tool, at)?;
         let is_typed = |tool: &StatelessTool| self.stateless.typed.contains(tool);
         let typed = |tool| Some(tool).filter(is_typed).map(StatelessTool::as_str);
         let named: Vec<String> = match required(tool, "type", at)?.as_str() {

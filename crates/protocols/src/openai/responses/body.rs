@@ -5,9 +5,9 @@ use super::input::read_input;
 use super::parameters::read_parameters;
 use super::tools::Tools;
 use crate::openai::OpenAiError;
-use crate::openai::body::{ObjectBody, given, string};
+use crate::openai::body::{ObjectBody, object, string};
 use crate::openai::fault::Fault;
-use threadkeep_domain::{Key, ResponseId, ResponseLimits, ThreadId, member};
+use threadkeep_domain::{Key, ResponseId, ResponseLimits, ThreadId, given, member};
 use threadkeep_responses::{MessageWindow, Protocol, ResponseContext, ResponseRequest};
 
 /// The truncation of a request that names none.
@@ -167,9 +167,7 @@ impl Extension {
         let Some(extension) = body.given(name) else {
             return Ok(Self::default());
         };
-        if !extension.starts_with('{') {
-            return Err(Fault::wrong_type(name, "an object"));
-        }
+        object(extension, name)?;
         let window = |responses| whole(responses, "threadkeep.window_turns", 1, 10_000);
         let window_exchanges = given(extension, "window_turns").map(window).transpose()?;
         Ok(Self {
@@ -181,9 +179,7 @@ impl Extension {
 
 fn messages(json: &str) -> Result<MessageWindow, Fault> {
     let (name, key_name) = ("threadkeep.messages", "threadkeep.messages.key");
-    if !json.starts_with('{') {
-        return Err(Fault::wrong_type(name, "an object"));
-    }
+    object(json, name)?;
     let key = given(json, "key").ok_or_else(|| Fault::missing(key_name))?;
     let key = string(key, key_name)?;
     Key::new(&*key).map_err(|error| Fault::wrong_value(key_name, &error.to_string()))?;

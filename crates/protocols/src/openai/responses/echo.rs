@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use crate::openai::body::{ObjectBody, given, required};
+use crate::openai::body::{ObjectBody, required};
 use crate::openai::fault::Fault;
-use threadkeep_domain::{Json, elements, is_named, member, members};
+use threadkeep_domain::{Json, elements, given, is_named, member, members};
 use threadkeep_responses::{CustomTool, Function, ResponseRequest};
 
 /// The settings, each with the value that it has where a request omits it. `ResponseResource` of the Open Responses

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::openai::body::{given, kind_of, required};
+use crate::openai::body::{kind_of, object, required};
 use crate::openai::fault::Fault;
 use crate::openai::kinds::prefix;
 use crate::openai::new_items::complete_item;
-use threadkeep_domain::{ResponseId, elements, member, member_text};
+use threadkeep_domain::{ResponseId, elements, given, member, member_text};
 use threadkeep_responses::{InputItem, response_item_id, without_image};
 
 /// Items of an input at most: a write of a history takes 1,000, and the output needs room too.
@@ -164,9 +164,7 @@ fn read_content(content: &str, at: &str) -> Result<usize, Fault> {
     let mut bytes = 0;
     for (index, part) in elements(content).enumerate() {
         let at = format!("{at}[{index}]");
-        if !part.starts_with('{') {
-            return Err(Fault::wrong_type(at, "an object"));
-        }
+        object(part, &at)?;
         let kind = required(part, "type", &at)?;
         match kind.as_str() {
             "input_image" => {

@@ -2,9 +2,9 @@
 
 use super::body::{DISABLED, flag, whole};
 use super::include::Include;
-use crate::openai::body::{ObjectBody, given, required};
+use crate::openai::body::{ObjectBody, object, required};
 use crate::openai::fault::Fault;
-use threadkeep_domain::Json;
+use threadkeep_domain::{Json, given};
 use threadkeep_responses::Parameters;
 
 /// Tokens with log probabilities at each position at most.
@@ -69,9 +69,7 @@ fn check_text(text: &str) -> Result<(), Fault> {
     let Some(format) = given(text, "format") else {
         return Ok(());
     };
-    if !format.starts_with('{') {
-        return Err(Fault::wrong_type(name, "an object"));
-    }
+    object(format, name)?;
     match required(format, "type", name)?.as_str() {
         "text" | "json_object" => Ok(()),
         "json_schema" => {

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::str::FromStr;
 
-use crate::openai::body::{given, required, string};
+use crate::openai::body::{object, required, string};
 use crate::openai::fault::Fault;
-use threadkeep_domain::{Json, elements};
+use threadkeep_domain::{Json, elements, given};
 use threadkeep_responses::{
     CustomTool, Function, StateTools, StatelessServer, StatelessSet, ToolChoice,
 };
@@ -60,9 +60,7 @@ impl Tools {
                 let wanted = format!("an array with at most {TOOLS_MAX} tools");
                 return Err(Fault::wrong_value("tools", &wanted));
             }
-            if !tool.starts_with('{') {
-                return Err(Fault::wrong_type(at, "an object"));
-            }
+            object(tool, &at)?;
             let added = tools.add(tool, &at)?;
             if let Some(twice) = added.into_iter().find(|name| !names.insert(name.clone())) {
                 let message = format!("Two tools are called '{twice}'.");
@@ -258,9 +256,7 @@ fn read_custom(tool: &str, at: &str) -> Result<Function, Fault> {
 
 /// The format of a custom tool: an unknown one would be left out upstream.
 fn check_format(format: &str, at: &str) -> Result<(), Fault> {
-    if !format.starts_with('{') {
-        return Err(Fault::wrong_type(at, "an object"));
-    }
+    object(format, at)?;
     match required(format, "type", at)?.as_str() {
         "text" => Ok(()),
         "grammar" => {
@@ -274,8 +270,8 @@ fn check_format(format: &str, at: &str) -> Result<(), Fault> {
 fn read_function(tool: &str, at: &str) -> Result<Function, Fault> {
     let (name, description) = read_names(tool, at)?;
     let parameters = given(tool, "parameters");
-    if parameters.is_some_and(|parameters| !parameters.starts_with('{')) {
-        return Err(Fault::wrong_type(format!("{at}.parameters"), "an object"));
+    if let Some(parameters) = parameters {
+        object(parameters, format!("{at}.parameters"))?;
     }
     let strict = match given(tool, "strict") {
         None => None,

@@ -1,10 +1,8 @@
 //! Events of a response as the wire has them.
 
-use serde_json::{Value, json};
-
 use super::object;
 use crate::openai::OpenAiError;
-use threadkeep_domain::{ResponseId, Status};
+use threadkeep_domain::{ResponseId, Status, quoted};
 use threadkeep_responses::{
     CallEvent, CallKind, ResponseEvent, ResponseRequest, StreamItem, TextKind,
 };
@@ -271,8 +269,4 @@ fn place(index: u64, id: &str, kind: TextKind, part: usize) -> String {
         _ => "content_index",
     };
     format!(r#"{},"{list}":{part}"#, item_place(index, id))
-}
-
-fn quoted(text: &str) -> Value {
-    json!(text)
 }

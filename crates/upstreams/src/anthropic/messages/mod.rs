@@ -4,9 +4,9 @@ use super::media::{document, image};
 use super::request::NAME_MAX_BYTES;
 use super::thinking;
 use crate::content::{Part, arguments_object, input_object, part, parts, plain_text};
-use crate::json::{Object, array, inside, quoted, text};
+use crate::json::{Object, array, inside, text};
 use crate::names::Names;
-use threadkeep_domain::{CallForm, PromptItem};
+use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
 /// Bytes of the id of a call.

@@ -1,7 +1,8 @@
 //! The content of messages.
 
 use crate::content::{Part, part, parts, plain_text};
-use crate::json::{Object, array, find, inside_member};
+use crate::json::{Object, array, inside_member};
+use threadkeep_domain::member;
 
 /// The content of a message: one string if it is text alone, which every compatible server reads, or else an array.
 /// None if nothing in it can be expressed. A refusal becomes text, for the same reason.
@@ -39,8 +40,8 @@ fn write(part: Part<'_>) -> Option<String> {
 /// An image by its URL. This API knows no ids of images.
 fn image(part: &str) -> String {
     let url = Object::new()
-        .optional("url", find(part, "image_url"))
-        .optional("detail", find(part, "detail"));
+        .optional("url", member(part, "image_url"))
+        .optional("detail", member(part, "detail"));
     let image = Object::new().json("type", "\"image_url\"");
     image.json("image_url", &url.close()).close()
 }
@@ -51,7 +52,7 @@ fn file(part: &str) -> Option<String> {
     let file = ["file_id", "filename", "file_data"]
         .into_iter()
         .fold(Object::new(), |file, name| {
-            file.optional(name, find(part, name))
+            file.optional(name, member(part, name))
         });
     let part = Object::new().json("type", "\"file\"");
     Some(part.json("file", &file.close()).close())

@@ -5,10 +5,10 @@ mod content;
 use super::dialect::Dialect;
 use super::reasoning::Reasoning;
 use crate::content::{arguments_object, input_object, plain_text};
-use crate::json::{Object, array, inside, quoted};
+use crate::json::{Object, array, inside};
 use content::content;
 pub(super) use content::takes;
-use threadkeep_domain::{CallForm, PromptItem};
+use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
 /// The instructions and the conversation as an array of messages.

@@ -1,8 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::json::elements;
-use threadkeep_domain::{CallForm, Json};
+use threadkeep_domain::{CallForm, Json, elements};
 use threadkeep_responses::{Parameters, ToolChoice};
 
 fn written(dialect: Dialect, instructions: Option<&str>, prompt: &[PromptItem<'_>]) -> Vec<String> {
