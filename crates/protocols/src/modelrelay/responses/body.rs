@@ -61,7 +61,7 @@ struct Extension {
 }
 
 /// A request as it was understood, for a response that has no id yet.
-pub(super) struct Asked {
+pub(super) struct ParsedRequest {
     pub(super) context: Context,
     pub(super) model: String,
     input: Input,
@@ -72,7 +72,7 @@ pub(super) struct Asked {
 }
 
 /// How the response of a request is made.
-pub(super) struct Making {
+pub(super) struct ResponseOptions {
     pub(super) id: ResponseId,
     pub(super) created_ms: u64,
     pub(super) is_streamed: bool,
@@ -97,7 +97,7 @@ impl ResponsesBody {
     ///
     /// # Errors
     /// [`RelayError`].
-    pub(super) fn read(self, limits: &ResponseLimits) -> Result<Asked, RelayError> {
+    pub(super) fn read(self, limits: &ResponseLimits) -> Result<ParsedRequest, RelayError> {
         let has_history = self.threadkeep.as_ref().is_some_and(|own| own.0.history);
         let ids = [&self.state_id, &self.session_id, &self.run_id];
         let context = Context::read(ids.map(|id| id.as_deref()), has_history)?;
@@ -115,7 +115,7 @@ impl ResponsesBody {
             let limit_bytes = limits.max_bytes;
             return Err(RelayError::BodyTooLarge { limit_bytes });
         }
-        Ok(Asked {
+        Ok(ParsedRequest {
             context,
             model,
             input,
@@ -189,11 +189,11 @@ impl OutputFormat {
     }
 }
 
-impl Asked {
+impl ParsedRequest {
     /// The request of the response.
-    pub(super) fn into_request(self, making: &Making) -> ResponseRequest {
+    pub(super) fn into_request(self, options: &ResponseOptions) -> ResponseRequest {
         let echo = Echo {
-            created_at: making.created_ms / 1_000,
+            created_at: options.created_ms / 1_000,
             model: self.model.clone(),
             names: self.tools.names,
             is_json: self.is_json,
@@ -203,7 +203,7 @@ impl Asked {
             protocol: Protocol::ModelRelay,
             context: self.context.of_turn(),
             model: self.model,
-            input: self.input.items(&making.id, making.created_ms),
+            input: self.input.items(&options.id, options.created_ms),
             instructions: self.input.instructions,
             state_tools: self.tools.state,
             stateless: self.tools.stateless,
@@ -216,12 +216,12 @@ impl Asked {
             messages: None,
             after: None,
             continued: None,
-            is_streamed: making.is_streamed,
+            is_streamed: options.is_streamed,
             is_background: false,
             // nobody can ask for it but by a repeat
             is_kept: false,
-            is_repeatable: making.is_repeatable,
-            created_ms: making.created_ms,
+            is_repeatable: options.is_repeatable,
+            created_ms: options.created_ms,
             echo: Json::from_compact(echo),
         }
     }

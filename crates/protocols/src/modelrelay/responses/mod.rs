@@ -17,7 +17,7 @@ use actix_web::http::header::ContentType;
 use super::RelayError;
 use super::request::RelayRequest;
 use crate::prefer::wait;
-use body::{Making, ResponsesBody};
+use body::{ResponseOptions, ResponsesBody};
 use context::Context;
 use form::Form;
 use threadkeep_domain::Status;
@@ -33,12 +33,12 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
         .clone()
         .ok_or(RelayError::NotFound("path"))?;
     let form = Form::of(request.headers());
-    let asked = request.json::<ResponsesBody>()?.read(responses.limits())?;
-    if !responses.catalog().has(&asked.model) {
+    let parsed = request.json::<ResponsesBody>()?.read(responses.limits())?;
+    if !responses.catalog().has(&parsed.model) {
         return Err(ResponseError::NoModel.into());
     }
     let making = request.making("response", None)?;
-    let context = asked.context;
+    let context = parsed.context;
     let scope = context.scope(&relay, &making).await?;
     let id = responses.response_id(&scope, making.id.into_bytes());
     let is_repeatable = making.request.is_some();
@@ -52,7 +52,7 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
     if context != Context::Nothing {
         relay.scopes.admit(&scope).await?;
     }
-    let of_turn = Making {
+    let options = ResponseOptions {
         id,
         created_ms: Clock::system().now_ms(),
         is_streamed: form.is_streamed(),
@@ -65,7 +65,7 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
         lent: None,
         wait: wait(request.headers()),
         fingerprint: request.fingerprint(),
-        request: Arc::new(asked.into_request(&of_turn)),
+        request: Arc::new(parsed.into_request(&options)),
     };
     let catalog = responses.catalog();
     if catalog
