@@ -1,4 +1,4 @@
-//! What all requests and responses of a protocol have in common.
+//! The shared frame around the requests and responses of protocols.
 
 use std::future::{Ready, ready};
 
@@ -12,7 +12,7 @@ use threadkeep_http::Body;
 
 /// A protocol that admits callers before it reads bodies.
 pub(super) trait Framed: Sized + 'static {
-    /// What the handlers know of a caller.
+    /// A caller, for the handlers.
     type Caller: 'static;
     type Error: ResponseError + 'static;
 

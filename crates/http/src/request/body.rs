@@ -84,14 +84,6 @@ impl Body {
         }
     }
 
-    /// A message of a socket, whose memory the socket bounds.
-    pub fn of_message(bytes: Bytes) -> Self {
-        Self::Whole {
-            bytes,
-            _share: None,
-        }
-    }
-
     /// The bytes.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Bodies. Unknown members are ignored, and null counts as absent.
 
 use super::OpenAiError;
+use super::edit::{Edit, edited};
 use super::fault::Fault;
 use super::metadata::read_metadata;
 use super::new_items::read_items;
@@ -28,6 +29,13 @@ impl ObjectBody {
             ObjectError::NotAnObject => OpenAiError::NotAnObject,
         });
         object.map(Self)
+    }
+
+    /// The same body with other members, whose values are flat.
+    pub(super) fn with(&self, members: &[(&'static str, &str)]) -> Self {
+        let edits = members.iter().map(|&(name, json)| Edit { name, json });
+        let edits: Vec<_> = edits.collect();
+        Self(Json::from_compact(edited(self.as_str(), &edits)))
     }
 
     /// The metadata, if the body has any.

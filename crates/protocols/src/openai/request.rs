@@ -9,7 +9,6 @@ use actix_web::http::header::HeaderName;
 use actix_web::web::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, HttpResponse, dev};
 use actix_ws::{MessageStream, Session};
-use bytes::Bytes;
 
 use super::envelope::Recognized;
 use super::fault::Fault;
@@ -19,9 +18,7 @@ use crate::frame::Admitted;
 use crate::prefer::wait;
 use threadkeep_domain::scope::ItemId;
 use threadkeep_domain::{ThreadId, TurnToken};
-use threadkeep_http::{
-    About, Body, ConnectionState, Repeatable, idempotency, path_part, text_of, turn,
-};
+use threadkeep_http::{About, ConnectionState, Repeatable, idempotency, path_part, text_of, turn};
 use threadkeep_responses::ResponseService;
 use threadkeep_service::WriteOptions;
 
@@ -38,8 +35,8 @@ const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count
 /// A request.
 pub(super) type OpenAiRequest = Admitted<OpenAi>;
 
-/// A request for a socket, each message of which is a request.
-pub(super) struct SocketRequest(OpenAiRequest);
+/// A request for a socket, which stands for each of its messages.
+pub(super) struct SocketRequest(pub(super) OpenAiRequest);
 
 /// The sender of a request.
 pub(crate) struct Sender {
@@ -49,15 +46,7 @@ pub(crate) struct Sender {
     pub(super) is_message: bool,
 }
 
-impl SocketRequest {
-    /// The responses of models.
-    ///
-    /// # Errors
-    /// [`OpenAiError::UnknownUrl`] without models.
-    pub(super) fn responses(&self) -> Result<&ResponseService, OpenAiError> {
-        self.0.responses()
-    }
-
+impl OpenAiRequest {
     /// Opens the socket.
     ///
     /// # Errors
@@ -67,25 +56,10 @@ impl SocketRequest {
         payload: Payload,
     ) -> Result<(HttpResponse, Session, MessageStream), OpenAiError> {
         let wanted = "the handshake of a WebSocket of version 13";
-        let opened = actix_ws::handle(&self.0.request, payload);
+        let opened = actix_ws::handle(&self.request, payload);
         Ok(opened.map_err(|_| Fault::wrong_value("sec-websocket-key", wanted))?)
     }
 
-    /// The request that a message is.
-    pub(super) fn message(&self, body: Bytes) -> OpenAiRequest {
-        OpenAiRequest {
-            protocol: self.0.protocol.clone(),
-            request: self.0.request.clone(),
-            caller: Sender {
-                key: Arc::clone(&self.0.caller.key),
-                is_message: true,
-            },
-            body: Body::of_message(body),
-        }
-    }
-}
-
-impl OpenAiRequest {
     /// The conversation in the path.
     ///
     /// # Errors
@@ -230,6 +204,9 @@ impl FromRequest for SocketRequest {
     type Future = Ready<Result<Self, OpenAiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
-        ready(Admitted::of(request).map(Self))
+        ready(OpenAiRequest::of(request).map(|mut request| {
+            request.caller.is_message = true;
+            Self(request)
+        }))
     }
 }

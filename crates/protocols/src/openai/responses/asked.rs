@@ -8,7 +8,6 @@ use super::{check_catalog, references};
 use crate::openai::OpenAiError;
 use crate::openai::body::ObjectBody;
 use crate::openai::conversations::find;
-use crate::openai::edit::{Edit, edited};
 use crate::openai::fault::Fault;
 use crate::openai::ids::thread_of;
 use crate::openai::request::OpenAiRequest;
@@ -45,7 +44,7 @@ impl Asked {
         let has_input = body.given("input").is_some_and(|input| input != "[]");
         let filled = match has_input || is_new {
             true => body,
-            false => with_input(&body)?,
+            false => body.with(&[("input", NO_INPUT)]),
         };
         let id = ResponseId::in_bucket(0, rand::random());
         let created_ms = Clock::system().now_ms();
@@ -70,14 +69,6 @@ impl Asked {
             request: asked,
         })
     }
-}
-
-fn with_input(body: &ObjectBody) -> Result<ObjectBody, OpenAiError> {
-    let edits = [Edit {
-        name: "input",
-        json: NO_INPUT,
-    }];
-    ObjectBody::read(&edited(body.as_str(), &edits))
 }
 
 /// The conversation of a context, up to the end of the response that it names.

@@ -52,10 +52,12 @@ use threadkeep_store::Clock;
 /// `POST /responses`
 pub(super) async fn create_response(request: OpenAiRequest) -> Result<HttpResponse, OpenAiError> {
     let (responses, connection) = (request.responses()?.clone(), request.connection());
+    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
     let Prepared {
         new,
         is_found_by_itself,
-    } = prepare(request).await?;
+    } = prepare(&request, body).await?;
+    drop(request);
     let id = new.id;
     let answer = run(&responses, new).await?;
     // without a key, a repeat is recognized by the conversation
@@ -78,13 +80,12 @@ struct Prepared {
 }
 
 /// Reads a request for a response, and finds the place of the response.
-async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
+async fn prepare(request: &OpenAiRequest, body: ObjectBody) -> Result<Prepared, OpenAiError> {
     let responses = request.responses()?;
-    let body = ObjectBody::read(request.text()?).map_err(OpenAiError::of_turn)?;
     let digest = request.repeat_digest("threadkeep response")?;
     let context = Context::read(&body)?;
     let fingerprint = fingerprint(request.key(), &body);
-    let body = references::resolve(&request, &context, body).await?;
+    let body = references::resolve(request, &context, body).await?;
     let created_ms = Clock::system().now_ms();
     let has_no_history = matches!(context, Context::New | Context::Nothing);
     let read = |id: &ResponseId, conversation: Option<&str>| {
@@ -109,7 +110,7 @@ async fn prepare(request: OpenAiRequest) -> Result<Prepared, OpenAiError> {
         Ok(parsed)
     };
     let placed = Placed {
-        request: &request,
+        request,
         fingerprint,
         digest,
         check: || read(&ResponseId::in_bucket(0, [0; 16]), Some("")).map(drop),

@@ -20,12 +20,11 @@ use super::wire_event::WireEvent;
 use super::{Prepared, prepare};
 use crate::openai::OpenAiError;
 use crate::openai::body::ObjectBody;
-use crate::openai::edit::{Edit, edited};
 use crate::openai::fault::Fault;
 use crate::openai::request::{OpenAiRequest, SocketRequest};
 use ears::{Ears, Gone};
 use kept::Kept;
-use threadkeep_responses::{ResponseRequest, StreamItem};
+use threadkeep_responses::StreamItem;
 use threadkeep_service::rates::RateSubject;
 use warm_up::{warm_up, warm_up_body};
 
@@ -36,7 +35,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// `GET /responses` as a WebSocket
 pub(in crate::openai) async fn open_socket(
-    request: SocketRequest,
+    SocketRequest(request): SocketRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, OpenAiError> {
     let stop = request.responses()?.closing();
@@ -57,7 +56,7 @@ pub(in crate::openai) async fn open_socket(
 
 /// One socket, whose messages are answered one after the other.
 struct Socket {
-    request: SocketRequest,
+    request: OpenAiRequest,
     ears: Ears,
     mouth: Mouth,
     /// The last response, if nothing but this socket keeps it.
@@ -101,7 +100,7 @@ impl Socket {
 
 /// Answers a message by the events of its response, or by its error.
 async fn answer(
-    request: &SocketRequest,
+    request: &OpenAiRequest,
     mouth: &mut Mouth,
     kept: &mut Option<Kept>,
     text: Bytes,
@@ -117,7 +116,7 @@ async fn answer(
 
 /// Tells the events of the response that a message asks for. Returns the response to go on from.
 async fn tell(
-    request: &SocketRequest,
+    request: &OpenAiRequest,
     mouth: &mut Mouth,
     earlier: Option<Kept>,
     text: Bytes,
@@ -154,7 +153,7 @@ impl Asking {
         let is_warm_up = flag(&body, "generate")? == Some(false);
         let body = match is_warm_up {
             true => warm_up_body(&body)?,
-            false => with_members(&body, &[("stream", "true"), ("background", "false")])?,
+            false => body.with(&[("stream", "true"), ("background", "false")]),
         };
         let previous = body.given("previous_response_id");
         let earlier = earlier.filter(|earlier| previous == Some(&*earlier.name()));
@@ -170,36 +169,18 @@ impl Asking {
             is_warm_up,
         })
     }
-
-    fn message(&self, request: &SocketRequest) -> OpenAiRequest {
-        request.message(self.body.as_str().to_owned().into())
-    }
-
-    /// Names the response that it goes on from, as the client did.
-    fn name_earlier_in(&self, request: &mut ResponseRequest) {
-        if let Some(earlier) = &self.earlier {
-            earlier.name_in(request);
-        }
-    }
-}
-
-fn with_members(
-    body: &ObjectBody,
-    members: &[(&'static str, &str)],
-) -> Result<ObjectBody, OpenAiError> {
-    let edits = members.iter().map(|(name, json)| Edit { name, json });
-    let edits: Vec<_> = edits.collect();
-    ObjectBody::read(&edited(body.as_str(), &edits))
 }
 
 async fn respond(
-    request: &SocketRequest,
+    request: &OpenAiRequest,
     mouth: &mut Mouth,
     asking: Asking,
 ) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
     let begun = async move {
-        let Prepared { mut new, .. } = prepare(asking.message(request)).await?;
-        asking.name_earlier_in(Arc::make_mut(&mut new.request));
+        let Prepared { mut new, .. } = prepare(request, asking.body).await?;
+        if let Some(earlier) = &asking.earlier {
+            earlier.name_in(Arc::make_mut(&mut new.request));
+        }
         let asked = Arc::clone(&new.request);
         let events = request.responses()?.stream(new).await?;
         Ok::<_, OpenAiError>((asked, asking.base, events))

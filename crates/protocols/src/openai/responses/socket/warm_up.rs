@@ -5,11 +5,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::kept::Kept;
-use super::{Asking, Gone, Mouth, with_members};
+use super::{Asking, Gone, Mouth};
 use crate::openai::OpenAiError;
 use crate::openai::body::ObjectBody;
 use crate::openai::fault::Fault;
-use crate::openai::request::SocketRequest;
+use crate::openai::request::OpenAiRequest;
 use crate::openai::responses::asked::Asked;
 use crate::openai::responses::wire_event::WireEvent;
 use threadkeep_domain::scope::ScopeId;
@@ -26,20 +26,21 @@ pub(super) fn warm_up_body(body: &ObjectBody) -> Result<ObjectBody, OpenAiError>
         let wanted = "true, as the request names a conversation";
         return Err(Fault::wrong_value("generate", wanted).into());
     }
-    with_members(body, &[("store", "false"), ("background", "false")])
+    Ok(body.with(&[("store", "false"), ("background", "false")]))
 }
 
 /// Answers a warm-up. Returns the response to go on from.
 pub(super) async fn warm_up(
-    request: &SocketRequest,
+    request: &OpenAiRequest,
     mouth: &mut Mouth,
     asking: Asking,
 ) -> Result<Result<Option<Kept>, OpenAiError>, Gone> {
-    let ended = match ended(request, &asking).await {
+    let base = asking.base;
+    let ended = match ended(request, asking.body, asking.earlier).await {
         Ok(ended) => ended,
         Err(error) => return Ok(Err(error)),
     };
-    let kept = Kept::of(&ended.request, &asking.base, &ended);
+    let kept = Kept::of(&ended.request, &base, &ended);
     let (id, request) = (ended.id, Arc::clone(&ended.request));
     let items = [
         StreamItem::Created,
@@ -54,11 +55,16 @@ pub(super) async fn warm_up(
 }
 
 /// Checks a warm-up as any request. No model is asked, and nothing is stored.
-async fn ended(request: &SocketRequest, asking: &Asking) -> Result<EndedResponse, OpenAiError> {
-    let body = ObjectBody::read(asking.body.as_str())?;
-    let asked = Asked::read(&asking.message(request), body).await?;
+async fn ended(
+    request: &OpenAiRequest,
+    body: ObjectBody,
+    earlier: Option<Kept>,
+) -> Result<EndedResponse, OpenAiError> {
+    let asked = Asked::read(request, body).await?;
     let mut request = asked.request;
-    asking.name_earlier_in(&mut request);
+    if let Some(earlier) = earlier {
+        earlier.name_in(&mut request);
+    }
     let nowhere = ScopeId::State(Uuid::nil());
     Ok(EndedResponse {
         id: asked.id,
