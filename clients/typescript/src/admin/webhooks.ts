@@ -11,7 +11,8 @@ export type WebhookEventType =
   | "session.completed"
   | "kv_updated"
   | "task_list_updated"
-  | "history.appended";
+  | "history.appended"
+  | "thread.forked";
 
 export interface Webhook {
   id: string;
