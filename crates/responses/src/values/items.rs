@@ -19,8 +19,10 @@ const NUMBER_BITS: u32 = 16;
 /// The member of an item that has its id at the upstream, where the item's own id has no room for it.
 const UPSTREAM_ID: &str = "upstream_id";
 
-/// The id of the item with that number in a response that came at that time: the same for each driver of the response,
-/// and another one if a forgotten response runs again. Input and output are counted together.
+/// The id of the item with that number in a response that came at that time.
+///
+/// It is the same for each driver of the response, and another one if a forgotten response runs again. Input and output
+/// are counted together.
 #[must_use]
 pub fn response_item_id(
     prefix: &str,
