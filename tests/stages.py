@@ -102,6 +102,8 @@ LIBRARY = [
     Stage("Public API", "cargo run --quiet --locked -p threadkeep-public-api", after=("Documentation",)),
     # the features that apps use, the same as for the list of the public API
     Stage("Library", "cargo check --locked --no-default-features --features redis,tls,jwt", after=("Public API",)),
+    # with the features that the program is shipped with, and none that other members ask for
+    Stage("The program alone", "cargo check --locked", after=("Library",)),
 ]
 
 QUICK = [
@@ -142,8 +144,6 @@ LONG = [
     *(Stage(f"Lints, {parts or 'no features'}", f"cargo clippy --locked --no-default-features {parts} -- -D warnings",
             after=("Lints",))
       for parts in ("--features redis", "")),
-    # with the features that the program is shipped with, and no others
-    Stage("The program alone", "cargo check --locked", after=("Lints",)),
 ]  # fmt: skip
 
 FORMS = {"quick": QUICK, "common": COMMON, "long": LONG}

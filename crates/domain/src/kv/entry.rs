@@ -35,7 +35,7 @@ pub struct EntryHead {
 pub struct Entry {
     /// Everything except the body and the uses.
     pub head: EntryHead,
-    /// How often it was read by [`Reading::Use`] since it was made, this time included. A read that
+    /// How often it was read in a way that counts as a use since it was made, this time included. A read that
     /// is repeated after a broken connection may count twice.
     pub uses: u64,
     /// When it was last put or used, this time included.
