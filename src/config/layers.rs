@@ -124,20 +124,16 @@ impl Layer {
     /// Replaces earlier names of settings with the present ones, which are added to `renamed`. If the layer has both,
     /// the value under the present name counts.
     fn with_present_names(self, renamed: &mut BTreeSet<&'static str>) -> Self {
-        let (mut present, mut earlier) = (Map::new(), Map::new());
-        for (name, value) in self.0 {
-            match present_name(&name) {
-                Some(name) => {
-                    renamed.insert(name);
-                    earlier.insert(name.to_owned(), value);
-                }
-                None => {
-                    present.insert(name, value);
-                }
+        let is_earlier = |(name, _): &(String, Value)| present_name(name).is_some();
+        let (earlier, mut present): (Map<_, _>, Map<_, _>) =
+            self.0.into_iter().partition(is_earlier);
+        for (name, value) in earlier {
+            if let Some(name) = present_name(&name) {
+                renamed.insert(name);
+                present.entry(name.into()).or_insert(value);
             }
         }
-        earlier.extend(present);
-        Self(earlier)
+        Self(present)
     }
 
     fn check(&self, known: &HashSet<&str>) -> Result<(), SettingsError> {

@@ -98,10 +98,7 @@ impl EntryHead {
         precondition: Option<Precondition>,
     ) -> Result<(), Refusal> {
         let current = current.map_or(Stamp::default(), |head| head.stamp);
-        match precondition {
-            Some(wanted) if !wanted.is_met_by(current) => Err(Refusal::VersionMismatch { current }),
-            _ => Ok(()),
-        }
+        Precondition::check(precondition, current)
     }
 }
 

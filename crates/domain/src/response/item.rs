@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{member, member_text};
+use crate::{member, member_text, quoted};
 
 /// The form of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -235,8 +235,10 @@ impl<'a> Item<'a> {
         let (error, code) = (text("error"), text("code"));
         let is_error = error.is_some();
         let output = match (error, code) {
-            (Some(error), Some(code)) => quoted(&json!({"error": error, "code": code})),
-            (Some(error), None) => quoted(&json!({ "error": error })),
+            (Some(error), Some(code)) => {
+                quoted(&json!({"error": error, "code": code}).to_string()).into()
+            }
+            (Some(error), None) => quoted(&json!({ "error": error }).to_string()).into(),
             (None, _) => Cow::Borrowed(member(item, "output").unwrap_or("\"\"")),
         };
         Self::Call(ItemCall {
@@ -253,9 +255,4 @@ impl<'a> Item<'a> {
 fn tool_of(kind: ItemKind) -> &'static str {
     let name = kind.as_str();
     name.strip_suffix("_call").unwrap_or(name)
-}
-
-/// The text of a value, as a JSON string.
-fn quoted(value: &Value) -> Cow<'static, str> {
-    Cow::Owned(Value::from(value.to_string()).to_string())
 }

@@ -14,7 +14,7 @@ use super::task::TaskList;
 use super::write::ScopeWrite;
 use crate::heap::{self, Heap};
 use crate::members::{Draft, Member, Members};
-use crate::{IntegerError, Refusal, Stamp, add};
+use crate::{IntegerError, Precondition, Refusal, Stamp, add};
 
 /// All that a scope holds.
 #[derive(Debug, Clone, Default)]
@@ -242,11 +242,7 @@ impl ScopeDocument {
         if self.is_sealed {
             return Err(Refusal::ScopeEnded);
         }
-        if let Some(precondition) = write.conditions.precondition
-            && !precondition.is_met_by(stamp)
-        {
-            return Err(Refusal::VersionMismatch { current: stamp });
-        }
+        Precondition::check(write.conditions.precondition, stamp)?;
         let expected_record = write.record.and_then(|record| record.expected.as_ref());
         if expected_record.is_some_and(|expected| self.record.as_ref() != Some(expected)) {
             return Err(Refusal::Changed);

@@ -10,6 +10,7 @@ use super::turn::TurnToken;
 use crate::idempotency::IdempotencyKey;
 use crate::json::text::Json;
 use crate::policy::Policy;
+use crate::refusal::Refusal;
 use crate::scope::{HistoryLimit, ScopePolicies};
 
 /// One atomic change of a thread, which is done whole or not at all.
@@ -145,6 +146,18 @@ impl Precondition {
             Self::Stamp(wanted) => stamp == wanted,
             Self::Life(life) => stamp.version > 0 && stamp.life == life,
             Self::OneOf(tags) => tags.iter().any(|tag| tag.names(stamp)),
+        }
+    }
+
+    /// Checks a precondition, if there is one, against what is there.
+    ///
+    /// # Errors
+    /// [`Refusal::VersionMismatch`].
+    #[doc(hidden)]
+    pub fn check(wanted: Option<Self>, current: Stamp) -> Result<(), Refusal> {
+        match wanted {
+            Some(wanted) if !wanted.is_met_by(current) => Err(Refusal::VersionMismatch { current }),
+            _ => Ok(()),
         }
     }
 

@@ -7,7 +7,7 @@ use super::context::body_of;
 use super::json::{Version, Whole};
 use crate::request::extract::extract;
 use threadkeep_domain::{
-    Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, Tag, Tags, TurnToken,
+    Fingerprint, IdempotencyKey, Life, Precondition, Stamp, Tag, Tags, TurnToken,
 };
 use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_web::ApiError;
@@ -69,13 +69,7 @@ impl ReadConditions {
     /// # Errors
     /// [`Refusal::VersionMismatch`] when it wants another one.
     pub(crate) fn check(&self, stamp: Stamp) -> Result<bool, ApiError> {
-        if self
-            .precondition
-            .is_some_and(|wanted| !wanted.is_met_by(stamp))
-        {
-            let refusal = Refusal::VersionMismatch { current: stamp };
-            return Err(ServiceError::Refused(refusal).into());
-        }
+        Precondition::check(self.precondition, stamp).map_err(ServiceError::Refused)?;
         if self.none_match.is_empty() {
             return Ok(false);
         }

@@ -14,6 +14,7 @@ use crate::values::items::{item_id_of, response_of_item};
 use crate::values::request::{ResponseContext, ResponseRequest};
 use crate::values::response::{EndedResponse, read_outcome};
 use crate::values::stateless::without_image;
+use crate::values::stored;
 use threadkeep_domain::scope::{HistoryItem, ItemId, RecordChange, ScopeId, ScopeWrite};
 use threadkeep_domain::{
     Access, Conditions, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status,
@@ -168,13 +169,12 @@ impl Ending<'_> {
             usage: self.course.usage,
             ended_ms: self.shared.clock.now_ms(),
         };
-        let json = serde_json::to_vec(&outcome).expect("an outcome has text for keys");
         let limits = &self.shared.limits;
         let end = EndResponse {
             token: self.token,
             entries: self.course.entries,
             events: (self.events.0, &self.events.1),
-            answer: &json.into(),
+            answer: &stored::to_bytes(&outcome),
             kept: match (self.request.is_kept, self.request.is_repeatable) {
                 (true, _) => limits.response_ttl,
                 (false, true) => limits.resume,

@@ -1,10 +1,8 @@
 //! The state of a response without a context, which its driver discards at the end.
 
-use serde::Deserialize;
-
 use crate::values::course::Course;
-use threadkeep_domain::Json;
 use threadkeep_domain::scope::{Scope, ScopeId};
+use threadkeep_domain::{Item, Json};
 use threadkeep_service::tools::{Call, Outcome, Tool, Toolbox, scratch};
 use threadkeep_service::{ScopeService, ServiceError};
 
@@ -13,14 +11,6 @@ use threadkeep_service::{ScopeService, ServiceError};
 pub(crate) struct Passing {
     tools: Toolbox,
     scope: ScopeId,
-}
-
-/// A call that the server has run, as an item.
-#[derive(Deserialize)]
-struct ExecutedCall {
-    name: String,
-    arguments: String,
-    error: Option<String>,
 }
 
 impl Passing {
@@ -55,9 +45,10 @@ impl Passing {
 
 /// The call of an item, if it has changed something.
 fn changing_call(item: &Json) -> Option<Call> {
-    // calls for the client have no name of a tool here, and other items have no arguments
-    let done: ExecutedCall = serde_json::from_str(item.as_str()).ok()?;
-    let tool: Tool = done.name.parse().ok()?;
-    let changes = done.error.is_none() && !tool.only_reads();
-    changes.then(|| Call::new(tool, done.arguments))
+    let Item::Call(call) = Item::read(item.as_str())? else {
+        return None;
+    };
+    let tool: Tool = call.name.parse().ok()?;
+    let changes = !call.result?.is_error && !tool.only_reads();
+    changes.then(|| Call::new(tool, call.arguments))
 }

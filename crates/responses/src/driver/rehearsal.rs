@@ -147,16 +147,7 @@ impl Scopes for Rehearsal {
             .cloned()
             .collect();
         let view = self.look(scope, write.conditions.access, &keys).await?;
-        if write
-            .conditions
-            .precondition
-            .is_some_and(|wanted| !wanted.is_met_by(view.stamp))
-        {
-            return Err(Refusal::VersionMismatch {
-                current: view.stamp,
-            }
-            .into());
-        }
+        Precondition::check(write.conditions.precondition, view.stamp)?;
         let mut values = view.values.iter();
         let answers = write.operations.iter().map(|operation| {
             let value = operation.key().and_then(|_| values.next()?.as_ref());

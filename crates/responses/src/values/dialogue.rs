@@ -8,7 +8,7 @@ use uuid::Builder;
 
 use threadkeep_domain::scope::HistoryItem;
 use threadkeep_domain::{
-    Fingerprint, Item, ItemCall, ItemKind, Json, elements, member, member_text,
+    Fingerprint, Item, ItemCall, ItemKind, Json, elements, member, member_text, text_of,
 };
 
 /// The items that a message stands for, without ids. Parts and messages of unknown forms are left out.
@@ -204,7 +204,7 @@ fn call_item(call: &str) -> Option<Json> {
 /// The texts of a content together.
 fn plain_text(content: &str) -> String {
     if content.starts_with('"') {
-        return serde_json::from_str(content).unwrap_or_default();
+        return text_of(content).unwrap_or_default().into();
     }
     let parts = elements(content).filter(|part| part.starts_with('{'));
     parts.filter_map(|part| member_text(part, "text")).collect()

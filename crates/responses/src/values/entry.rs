@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::values::model::ModelAnswer;
+use crate::values::stored;
 use threadkeep_domain::{Failure, Json};
 use threadkeep_store::StoreError;
 
@@ -43,15 +44,13 @@ pub(crate) struct ItemNumbers {
 
 impl Entry {
     pub(crate) fn to_bytes(&self) -> Bytes {
-        let json = serde_json::to_vec(self).expect("an entry has text for keys");
-        json.into()
+        stored::to_bytes(self)
     }
 
     /// # Errors
     /// [`StoreError::Corrupt`] if this version has not written it.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
-        let corrupt = |_| StoreError::Corrupt("an entry of a response");
-        serde_json::from_slice(bytes).map_err(corrupt)
+        stored::read(bytes, "an entry of a response")
     }
 }
 

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::values::stored;
 use threadkeep_domain::{ItemKind, Json, member_text};
 use threadkeep_store::StoreError;
 
@@ -294,14 +295,12 @@ impl ResponseEvent {
     }
 
     pub(crate) fn to_bytes(&self) -> Bytes {
-        let json = serde_json::to_vec(self).expect("an event has text for keys");
-        json.into()
+        stored::to_bytes(self)
     }
 
     /// # Errors
     /// [`StoreError::Corrupt`] if this version has not written it.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
-        let corrupt = |_| StoreError::Corrupt("an event of a response");
-        serde_json::from_slice(bytes).map_err(corrupt)
+        stored::read(bytes, "an event of a response")
     }
 }

@@ -13,3 +13,4 @@ pub(crate) mod observer;
 pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod stateless;
+pub(crate) mod stored;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::values::message_window::MessageWindow;
 use crate::values::model::{Function, Parameters, ToolChoice};
 use crate::values::stateless::StatelessSet;
+use crate::values::stored;
 use threadkeep_domain::scope::ItemId;
 use threadkeep_domain::{Json, ResponseId, ThreadId};
 use threadkeep_service::tools::Tool;
@@ -230,14 +231,12 @@ impl ResponseRequest {
 
     /// The form in which it is kept.
     pub(crate) fn to_bytes(&self) -> Bytes {
-        let json = serde_json::to_vec(self).expect("a request has text for keys");
-        json.into()
+        stored::to_bytes(self)
     }
 
     /// # Errors
     /// [`StoreError::Corrupt`] if this version has not written it.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
-        let corrupt = |_| StoreError::Corrupt("the request of a response");
-        serde_json::from_slice(bytes).map_err(corrupt)
+        stored::read(bytes, "the request of a response")
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::values::request::ResponseRequest;
+use crate::values::stored;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Failure, Fingerprint, Json, Outcome, ResponseId, TurnToken, Usage};
 use threadkeep_store::StoreError;
@@ -96,6 +97,5 @@ impl EndedResponse {
 /// # Errors
 /// [`StoreError::Corrupt`] if this version has not written it.
 pub(crate) fn read_outcome(bytes: &Bytes) -> Result<Outcome, StoreError> {
-    let corrupt = |_| StoreError::Corrupt("the answer of a response");
-    serde_json::from_slice(bytes).map_err(corrupt)
+    stored::read(bytes, "the answer of a response")
 }

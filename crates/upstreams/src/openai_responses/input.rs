@@ -3,7 +3,7 @@
 use super::request::NAME_MAX_BYTES;
 use crate::json::{Object, inside, inside_member};
 use crate::names::Names;
-use threadkeep_domain::{CallForm, PromptItem, is_carried, member, members, quoted};
+use threadkeep_domain::{PromptItem, is_carried, member, members, quoted};
 use threadkeep_responses::{Question, upstream_id_of};
 
 /// The names of members, as JSON.
@@ -38,15 +38,11 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
                 name,
                 arguments,
             } => {
-                let (kind, member) = match form {
-                    CallForm::Function => ("function_call", "arguments"),
-                    CallForm::Custom => ("custom_tool_call", "input"),
-                };
                 let call = Object::new()
-                    .text("type", kind)
+                    .text("type", form.call_kind().as_str())
                     .text("call_id", &ids.send(id, ID_MAX_BYTES))
                     .text("name", &names.send(name, NAME_MAX_BYTES))
-                    .text(member, arguments);
+                    .text(form.arguments_member(), arguments);
                 Some(call.close())
             }
             PromptItem::Result {
@@ -58,12 +54,8 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
                 } else {
                     quoted(output)
                 };
-                let kind = match form {
-                    CallForm::Function => "function_call_output",
-                    CallForm::Custom => "custom_tool_call_output",
-                };
                 let result = Object::new()
-                    .text("type", kind)
+                    .text("type", form.output_kind().as_str())
                     .text("call_id", &ids.send(id, ID_MAX_BYTES))
                     .json("output", &output);
                 Some(result.close())
@@ -112,6 +104,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use threadkeep_domain::CallForm;
     use threadkeep_responses::{Parameters, ToolChoice};
 
     #[test]

@@ -170,13 +170,7 @@ impl Entry {
         precondition: Option<Precondition>,
         now_ms: u64,
     ) -> Result<(), Refusal> {
-        let current = self.stamp(now_ms);
-        match precondition {
-            Some(precondition) if !precondition.is_met_by(current) => {
-                Err(Refusal::VersionMismatch { current })
-            }
-            _ => Ok(()),
-        }
+        Precondition::check(precondition, self.stamp(now_ms))
     }
 
     /// Whether changes are logged.
