@@ -256,8 +256,8 @@ impl HeldResponse {
         }
     }
 
-    /// Adds events, of which the first has that number. Only the first events of a response prolong the time that it is
-    /// kept.
+    /// Adds events; the tuple has the number of the first one. Only a response's first events extend the time for which
+    /// the response is kept.
     pub fn tell(&mut self, events: (u64, &[Bytes]), now_ms: u64) {
         let is_first = self.events.is_empty();
         self.add_events(events);

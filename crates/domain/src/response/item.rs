@@ -25,11 +25,11 @@ pub enum ItemKind {
     Reasoning,
     /// A call of a function that the client runs.
     FunctionCall,
-    /// Its result.
+    /// The result of a function that the client has run.
     FunctionCallOutput,
     /// A call of a custom tool, which the client runs.
     CustomToolCall,
-    /// Its result.
+    /// The result of a custom tool.
     CustomToolCallOutput,
     /// A call of a tool server's tool, with its result.
     McpCall,
@@ -69,7 +69,7 @@ pub enum Item<'a> {
 /// A call of a tool by a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemCall<'a> {
-    /// Its form.
+    /// Whether it calls a function or a custom tool.
     pub form: CallForm,
     /// Pairs it with its result.
     pub id: Cow<'a, str>,
@@ -86,7 +86,7 @@ pub struct ItemCall<'a> {
 pub struct CallResult<'a> {
     /// JSON: a string, or `null`. An error is the text of an object with `error`, and `code` if the tool failed.
     pub output: Cow<'a, str>,
-    /// Whether it is an error.
+    /// True if the output is an error.
     pub is_error: bool,
 }
 
@@ -104,7 +104,7 @@ impl ItemKind {
         Self::Compaction,
     ];
 
-    /// Its `type`.
+    /// The `type` of its items.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -149,7 +149,7 @@ impl ItemKind {
         }
     }
 
-    /// Whether it is the result of a call that a client has run.
+    /// True for results of calls that clients have run.
     #[must_use]
     pub fn is_output(self) -> bool {
         matches!(self, Self::FunctionCallOutput | Self::CustomToolCallOutput)

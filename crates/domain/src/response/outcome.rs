@@ -55,7 +55,7 @@ pub enum Incomplete {
     ContentFilter,
     /// The model wanted more calls or steps than it may have.
     MaxToolCalls,
-    /// It took as long as a response may.
+    /// The time limit of a response was reached.
     TimeLimit,
 }
 

@@ -24,7 +24,7 @@ pub struct BeginResponse<'a> {
     pub kept: Duration,
     /// How long after its last write it is due, unless it has ended: a sweep then takes it over or closes it.
     pub due: Duration,
-    /// Whether it has the floor of its scope.
+    /// The response's claim to the floor of its scope.
     pub floor: Floor,
     /// The data that another driver needs to continue, at most 8 MiB. Without it, no response begins: see
     /// [`Begun::Free`].
@@ -36,30 +36,31 @@ pub struct BeginResponse<'a> {
 /// Whether a response has the floor of its scope. No other response gets the floor until that one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Floor {
-    /// It works without it.
+    /// The response works without the floor.
     None,
-    /// It takes the floor, which for a thread is its turn, as clients take it too. A scope without a thread has to
-    /// exist.
+    /// The response takes the floor. That of a thread is its turn, which clients take too. A scope without a thread
+    /// has to exist.
     Taken,
-    /// Its caller holds the turn of the thread, with that token.
+    /// The caller holds the turn of the thread, with that token.
     Lent(TurnToken),
 }
 
 /// The outcome of an attempt to begin a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {
-    /// It has begun.
+    /// The response has begun.
     New,
-    /// It may begin; repeat the call with the request. A request can be large, so a driver that may have to wait asks without it.
+    /// The response may begin: repeat the call with the request. A request can be large, so a driver that may have to
+    /// wait asks without it.
     Free,
-    /// It had begun before, and this driver continues it.
+    /// The response had begun before, and this driver continues it.
     Resumed(Journal),
     /// Another driver has it.
     Running {
         /// The time until its lease ends, unless it is renewed.
         left: Duration,
     },
-    /// It has ended, with that answer.
+    /// The response has ended, with that answer.
     Ended(Bytes),
     /// Another response or a client holds the turn of the thread, or another response has the floor of the scope.
     Locked {
@@ -88,9 +89,9 @@ pub struct Journal {
 pub struct JournalEntry<'a> {
     /// The token of the driver.
     pub token: TurnToken,
-    /// Its number, from 1 on.
+    /// The number of the entry, from 1 on.
     pub number: u64,
-    /// Its text.
+    /// The text.
     pub entry: &'a Bytes,
     /// Events that come with it, of which the first has that number. Events that the store has already are skipped.
     pub events: (u64, &'a [Bytes]),
