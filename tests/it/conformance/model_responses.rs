@@ -177,10 +177,10 @@ async fn say(pieces: &Sender<Piece>, calls: bool, thinks: bool) {
 
 /// Responses of a process that stops for good at one of its calls, before or after the store has done it.
 pub(super) struct Dying {
-    pub(super) backend: Arc<dyn Responses>,
-    pub(super) calls: AtomicU64,
-    pub(super) dies_at: u64,
-    pub(super) is_done: bool,
+    backend: Arc<dyn Responses>,
+    calls: AtomicU64,
+    dies_at: u64,
+    is_done: bool,
     pub(super) died: Notify,
 }
 
@@ -191,6 +191,29 @@ impl fmt::Debug for Dying {
 }
 
 impl Dying {
+    /// A store that dies at that call, before or after it is done, and responses over it.
+    pub(super) fn driver(
+        room: &Room,
+        model: &Arc<Counting>,
+        dies_at: u64,
+        is_done: bool,
+    ) -> (Arc<Self>, ResponseService) {
+        let dying = Arc::new(Self {
+            backend: Arc::clone(&room.backend) as _,
+            calls: AtomicU64::new(0),
+            dies_at,
+            is_done,
+            died: Notify::new(),
+        });
+        let driver = responses_over(
+            room,
+            model,
+            ResponseLimits::DEFAULT,
+            Arc::clone(&dying) as _,
+        );
+        (dying, driver)
+    }
+
     async fn run<T>(&self, call: impl Future<Output = T>) -> T {
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
         if number < self.dies_at {
@@ -304,7 +327,7 @@ pub(super) fn responses(
     responses_over(room, model, limits, Arc::clone(&room.backend) as _)
 }
 
-pub(super) fn responses_over(
+fn responses_over(
     room: &Room,
     model: &Arc<Counting>,
     limits: ResponseLimits,
@@ -489,19 +512,7 @@ async fn each_call_runs_once_wherever_the_driver_dies(room: Room) {
                 steps: 2,
                 ..Counting::default()
             });
-            let dying = Arc::new(Dying {
-                backend: Arc::clone(&room.backend) as _,
-                calls: AtomicU64::new(0),
-                dies_at,
-                is_done,
-                died: Notify::new(),
-            });
-            let first = responses_over(
-                &room,
-                &model,
-                ResponseLimits::DEFAULT,
-                Arc::clone(&dying) as _,
-            );
+            let (dying, first) = Dying::driver(&room, &model, dies_at, is_done);
             let second = responses(&room, &model, ResponseLimits::DEFAULT);
             let thread = ThreadId::random();
             let mut new = response(&second, &thread, "one");

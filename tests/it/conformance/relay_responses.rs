@@ -1,7 +1,7 @@
 //! Model responses outside of threads: in a session, on a state handle, and without a context.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use threadkeep_domain::scope::ScopeId;
@@ -12,12 +12,9 @@ use threadkeep_responses::{
 };
 use threadkeep_service::{Making, SessionMetadata, SessionService};
 use threadkeep_store::{HistoryFrom, Reader};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::model_responses::{
-    Counting, Dying, LEASE, PATIENCE, response, responses, responses_over,
-};
+use super::model_responses::{Counting, Dying, LEASE, PATIENCE, response, responses};
 use super::room::Room;
 
 /// A response in a scope.
@@ -85,19 +82,7 @@ async fn each_call_runs_once_in_each_context_wherever_the_driver_dies(room: Room
                 steps: 2,
                 ..Counting::default()
             });
-            let dying = Arc::new(Dying {
-                backend: Arc::clone(&room.backend) as _,
-                calls: AtomicU64::new(0),
-                dies_at,
-                is_done,
-                died: Notify::new(),
-            });
-            let first = responses_over(
-                &room,
-                &model,
-                ResponseLimits::DEFAULT,
-                Arc::clone(&dying) as _,
-            );
+            let (dying, first) = Dying::driver(&room, &model, dies_at, is_done);
             let second = responses(&room, &model, ResponseLimits::DEFAULT);
             let scope = session(&room).await;
             let new = response_in(&second, &scope, context);

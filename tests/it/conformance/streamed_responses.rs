@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::model_responses::{
-    Counting, Dying, LEASE, PATIENCE, count, response, responses, responses_over, until_begun,
+    Counting, Dying, LEASE, PATIENCE, count, response, responses, until_begun,
 };
 use super::room::Room;
 
@@ -195,19 +195,7 @@ async fn no_event_is_missing_or_told_twice_wherever_the_driver_dies(room: Room) 
                 thinks: true,
                 ..Counting::default()
             });
-            let dying = Arc::new(Dying {
-                backend: Arc::clone(&room.backend) as _,
-                calls: AtomicU64::new(0),
-                dies_at,
-                is_done,
-                died: Notify::new(),
-            });
-            let first = responses_over(
-                &room,
-                &model,
-                ResponseLimits::DEFAULT,
-                Arc::clone(&dying) as _,
-            );
+            let (dying, first) = Dying::driver(&room, &model, dies_at, is_done);
             let second = responses(&room, &model, ResponseLimits::DEFAULT);
             let thread = ThreadId::random();
             let new = streamed(&second, &thread);
