@@ -25,7 +25,6 @@ pub(crate) struct ApiKeyObject<'a> {
 #[utoipa::path(
     get,
     path = "/v1/api-keys/current",
-    tag = "operations",
     responses(
         (status = 200, description = "Its name and rights.", body = ApiKeyObject<'_>),
         BackEndProblems,

@@ -12,7 +12,6 @@ use threadkeep_web::ApiError;
 #[utoipa::path(
     get,
     path = "/healthz",
-    tag = "operations",
     responses((status = 200, description = "It is up.", body = Health)),
 )]
 pub(crate) async fn healthz() -> HttpResponse {
@@ -25,7 +24,6 @@ pub(crate) async fn healthz() -> HttpResponse {
 #[utoipa::path(
     get,
     path = "/readyz",
-    tag = "operations",
     responses(
         (status = 200, description = "It takes requests.", body = Health),
         Unavailable,

@@ -42,7 +42,6 @@ pub(crate) struct SettingsObject<'a> {
 #[utoipa::path(
     get,
     path = "/v1/settings",
-    tag = "operations",
     responses(
         (status = 200, description = "All settings.", body = SettingsObject<'_>),
         BackEndProblems,

@@ -26,7 +26,6 @@ const COUNTING: Duration = Duration::from_millis(500);
 #[utoipa::path(
     get,
     path = "/v1/stats",
-    tag = "operations",
     responses(
         (status = 200, description = "The figures.", body = StatsObject),
         BackEndProblems,

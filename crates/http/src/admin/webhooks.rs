@@ -29,7 +29,6 @@ use threadkeep_webhooks::WebhookId;
 #[utoipa::path(
     post,
     path = "/v1/webhooks",
-    tag = "webhooks",
     request_body(content = NewWebhookBody<'_>),
     responses(
         (status = 201, description = "The new endpoint.", body = WebhookObject, headers(("location" = String))),
@@ -61,7 +60,6 @@ pub(crate) async fn create_webhook(
 #[utoipa::path(
     get,
     path = "/v1/webhooks",
-    tag = "webhooks",
     responses(
         (status = 200, description = "All endpoints.", body = WebhookList),
         BackEndProblems,
@@ -82,7 +80,6 @@ pub(crate) async fn list_webhooks(
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}",
-    tag = "webhooks",
     params(WebhookParam),
     responses(
         (status = 200, description = "The endpoint.", body = WebhookObject),
@@ -111,7 +108,6 @@ pub(crate) async fn get_webhook(
 #[utoipa::path(
     patch,
     path = "/v1/webhooks/{id}",
-    tag = "webhooks",
     params(WebhookParam),
     request_body(content = WebhookPatchBody<'_>),
     responses(
@@ -149,7 +145,6 @@ pub(crate) async fn patch_webhook(
 #[utoipa::path(
     delete,
     path = "/v1/webhooks/{id}",
-    tag = "webhooks",
     params(WebhookParam),
     responses(
         (status = 204, description = "The endpoint no longer exists."),
@@ -178,7 +173,6 @@ pub(crate) async fn delete_webhook(
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/pending",
-    tag = "webhooks",
     params(
         WebhookParam,
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 100, description = "Events in the list, 100 by default."),
@@ -210,7 +204,6 @@ pub(crate) async fn get_pending(
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/failed",
-    tag = "webhooks",
     params(
         WebhookParam,
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
@@ -248,7 +241,6 @@ pub(crate) async fn get_failed(
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/replay",
-    tag = "webhooks",
     params(WebhookParam),
     request_body(content = Option<ReplayBody>),
     responses(

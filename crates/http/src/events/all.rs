@@ -33,7 +33,6 @@ struct GlobalFeed {
 #[utoipa::path(
     get,
     path = "/v1/events",
-    tag = "events",
     params(
         ("type" = Option<Vec<EventTypeName>>, Query, description = "Send only events of these types."),
         ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),

@@ -52,7 +52,6 @@ struct Session {
 #[utoipa::path(
     get,
     path = "/v1/threads/current/events",
-    tag = "events",
     params(
         ("values" = Option<bool>, Query, description = "Whether events have new values. False by default."),
         ("Last-Event-ID" = Option<String>, Header, description = "The cursor of the last event that the client received."),

@@ -27,7 +27,6 @@ const AROUND: usize = 3;
 #[utoipa::path(
     post,
     path = "/v1/kv/{namespace}/get",
-    tag = "kv",
     params(NamespaceParam),
     request_body(content = GetEntries),
     responses(
@@ -62,7 +61,6 @@ pub(crate) async fn get_entries(
 #[utoipa::path(
     post,
     path = "/v1/kv/{namespace}/put",
-    tag = "kv",
     params(
         NamespaceParam,
         ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: for a minute at least, a repeat with the same body gets the first outcome of each entry and changes nothing."),

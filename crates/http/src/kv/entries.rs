@@ -29,7 +29,6 @@ use threadkeep_web::{ApiError, tag};
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}/{key}",
-    tag = "kv",
     params(
         NamespaceParam,
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
@@ -78,7 +77,6 @@ pub(crate) async fn get_entry(
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}/{key}",
-    tag = "kv",
     params(
         NamespaceParam,
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),
@@ -132,7 +130,6 @@ pub(crate) async fn put_entry(
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}/{key}",
-    tag = "kv",
     params(
         NamespaceParam,
         ("key" = String, Path, min_length = 1, max_length = 1024, description = "1 to 1,024 bytes of UTF-8 without control characters, percent-encoded."),

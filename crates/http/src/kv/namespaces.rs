@@ -28,7 +28,6 @@ use threadkeep_web::ApiError;
 #[utoipa::path(
     get,
     path = "/v1/kv",
-    tag = "kv",
     params(
         ("namespace" = Option<Vec<String>>, Query, min_length = 1, max_length = 64, max_items = 100, description = "Return only these. Not with `cursor` and `limit`."),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
@@ -73,7 +72,6 @@ pub(crate) async fn list_namespaces(
 #[utoipa::path(
     get,
     path = "/v1/kv/{namespace}",
-    tag = "kv",
     params(
         NamespaceParam,
         ("prefix" = Option<String>, Query, max_length = 1024, description = "Return only keys with this prefix."),
@@ -139,7 +137,6 @@ pub(crate) async fn list_entries(
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}",
-    tag = "kv",
     params(
         NamespaceParam,
         EntryRepeatHeader,
@@ -181,7 +178,6 @@ pub(crate) async fn put_namespace(
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}",
-    tag = "kv",
     params(
         NamespaceParam,
         EntryRepeatHeader,

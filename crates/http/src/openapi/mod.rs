@@ -7,6 +7,7 @@ mod events;
 mod examples;
 mod page;
 mod parameters;
+mod tags;
 
 use std::sync::OnceLock;
 
@@ -24,6 +25,7 @@ use examples::Examples;
 use page::Metrics;
 pub(super) use page::routes;
 use parameters::SharedParameters;
+use tags::Tags;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -35,7 +37,7 @@ use parameters::SharedParameters;
             exactly as they were sent. HEAD answers wherever GET does."
     ),
     components(schemas(Problem)),
-    modifiers(&Operations, &Callers, &EventSchemas, &Examples, &Problems, &SharedParameters, &Metrics),
+    modifiers(&Operations, &Tags, &Callers, &EventSchemas, &Examples, &Problems, &SharedParameters, &Metrics),
     tags(
         (name = "threads", description = "Create, read, change and destroy threads"),
         (name = "state", description = "The JSON state of a thread: read, write, merge, push, increment"),

@@ -76,7 +76,8 @@ fn row(table: &'static [Row], path: &str) -> Option<&'static Row> {
     table.iter().find(|(root, ..)| is_below(root, path))
 }
 
-fn is_below(root: &str, path: &str) -> bool {
+/// Whether a path is the root, or below it.
+pub(crate) fn is_below(root: &str, path: &str) -> bool {
     let rest = path.strip_prefix(root);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -22,7 +22,6 @@ const AROUND: usize = 1;
 #[utoipa::path(
     post,
     path = "/v1/scopes/describe",
-    tag = "scopes",
     request_body(content = OnlyScope),
     responses(
         (status = 200, description = "The scope without its keys and tasks.", body = ScopeObject),
@@ -48,7 +47,6 @@ pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> Result<HttpRespon
 #[utoipa::path(
     post,
     path = "/v1/scopes/clear",
-    tag = "scopes",
     params(RepeatHeader),
     request_body(content = ClearScope),
     responses(
@@ -74,7 +72,6 @@ pub(crate) async fn clear_scope(
 #[utoipa::path(
     delete,
     path = "/v1/scopes",
-    tag = "scopes",
     params(RepeatHeader),
     request_body(content = EndScope),
     responses(

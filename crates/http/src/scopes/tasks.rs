@@ -20,7 +20,6 @@ const AROUND: usize = 3;
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/get",
-    tag = "scopes",
     request_body(content = OnlyScope),
     responses(
         (status = 200, description = "The whole list.", body = TasksObject),
@@ -47,7 +46,6 @@ pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> Result<HttpResponse, A
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/set",
-    tag = "scopes",
     params(RepeatHeader),
     request_body(content = SetTasks),
     responses(
@@ -73,7 +71,6 @@ pub(crate) async fn set_tasks(
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/update",
-    tag = "scopes",
     params(RepeatHeader),
     request_body(content = UpdateTask),
     responses(

@@ -21,7 +21,6 @@ const AROUND: usize = 3;
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/get",
-    tag = "scopes",
     request_body(content = GetValues),
     responses(
         (status = 200, description = "The values, all at one version.", body = Values),
@@ -60,7 +59,6 @@ pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> Result<HttpResponse, 
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/set",
-    tag = "scopes",
     params(RepeatHeader),
     request_body(content = SetValues),
     responses(
@@ -97,7 +95,6 @@ pub(crate) async fn set_values(
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/delete",
-    tag = "scopes",
     params(RepeatHeader),
     request_body(content = OnlyKey),
     responses(
@@ -125,7 +122,6 @@ pub(crate) async fn delete_key(
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/list",
-    tag = "scopes",
     request_body(content = ListKeys),
     responses(
         (status = 200, description = "The keys with that prefix, or all keys.", body = KeyList),
@@ -155,7 +151,6 @@ pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> Result<HttpResponse, A
 #[utoipa::path(
     post,
     path = "/v1/scopes/kv/increment",
-    tag = "scopes",
     params(RepeatHeader),
     request_body(content = IncrementKey),
     responses(

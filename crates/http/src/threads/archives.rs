@@ -22,7 +22,6 @@ use threadkeep_web::{ApiError, tag};
 #[utoipa::path(
     get,
     path = "/v1/archives",
-    tag = "archives",
     params(
         ("since" = Option<String>, Query, format = DateTime, description = "Return only archives made at or after this time (RFC 3339)."),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page."),
@@ -65,7 +64,6 @@ pub(crate) async fn list_archives(
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}",
-    tag = "archives",
     params(
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
         ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),
@@ -100,7 +98,6 @@ pub(crate) async fn get_archive(
 #[utoipa::path(
     post,
     path = "/v1/archives/{id}/restore",
-    tag = "archives",
     params(
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
         ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),

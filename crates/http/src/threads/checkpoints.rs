@@ -31,7 +31,6 @@ const AROUND: usize = 1;
 #[utoipa::path(
     post,
     path = "/v1/threads/current/checkpoints",
-    tag = "checkpoints",
     params(WriteHeaders),
     request_body(content = Option<NewCheckpointBody>),
     responses(
@@ -64,7 +63,6 @@ pub(crate) async fn save_checkpoint(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/checkpoints",
-    tag = "checkpoints",
     responses(
         (status = 200, description = "All checkpoints of the thread.", body = CheckpointList, headers(("etag" = String), ("x-thread-version" = u64))),
         ReadProblems,
@@ -83,7 +81,6 @@ pub(crate) async fn list_checkpoints(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/checkpoints/{n}",
-    tag = "checkpoints",
     params(CheckpointParam),
     responses(
         (status = 200, description = "The checkpoint with its state and metadata, exactly as they were.", body = CheckpointWithState, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -109,7 +106,6 @@ pub(crate) async fn get_checkpoint(
 #[utoipa::path(
     post,
     path = "/v1/threads/current/checkpoints/{n}/restore",
-    tag = "checkpoints",
     params(CheckpointParam, WriteHeaders),
     responses(
         (status = 200, description = "The thread after the write.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -137,7 +133,6 @@ pub(crate) async fn restore_checkpoint(
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/checkpoints/{n}",
-    tag = "checkpoints",
     params(CheckpointParam, WriteHeaders),
     responses(
         (status = 204, description = "The checkpoint no longer exists.", headers(("etag" = String), ("x-thread-version" = u64))),

@@ -138,7 +138,6 @@ pub(crate) struct SegmentPath(u32);
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history/compact",
-    tag = "history",
     params(RepeatHeader),
     request_body(content = NewSummary<'_>),
     responses(
@@ -185,7 +184,6 @@ pub(crate) async fn compact_history(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history/segments",
-    tag = "history",
     params(PeekParam),
     responses(
         (status = 200, description = "The segments that are kept, at most 16.", body = SegmentList),
@@ -210,7 +208,6 @@ pub(crate) async fn list_segments(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history/segments/{n}",
-    tag = "history",
     params(
         SegmentParam,
         PeekParam,

@@ -41,7 +41,6 @@ const MAX_BYTES: u64 = 1 << 30;
 #[utoipa::path(
     get,
     path = "/v1/export",
-    tag = "threads",
     params(
         ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Whose threads. Without it, all."),
         ("cursor" = Option<String>, Query, description = "Behind which thread to begin."),

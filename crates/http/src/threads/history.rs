@@ -48,7 +48,6 @@ pub(super) struct AppendedItem {
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history",
-    tag = "history",
     params(RepeatHeader, OfNewParam),
     request_body(content = NewItems<'_>),
     responses(
@@ -87,7 +86,6 @@ pub(crate) async fn append_history(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history",
-    tag = "history",
     params(
         PeekParam,
         PlaceParams,
@@ -123,7 +121,6 @@ pub(crate) async fn get_history(
 #[utoipa::path(
     get,
     path = "/v1/archives/{id}/history",
-    tag = "archives",
     params(
         ("id" = String, Path, pattern = "^thrd_[a-zA-Z0-9]{27,59}$", description = "The thread's id, without its signature."),
         ("life" = Option<String>, Query, pattern = "^[0-9a-f]{16}$", description = "The life, as in an event. By default the one that ended last."),

@@ -62,7 +62,6 @@ pub(crate) struct ItemPath(ItemId);
 #[utoipa::path(
     post,
     path = "/v1/threads/current/history/take",
-    tag = "history",
     params(RepeatHeader, OfNewParam),
     request_body(content = Option<TakeItems>),
     responses(
@@ -93,7 +92,6 @@ pub(crate) async fn take_history(
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/history/{item}",
-    tag = "history",
     params(ItemParam, RepeatHeader, OfNewParam),
     responses(
         (status = 200, description = "The history no longer has such an item.", body = RemovalReceipt),
@@ -115,7 +113,6 @@ pub(crate) async fn delete_history_item(
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/history",
-    tag = "history",
     params(RepeatHeader, OfNewParam),
     responses(
         (status = 200, description = "The history is empty.", body = RemovalReceipt),

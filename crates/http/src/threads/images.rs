@@ -37,7 +37,6 @@ use threadkeep_web::ApiError;
 #[utoipa::path(
     post,
     path = "/v1/threads/current/fork",
-    tag = "threads",
     params(WriteHeaders, OfNewParam),
     request_body(content = Option<ForkBody<'_>>),
     responses(
@@ -85,7 +84,6 @@ pub(crate) async fn fork_thread(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/export",
-    tag = "threads",
     responses(
         (status = 200, description = "The thread as one document, which the import accepts.", body = ThreadDocument<'_>),
         NotFound,
@@ -115,7 +113,6 @@ pub(crate) async fn export_thread(
 #[utoipa::path(
     post,
     path = "/v1/threads/import",
-    tag = "threads",
     params(
         ("if_exists" = Option<String>, Query, pattern = "^(replace|skip)$", description = "If the thread exists: `replace` ends it, as DELETE does but without a tombstone, and `skip` leaves it as it is. By default the import is rejected."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: a repeat with the same body gets the first answer and changes nothing."),

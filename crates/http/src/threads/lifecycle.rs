@@ -28,7 +28,6 @@ use threadkeep_web::{ApiError, tag};
 #[utoipa::path(
     post,
     path = "/v1/threads",
-    tag = "threads",
     params(("Idempotency-Key" = Option<String>, Header, max_length = 128, pattern = "^[!-~]+$", description = "Makes a retry safe: a repeat with the same body gets the first answer. Keys of different API keys, threads and client addresses do not meet. Without a credential, a key needs at least 32 characters, such as a UUID.")),
     request_body(content = Option<NewThreadBody<'_>>),
     responses(
@@ -75,7 +74,6 @@ pub(crate) async fn create_thread(
 #[utoipa::path(
     get,
     path = "/v1/threads/current",
-    tag = "threads",
     params(
         PeekParam,
         ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),
@@ -118,7 +116,6 @@ pub(crate) async fn get_thread(
 #[utoipa::path(
     patch,
     path = "/v1/threads/current",
-    tag = "threads",
     params(WriteHeaders, OfNewParam),
     request_body(content = ThreadPatchBody<'_>),
     responses(
@@ -151,7 +148,6 @@ pub(crate) async fn patch_thread(
 #[utoipa::path(
     delete,
     path = "/v1/threads/current",
-    tag = "threads",
     params(WriteHeaders),
     responses(
         (status = 204, description = "The thread no longer exists. For `tombstone_seconds`, writes to its id get 410."),

@@ -36,7 +36,6 @@ pub(super) struct ThreadList {
 #[utoipa::path(
     get,
     path = "/v1/threads",
-    tag = "threads",
     params(
         ("owner" = Option<String>, Query, min_length = 1, max_length = 256, description = "Whose threads. Without it, a caller with an owner gets its own threads, and an API key all."),
         ("order" = Option<String>, Query, pattern = "^(updated|created)$", description = "By the last write, which is the default, or by the first one; newest first. Only with an owner."),

@@ -44,7 +44,6 @@ pub(super) struct ErasureObject {
 #[utoipa::path(
     get,
     path = "/v1/owners/{owner}",
-    tag = "owners",
     params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
     responses(
         (status = 200, description = "The owner's threads as a whole; zeros for an unknown owner.", body = OwnerObject),
@@ -79,7 +78,6 @@ pub(crate) async fn get_owner(
 #[utoipa::path(
     delete,
     path = "/v1/owners/{owner}",
-    tag = "owners",
     params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
     responses(
         (status = 200, description = "Nothing is left of the owner.", body = ErasureObject),

@@ -24,7 +24,6 @@ use threadkeep_web::{ApiError, tag};
 #[utoipa::path(
     post,
     path = "/v1/threads/current/rotate",
-    tag = "threads",
     params(WriteHeaders),
     responses(
         (status = 200, description = "The thread under its new id.", body = ThreadObject, headers(("etag" = String), ("x-thread-version" = u64), ("x-thread-id" = String, description = "The new signed id."))),

@@ -22,7 +22,6 @@ use threadkeep_web::ApiError;
 #[utoipa::path(
     get,
     path = "/v1/threads/current/state",
-    tag = "state",
     params(
         PeekParam,
         ("key" = Option<Vec<String>>, Query, description = "Return only these keys."),
@@ -71,7 +70,6 @@ pub(crate) async fn get_state(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/state/{key}",
-    tag = "state",
     params(
         KeyParam,
         PeekParam,
@@ -120,7 +118,6 @@ pub(crate) async fn get_value(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/keys",
-    tag = "state",
     params(
         PeekParam,
         ("If-None-Match" = Option<String>, Header, description = "Answer 304 without a body if the tag is still this one."),

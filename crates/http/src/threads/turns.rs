@@ -102,7 +102,6 @@ impl From<Option<TurnHeld>> for TurnState {
 #[utoipa::path(
     post,
     path = "/v1/threads/current/turn",
-    tag = "turns",
     params(RepeatHeader, OfNewParam),
     request_body(content = Option<NewTurnBody>),
     responses(
@@ -139,7 +138,6 @@ pub(crate) async fn take_turn(
 #[utoipa::path(
     patch,
     path = "/v1/threads/current/turn",
-    tag = "turns",
     params(TokenHeader),
     request_body(content = Option<TurnPatchBody>),
     responses(
@@ -166,7 +164,6 @@ pub(crate) async fn renew_turn(
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/turn",
-    tag = "turns",
     params(TokenHeader),
     responses(
         (status = 204, description = "The turn has ended, now or before."),
@@ -187,7 +184,6 @@ pub(crate) async fn end_turn(
 #[utoipa::path(
     get,
     path = "/v1/threads/current/turn",
-    tag = "turns",
     responses(
         (status = 200, description = "The turn, without its token.", body = TurnState),
         ReadProblems,

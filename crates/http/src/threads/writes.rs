@@ -24,7 +24,6 @@ use threadkeep_web::ApiError;
 #[utoipa::path(
     put,
     path = "/v1/threads/current/state/{key}",
-    tag = "state",
     params(KeyParam, WriteHeaders, OfNewParam),
     request_body(content = serde_json::Value, description = "Any JSON value."),
     responses(
@@ -47,7 +46,6 @@ pub(crate) async fn put_value(
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/state/{key}",
-    tag = "state",
     params(KeyParam, WriteHeaders, OfNewParam),
     responses(
         (status = 200, description = "The write is in the store.", body = DeleteReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
@@ -69,7 +67,6 @@ pub(crate) async fn delete_value(
 #[utoipa::path(
     post,
     path = "/v1/threads/current/state/{key}/push",
-    tag = "state",
     params(
         KeyParam,
         ("max_records" = Option<u64>, Query, minimum = 1, description = "Keep at most this many of the newest elements."),
@@ -104,7 +101,6 @@ pub(crate) async fn push_value(
 #[utoipa::path(
     post,
     path = "/v1/threads/current/state/{key}/increment",
-    tag = "state",
     params(KeyParam, WriteHeaders, OfNewParam),
     request_body(content = Option<Increment>, description = "The number to add, 1 by default."),
     responses(
@@ -133,7 +129,6 @@ pub(crate) async fn increment_value(
 #[utoipa::path(
     put,
     path = "/v1/threads/current/state",
-    tag = "state",
     params(WriteHeaders, OfNewParam),
     request_body(content = BTreeMap<String, serde_json::Value>, description = "The new state."),
     responses(
@@ -163,7 +158,6 @@ pub(crate) async fn put_state(
 #[utoipa::path(
     patch,
     path = "/v1/threads/current/state",
-    tag = "state",
     params(WriteHeaders, OfNewParam),
     request_body(
         content(
@@ -209,7 +203,6 @@ pub(crate) async fn patch_state(
 #[utoipa::path(
     delete,
     path = "/v1/threads/current/state",
-    tag = "state",
     params(WriteHeaders, OfNewParam),
     responses(
         (status = 200, description = "The write is in the store.", body = Receipt, headers(("etag" = String), ("x-thread-version" = u64))),

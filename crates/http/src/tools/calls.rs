@@ -27,7 +27,6 @@ const AROUND: usize = 5;
 #[utoipa::path(
     post,
     path = "/v1/tool-calls",
-    tag = "tools",
     params(RepeatCallsHeader),
     request_body(content = ToolCallsBody<'_>),
     responses(

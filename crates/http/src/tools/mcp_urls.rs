@@ -50,7 +50,6 @@ pub(super) struct McpUrl {
 #[utoipa::path(
     post,
     path = "/v1/mcp-urls",
-    tag = "tools",
     request_body(content = McpUrlBody),
     responses(
         (status = 200, description = "The new URL.", body = McpUrl),

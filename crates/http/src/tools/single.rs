@@ -40,7 +40,6 @@ impl Parameters for InFormat {
 #[utoipa::path(
     get,
     path = "/v1/tools",
-    tag = "tools",
     params(("format" = Option<String>, Query, pattern = "^(openai|anthropic|mcp|modelrelay)$", description = "The provider's format, `openai` by default.")),
     responses(
         (status = 200, description = "The definitions of all tools.", body = ToolList),
@@ -63,7 +62,6 @@ pub(crate) async fn list_tools(
 #[utoipa::path(
     post,
     path = "/v1/tools/{name}",
-    tag = "tools",
     params(
         ("name" = String, Path, description = "The name of a tool, such as `kv_write` or `kv.write`."),
         RepeatCallsHeader,
