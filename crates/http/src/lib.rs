@@ -24,6 +24,8 @@ mod tools;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use actix_web::HttpResponse;
+
 use threadkeep_domain::ReservedKeys;
 use threadkeep_events::Events;
 use threadkeep_identity::{ApiKeys, Behalf, Identity};
@@ -33,6 +35,7 @@ use threadkeep_service::{
     ThreadService, TurnService,
 };
 use threadkeep_stats::Stats;
+use threadkeep_web::ApiError;
 use threadkeep_webhooks::Webhooks;
 
 pub use admin::readiness::Readiness;
@@ -65,6 +68,9 @@ pub use request::json_body::text_of;
 pub use request::query::{Parameters, Query, set_once, whole};
 pub use request::rate_subject::count_by_address;
 pub use request::rights::missing;
+
+/// The answer of a handler, or what a part of it returns.
+pub(crate) type ApiResult<T = HttpResponse> = Result<T, ApiError>;
 
 /// The dependencies of the handlers.
 #[derive(Debug, Clone)]

@@ -4,12 +4,12 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::{Nothing, Query};
-use threadkeep_web::ApiError;
 
 /// An API key.
 #[derive(Serialize, ToSchema)]
@@ -34,7 +34,7 @@ pub(crate) async fn get_api_key(
     request: HttpRequest,
     BackEnd { key, .. }: BackEnd,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let object = ApiKeyObject {
         name: &key.name,

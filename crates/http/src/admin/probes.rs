@@ -2,10 +2,10 @@
 
 use actix_web::{HttpResponse, web};
 
-use crate::Api;
 use crate::answer::json::json;
 use crate::problems::Unavailable;
 use crate::schemas::Health;
+use crate::{Api, ApiResult};
 use threadkeep_web::ApiError;
 
 /// Check that the process is up
@@ -29,7 +29,7 @@ pub(crate) async fn healthz() -> HttpResponse {
         Unavailable,
     ),
 )]
-pub(crate) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn readyz(api: web::Data<Api>) -> ApiResult {
     if api.readiness.is_leaving() {
         return Err(ApiError::ShuttingDown);
     }

@@ -4,12 +4,12 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::{Nothing, Query};
-use threadkeep_web::ApiError;
 
 /// A setting of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -51,7 +51,7 @@ pub(crate) async fn get_settings(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let settings = &*api.settings;
     Ok(json(HttpResponse::Ok(), &SettingsObject { settings }))

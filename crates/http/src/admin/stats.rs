@@ -7,6 +7,7 @@ use futures_util::future::join;
 use tokio::time::timeout;
 
 use super::stats_object::StatsObject;
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::BackEndProblems;
@@ -35,7 +36,7 @@ pub(crate) async fn get_stats(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     // not on the thread of the worker, whose other requests would wait
     let stats = api.stats.clone();

@@ -6,6 +6,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::webhook_error::url_error;
+use crate::ApiResult;
 use crate::request::json::{List, RawJson, body_object, optional_body_object, read, read_value};
 use threadkeep_domain::{EventId, EventType, EventTypes};
 use threadkeep_web::ApiError;
@@ -65,7 +66,7 @@ pub(super) struct NewEndpoint {
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn read_new_endpoint(body: &str) -> Result<NewEndpoint, ApiError> {
+pub(super) fn read_new_endpoint(body: &str) -> ApiResult<NewEndpoint> {
     let body = body_object(body, AROUND)?;
     let body: NewWebhookBody<'_> = read(&body)?;
     Ok(NewEndpoint {
@@ -79,7 +80,7 @@ pub(super) fn read_new_endpoint(body: &str) -> Result<NewEndpoint, ApiError> {
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn read_endpoint_change(body: &str) -> Result<EndpointChange, ApiError> {
+pub(super) fn read_endpoint_change(body: &str) -> ApiResult<EndpointChange> {
     let body = body_object(body, AROUND)?;
     let body: WebhookPatchBody<'_> = read(&body)?;
     Ok(EndpointChange {
@@ -96,7 +97,7 @@ pub(super) fn read_endpoint_change(body: &str) -> Result<EndpointChange, ApiErro
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn read_replay(body: &str) -> Result<Option<Vec<EventId>>, ApiError> {
+pub(super) fn read_replay(body: &str) -> ApiResult<Option<Vec<EventId>>> {
     let body = optional_body_object(body, AROUND)?;
     let ReplayBody { events } = read(&body)?;
     let parse = |text: String| {
@@ -108,7 +109,7 @@ pub(super) fn read_replay(body: &str) -> Result<Option<Vec<EventId>>, ApiError> 
 }
 
 /// With null, the server creates a new one.
-fn read_secret(RawJson(json): RawJson<'_>) -> Result<Secret, ApiError> {
+fn read_secret(RawJson(json): RawJson<'_>) -> ApiResult<Secret> {
     if json == "null" {
         return Ok(Secret::random());
     }
@@ -117,7 +118,7 @@ fn read_secret(RawJson(json): RawJson<'_>) -> Result<Secret, ApiError> {
     secret.map_err(|error| ApiError::InvalidParameter(format!("`secret`: {error}")))
 }
 
-fn read_types(List(names): TypeNames) -> Result<EventTypes, ApiError> {
+fn read_types(List(names): TypeNames) -> ApiResult<EventTypes> {
     let types = names.iter().map(|name| name.parse());
     let types: Vec<EventType> = types.collect::<Result<_, _>>()?;
     let set: EventTypes = types.iter().copied().collect();

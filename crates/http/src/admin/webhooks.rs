@@ -12,6 +12,7 @@ use super::webhook_error::webhook_error;
 use super::webhook_object::{
     FailedEvent, FailedList, PendingObject, Replayed, WebhookList, WebhookObject,
 };
+use crate::ApiResult;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
 use crate::request::back_end::BackEnd;
@@ -42,7 +43,7 @@ pub(crate) async fn create_webhook(
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let new = read_new_endpoint(body.as_str())?;
     let made = api
@@ -69,7 +70,7 @@ pub(crate) async fn list_webhooks(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let endpoints = api.webhooks.list().await.map_err(webhook_error)?;
     let webhooks = endpoints.iter().map(WebhookObject::of).collect();
@@ -91,7 +92,7 @@ pub(crate) async fn get_webhook(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let endpoint = api
         .webhooks
@@ -123,7 +124,7 @@ pub(crate) async fn patch_webhook(
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let id = id_of(&request)?;
     let change = read_endpoint_change(body.as_str())?;
@@ -157,7 +158,7 @@ pub(crate) async fn delete_webhook(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     api.webhooks
         .delete(&id_of(&request)?)
@@ -187,7 +188,7 @@ pub(crate) async fn get_pending(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(most): Query<Most>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let id = id_of(&request)?;
     let found = api
@@ -219,7 +220,7 @@ pub(crate) async fn get_failed(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(page): Query<Page>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let id = id_of(&request)?;
     let ring = api.identity.ring();
@@ -255,7 +256,7 @@ pub(crate) async fn replay_webhook(
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let id = id_of(&request)?;
     let only = read_replay(body.as_str())?;
@@ -268,7 +269,7 @@ pub(crate) async fn replay_webhook(
 }
 
 /// The id in the path. A malformed id belongs to no endpoint.
-fn id_of(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+fn id_of(request: &HttpRequest) -> ApiResult<WebhookId> {
     let id = request.match_info().get("id").unwrap_or_default();
     id.parse().map_err(|_| ApiError::WebhookNotFound)
 }

@@ -11,15 +11,15 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::ApiResult;
 use crate::request::extract::extract;
-use threadkeep_web::ApiError;
 
 /// Whether a client takes gzip, and likes it no less than the text as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AcceptsGzip(pub(crate) bool);
 
 impl AcceptsGzip {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         Ok(Self(accepts_gzip(request)))
     }
 }

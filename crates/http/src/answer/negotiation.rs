@@ -6,6 +6,7 @@ use actix_web::http::header::{
 };
 use actix_web::mime::{self, Mime};
 
+use crate::ApiResult;
 use threadkeep_web::ApiError;
 
 /// The type of most answers.
@@ -20,7 +21,7 @@ pub(crate) const NDJSON: &str = "application/x-ndjson";
 ///
 /// # Errors
 /// [`ApiError::NotAcceptable`].
-pub(crate) fn accepts_ndjson(request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn accepts_ndjson(request: &HttpRequest) -> ApiResult<()> {
     accepts(request, NDJSON)
 }
 
@@ -36,11 +37,11 @@ pub fn accepts_json(request: &HttpRequest) -> Result<(), ApiError> {
 ///
 /// # Errors
 /// [`ApiError::NotAcceptable`].
-pub(crate) fn accepts_events(request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn accepts_events(request: &HttpRequest) -> ApiResult<()> {
     accepts(request, EVENT_STREAM)
 }
 
-fn accepts(request: &HttpRequest, answer: &'static str) -> Result<(), ApiError> {
+fn accepts(request: &HttpRequest, answer: &'static str) -> ApiResult<()> {
     match request.headers().get(ACCEPT).map(HeaderValue::as_bytes) {
         None | Some(b"*/*" | b"") => return Ok(()),
         Some(accepted) if accepted == answer.as_bytes() => return Ok(()),
@@ -77,7 +78,7 @@ impl BodyType {
     ///
     /// # Errors
     /// [`ApiError::UnsupportedMediaType`] for another type, charset or encoding.
-    pub(crate) fn of(headers: &HeaderMap, wanted: &'static str) -> Result<Self, ApiError> {
+    pub(crate) fn of(headers: &HeaderMap, wanted: &'static str) -> ApiResult<Self> {
         let refused = || ApiError::UnsupportedMediaType { wanted };
         if headers
             .get(CONTENT_ENCODING)

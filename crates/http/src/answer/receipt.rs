@@ -7,11 +7,12 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
 
 use super::json::json;
+use crate::ApiResult;
 use crate::request::conditions::ReadConditions;
 use threadkeep_domain::scope::Appended;
 use threadkeep_domain::{Answer, Stamp, Written};
 use threadkeep_store::StateBody;
-use threadkeep_web::{ApiError, tag};
+use threadkeep_web::tag;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -23,7 +24,7 @@ pub(crate) fn content(
     conditions: &ReadConditions,
     stamp: Stamp,
     json: impl Into<Bytes>,
-) -> Result<Content, ApiError> {
+) -> ApiResult<Content> {
     let (status, body) = match conditions.check(stamp)? {
         true => (StatusCode::NOT_MODIFIED, None),
         false => (StatusCode::OK, Some(json.into())),
@@ -42,7 +43,7 @@ pub(crate) fn state(
     conditions: &ReadConditions,
     stamp: Stamp,
     body: StateBody,
-) -> Result<Content, ApiError> {
+) -> ApiResult<Content> {
     match body {
         StateBody::Text(text) | StateBody::Compressible(text) => content(conditions, stamp, text),
         StateBody::Gzip(gzip) => {

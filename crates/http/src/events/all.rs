@@ -1,21 +1,20 @@
 //! The handler of the stream of all events.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 
 use super::feed;
 use super::feed::{Frame, Source};
 use super::query::{Filter, LastEvent};
-use crate::Api;
 use crate::admin::webhook_body::EventTypeName;
 use crate::answer::negotiation::accepts_events;
 use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::cursor;
 use crate::request::query::Query;
+use crate::{Api, ApiResult};
 use threadkeep_events::{GlobalItem, GlobalStream, Watermark};
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
-use threadkeep_web::ApiError;
 
 /// The subject of the cursors.
 const ALL: &[u8] = b"all";
@@ -48,7 +47,7 @@ pub(crate) async fn get_events(
     BackEnd { api, .. }: BackEnd,
     Query(filter): Query<Filter>,
     last: LastEvent,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_events(&request)?;
     let after = cursor_of(&api, &last, &filter)?;
     let stream = api.events.global_stream(filter.types(), after).await;
@@ -63,13 +62,13 @@ pub(crate) async fn head_events(
     BackEnd { api, .. }: BackEnd,
     Query(filter): Query<Filter>,
     last: LastEvent,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_events(&request)?;
     cursor_of(&api, &last, &filter)?;
     Ok(feed::head())
 }
 
-fn cursor_of(api: &Api, last: &LastEvent, filter: &Filter) -> Result<Option<Watermark>, ApiError> {
+fn cursor_of(api: &Api, last: &LastEvent, filter: &Filter) -> ApiResult<Option<Watermark>> {
     last.or(&filter.resume)
         .map(|text| cursor::open(api.identity.ring(), ALL, text))
         .transpose()

@@ -2,23 +2,23 @@
 
 use std::time::Instant;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 
 use super::feed;
 use super::feed::{Frame, Source};
 use super::query::{LastEvent, OfThread, Resume};
 use super::visible::{Verdict, Viewer};
-use crate::Api;
 use crate::problems::StreamProblems;
 use crate::request::context::{change_context, session_of};
 use crate::request::cursor;
 use crate::request::query::Query;
 use crate::request::target::{Listened, Listener};
+use crate::{Api, ApiResult};
 use threadkeep_domain::{Completed, Event, EventKind, Stamp, ThreadId};
 use threadkeep_events::{ThreadCursor, ThreadItem, ThreadStream};
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
-use threadkeep_web::{ApiError, SessionId};
+use threadkeep_web::SessionId;
 
 /// The events of a thread as they are sent.
 struct ThreadFeed {
@@ -67,7 +67,7 @@ pub(crate) async fn get_thread_events(
     Listened(target): Listened,
     Query(query): Query<OfThread>,
     last: LastEvent,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     // before the store is asked, which may take longer than the token is valid
     let ends = target.valid_until(&request);
     let Listener { api, id, access } = target.listener().await?;
@@ -96,7 +96,7 @@ pub(crate) async fn head_thread_events(
     Listened(target): Listened,
     Query(query): Query<OfThread>,
     last: LastEvent,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let Listener { api, id, .. } = target.listener().await?;
     cursor_of(&api, &id, &last, &query.resume)?;
     Ok(feed::head())
@@ -107,7 +107,7 @@ fn cursor_of(
     id: &ThreadId,
     last: &LastEvent,
     resume: &Resume,
-) -> Result<Option<ThreadCursor>, ApiError> {
+) -> ApiResult<Option<ThreadCursor>> {
     last.or(resume)
         .map(|text| cursor::open(api.identity.ring(), id.as_bytes(), text))
         .transpose()

@@ -3,6 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
+use crate::ApiResult;
 use crate::request::extract::extract;
 use crate::request::query::{Parameters, set_once};
 use threadkeep_domain::{EventType, EventTypes};
@@ -47,7 +48,7 @@ impl Filter {
 impl Parameters for Resume {
     const NAMES: &'static [&'static str] = &["last_event_id"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let text = Some(value.to_owned());
         set_once(&mut self.last_event_id, text, name, "must be given once")
     }
@@ -63,7 +64,7 @@ impl OfThread {
 impl Parameters for OfThread {
     const NAMES: &'static [&'static str] = &["values", "last_event_id"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         if name != "values" {
             return self.resume.take(name, value);
         }
@@ -75,7 +76,7 @@ impl Parameters for OfThread {
 impl Parameters for Filter {
     const NAMES: &'static [&'static str] = &["type", "last_event_id"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         if name != "type" {
             return self.resume.take(name, value);
         }
@@ -92,7 +93,7 @@ impl LastEvent {
         self.0.as_deref().or(query).filter(|text| !text.is_empty())
     }
 
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let mut values = request.headers().get_all(LAST_EVENT_ID);
         let (value, None) = (values.next(), values.next()) else {
             return Err(ApiError::InvalidCursor);

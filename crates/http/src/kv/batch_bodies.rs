@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::object::EntryObject;
+use crate::ApiResult;
 use crate::request::json::{List, Whole};
 use threadkeep_domain::{ContentType, EntryKey, Lifetime, rfc3339};
 use threadkeep_service::{BatchPut, EntryBodies, EntryDraft};
@@ -117,7 +118,7 @@ impl GetEntries {
     ///
     /// # Errors
     /// [`ApiError::InvalidEntryKey`].
-    pub(super) fn read(self) -> Result<Vec<EntryKey>, ApiError> {
+    pub(super) fn read(self) -> ApiResult<Vec<EntryKey>> {
         let mut seen = BTreeSet::new();
         let mut keys = Vec::with_capacity(self.keys.0.len());
         for text in self.keys.0 {
@@ -135,7 +136,7 @@ impl PutEntries {
     ///
     /// # Errors
     /// [`ApiError`] of an entry.
-    pub(super) fn read(self) -> Result<Vec<BatchPut>, ApiError> {
+    pub(super) fn read(self) -> ApiResult<Vec<BatchPut>> {
         let mut keys = BTreeSet::new();
         let entries = self.entries.0.into_iter().enumerate();
         let puts = entries.map(|(index, entry)| {
@@ -150,7 +151,7 @@ impl PutEntries {
 }
 
 impl PutEntry {
-    fn read(self, index: usize) -> Result<BatchPut, ApiError> {
+    fn read(self, index: usize) -> ApiResult<BatchPut> {
         let (body, default_type) = match (self.body, self.base64) {
             (Some(text), None) => (text.into_bytes(), "text/plain; charset=utf-8"),
             (None, Some(text)) => {
@@ -197,7 +198,7 @@ impl PutOutcomes {
     /// The outcome of each put of an entry of that key and size.
     pub(super) fn of(
         entries: impl Iterator<Item = (EntryKey, usize)>,
-        puts: Vec<Result<Put, ApiError>>,
+        puts: Vec<ApiResult<Put>>,
     ) -> Self {
         let outcomes = entries.zip(puts);
         Self {
@@ -209,7 +210,7 @@ impl PutOutcomes {
 }
 
 impl PutOutcome {
-    fn of(key: String, size_bytes: usize, put: Result<Put, ApiError>) -> Self {
+    fn of(key: String, size_bytes: usize, put: ApiResult<Put>) -> Self {
         match put {
             Ok(put) => Self::Put {
                 key,

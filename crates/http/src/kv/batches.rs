@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use super::batch_bodies::{EntriesObject, GetEntries, PutEntries, PutOutcomes};
 use super::object::EntryObject;
 use super::path::NamespacePath;
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::ok_or_replay;
@@ -42,7 +43,7 @@ pub(crate) async fn get_entries(
     NamespacePath(namespace): NamespacePath,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let body = body_object(body.as_str(), AROUND)?;
     let keys = read::<GetEntries>(&body)?.read()?;
@@ -81,7 +82,7 @@ pub(crate) async fn put_entries(
     OnlyRepeat(idempotency): OnlyRepeat,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let body = body_object(body.as_str(), AROUND)?;
     let puts = read::<PutEntries>(&body)?.read()?;

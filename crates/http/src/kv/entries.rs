@@ -8,6 +8,7 @@ use super::object::{EntryDeletion, EntryReceipt};
 use super::path::EntryPath;
 use super::query::OfLifetime;
 use super::write::{AnyBody, EntryConditions};
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::{mark_replay, ok_or_replay};
@@ -20,7 +21,7 @@ use crate::request::query::{Nothing, Query};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_service::EntryDraft;
 use threadkeep_store::{Answered, Reading};
-use threadkeep_web::{ApiError, tag};
+use threadkeep_web::tag;
 
 /// Read an entry
 ///
@@ -50,7 +51,7 @@ pub(crate) async fn get_entry(
     path: EntryPath,
     conditions: ReadConditions,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let read = api
         .namespaces
         .get(&path.namespace, &path.key, Reading::Plain);
@@ -103,7 +104,7 @@ pub(crate) async fn put_entry(
     EntryConditions(terms): EntryConditions,
     Query(OfLifetime(lifetime)): Query<OfLifetime>,
     body: AnyBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let size_bytes = body.bytes.len();
     let draft = EntryDraft {
@@ -151,7 +152,7 @@ pub(crate) async fn delete_entry(
     path: EntryPath,
     EntryConditions(terms): EntryConditions,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let deleted = api.namespaces.delete(&path.namespace, &path.key, terms);
     let Answered {

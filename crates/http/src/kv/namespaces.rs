@@ -8,6 +8,7 @@ use super::object::{
 };
 use super::path::NamespacePath;
 use super::query::{EntryListing, NamespaceListing};
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::ok_or_replay;
@@ -20,7 +21,6 @@ use crate::request::query::{Nothing, Query};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_domain::EntryKey;
 use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
-use threadkeep_web::ApiError;
 
 /// List namespaces
 ///
@@ -43,7 +43,7 @@ pub(crate) async fn list_namespaces(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(listing): Query<NamespaceListing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let ring = api.identity.ring();
     let cursor = listing.page.cursor.as_deref();
@@ -91,7 +91,7 @@ pub(crate) async fn list_entries(
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     Query(listing): Query<EntryListing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let ring = api.identity.ring();
     let prefix = listing.prefix();
@@ -157,7 +157,7 @@ pub(crate) async fn put_namespace(
     OnlyRepeat(idempotency): OnlyRepeat,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let change = read_settings(body.as_str())?;
     let set = api
@@ -196,7 +196,7 @@ pub(crate) async fn delete_namespace(
     NamespacePath(namespace): NamespacePath,
     OnlyRepeat(idempotency): OnlyRepeat,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let deleted = api.namespaces.delete_namespace(&namespace, idempotency);
     let Answered {

@@ -5,13 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::request::json::{
     BodyFault, RawJson, ThreadTtl, Whole, optional_body_object, read, read_value,
 };
 use threadkeep_domain::{EntryKey, Lifetime, rfc3339};
 use threadkeep_service::NamespaceView;
 use threadkeep_store::{Entry, EntryHead, NamespaceChange, Put};
-use threadkeep_web::ApiError;
 
 /// The receipt of a put.
 #[derive(Debug, Serialize, ToSchema)]
@@ -130,7 +130,7 @@ pub(super) struct NamespaceBody<'a> {
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn read_settings(body: &str) -> Result<NamespaceChange, ApiError> {
+pub(super) fn read_settings(body: &str) -> ApiResult<NamespaceChange> {
     let body = optional_body_object(body, 1)?;
     let body: NamespaceBody<'_> = read(&body)?;
     let default = setting::<Whole<0, { Lifetime::LONGEST.as_secs() }>>(
@@ -145,10 +145,7 @@ pub(super) fn read_settings(body: &str) -> Result<NamespaceChange, ApiError> {
 }
 
 /// Reads a setting, which null unsets.
-fn setting<'a, T: Deserialize<'a>>(
-    json: Option<RawJson<'a>>,
-    name: &str,
-) -> Result<Option<T>, ApiError> {
+fn setting<'a, T: Deserialize<'a>>(json: Option<RawJson<'a>>, name: &str) -> ApiResult<Option<T>> {
     let json = json.filter(|json| json.0 != "null");
     let value = json.map(|RawJson(json)| read_value(json)).transpose();
     value.map_err(|fault: BodyFault| fault.in_member(name).into())

@@ -2,10 +2,10 @@
 
 use actix_web::HttpRequest;
 
+use crate::ApiResult;
 use crate::request::decode::path_part;
 use crate::request::extract::extract;
 use threadkeep_domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
-use threadkeep_web::ApiError;
 
 /// `/v1/kv/{namespace}/{key}`: the fourth part and the fifth, the first being empty.
 const NAMESPACE_PLACE: usize = 3;
@@ -23,14 +23,14 @@ pub(crate) struct EntryPath {
 }
 
 impl NamespacePath {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let text = path_part(request, NAMESPACE_PLACE).ok_or(NamespaceError::Utf8)?;
         Ok(Self(Namespace::new(&text)?))
     }
 }
 
 impl EntryPath {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let NamespacePath(namespace) = NamespacePath::of(request)?;
         let text = path_part(request, KEY_PLACE).ok_or(EntryKeyError::Utf8)?;
         let key = EntryKey::new(&text)?;

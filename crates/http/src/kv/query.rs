@@ -1,5 +1,6 @@
 //! Query parameters of entries and namespaces.
 
+use crate::ApiResult;
 use crate::request::query::{Page, Parameters, set_once, whole};
 use threadkeep_domain::{EntryKey, Lifetime, Namespace};
 use threadkeep_store::KeyOrder;
@@ -51,7 +52,7 @@ impl EntryListing {
 impl Parameters for OfLifetime {
     const NAMES: &'static [&'static str] = &["ttl_seconds"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let malformed = "must be a whole number from 0 to 31,536,000, given once";
         let lifetime = whole(value).and_then(lifetime);
         set_once(&mut self.0, lifetime, name, malformed)
@@ -61,7 +62,7 @@ impl Parameters for OfLifetime {
 impl Parameters for EntryListing {
     const NAMES: &'static [&'static str] = &["prefix", "order", "bodies", "cursor", "limit"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         match name {
             "prefix" => {
                 let malformed = "must be empty or the beginning of a key, given once";
@@ -99,7 +100,7 @@ impl Parameters for EntryListing {
 impl Parameters for NamespaceListing {
     const NAMES: &'static [&'static str] = &["namespace", "cursor", "limit"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         if name != "namespace" {
             return self.page.take(name, value);
         }
@@ -113,7 +114,7 @@ impl Parameters for NamespaceListing {
         self.names.dedup();
     }
 
-    fn check(&self) -> Result<(), ApiError> {
+    fn check(&self) -> ApiResult<()> {
         if self.names.len() > NAMES_MAX {
             let detail = format!("`namespace` must be given at most {NAMES_MAX} times");
             return Err(ApiError::InvalidParameter(detail));

@@ -5,6 +5,7 @@ use actix_web::http::header::IF_NONE_MATCH;
 use actix_web::web::Bytes;
 
 use super::content::EntryContent;
+use crate::ApiResult;
 use crate::request::conditions::{idempotency, if_match};
 use crate::request::context::body_of;
 use crate::request::extract::extract;
@@ -24,7 +25,7 @@ pub(crate) struct AnyBody {
 }
 
 impl EntryConditions {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let body = body_of(request)?;
         let key = idempotency(request, &body)?;
         let terms = |precondition| {
@@ -47,7 +48,7 @@ impl EntryConditions {
 }
 
 impl AnyBody {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         Ok(Self {
             content: EntryContent::of(request.headers())?,
             bytes: body_of(request)?,

@@ -8,8 +8,8 @@ use actix_web::{HttpMessage, HttpRequest, Route, web};
 
 use super::context::key_of;
 use super::rights::needed;
-use crate::Api;
 use crate::request::extract::extract;
+use crate::{Api, ApiResult};
 use threadkeep_domain::Owner;
 use threadkeep_identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use threadkeep_web::ApiError;
@@ -82,7 +82,7 @@ pub fn own(request: &HttpRequest, api: &Api, refusal: ApiError) -> Result<Owner,
 }
 
 impl BackEnd {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let api = request
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?;

@@ -4,9 +4,9 @@ use actix_web::HttpRequest;
 
 use super::decode::path_part;
 use super::extract::extract;
+use crate::ApiResult;
 use threadkeep_domain::Refusal;
 use threadkeep_service::ServiceError;
-use threadkeep_web::ApiError;
 
 /// `/v1/threads/{thread}/checkpoints/{n}`: the sixth part, the first being empty.
 const PLACE: usize = 5;
@@ -21,7 +21,7 @@ fn read(text: &str) -> Option<u32> {
 }
 
 impl CheckpointPath {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let number = path_part(request, PLACE).and_then(|text| read(&text));
         let unknown = || ServiceError::Refused(Refusal::CheckpointNotFound).into();
         number.map(Self).ok_or_else(unknown)

@@ -5,6 +5,7 @@ use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 
 use super::context::body_of;
 use super::json::{Version, Whole};
+use crate::ApiResult;
 use crate::request::extract::extract;
 use threadkeep_domain::{
     Fingerprint, IdempotencyKey, Life, Precondition, Stamp, Tag, Tags, TurnToken,
@@ -44,7 +45,7 @@ pub(crate) struct ReadConditions {
 }
 
 impl ReadConditions {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         Ok(Self {
             precondition: precondition(request)?,
             none_match: request.headers().get_all(IF_NONE_MATCH).cloned().collect(),
@@ -68,7 +69,7 @@ impl ReadConditions {
     ///
     /// # Errors
     /// [`Refusal::VersionMismatch`] when it wants another one.
-    pub(crate) fn check(&self, stamp: Stamp) -> Result<bool, ApiError> {
+    pub(crate) fn check(&self, stamp: Stamp) -> ApiResult<bool> {
         Precondition::check(self.precondition, stamp).map_err(ServiceError::Refused)?;
         if self.none_match.is_empty() {
             return Ok(false);
@@ -99,7 +100,7 @@ fn names(value: &str, tag: &str, stamp: Stamp) -> bool {
 ///
 /// # Errors
 /// [`ApiError::InvalidParameter`] for another form than the documented ones.
-pub(crate) fn precondition(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
+pub(crate) fn precondition(request: &HttpRequest) -> ApiResult<Option<Precondition>> {
     let wanted = if_match(request)?;
     let mut lives = request.headers().get_all(THREAD_LIFE);
     let Some(value) = lives.next() else {
@@ -120,7 +121,7 @@ pub(crate) fn precondition(request: &HttpRequest) -> Result<Option<Precondition>
 ///
 /// # Errors
 /// [`ApiError::InvalidParameter`] for another form than the documented ones.
-pub(crate) fn if_match(request: &HttpRequest) -> Result<Option<Precondition>, ApiError> {
+pub(crate) fn if_match(request: &HttpRequest) -> ApiResult<Option<Precondition>> {
     let mut values = request.headers().get_all(IF_MATCH).peekable();
     if values.peek().is_none() {
         return Ok(None);
@@ -234,7 +235,7 @@ pub fn idempotency(
 }
 
 impl WriteConditions {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         if request.headers().contains_key(IF_NONE_MATCH) {
             // it would refer to the one key, but writes are conditional on the thread
             let detail = "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread";
@@ -259,7 +260,7 @@ impl Repeatable {
     ///
     /// # Errors
     /// [`ApiError::InvalidParameter`] for a header that has another form, or is not for scopes.
-    pub(crate) fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    pub(crate) fn of(request: &HttpRequest) -> ApiResult<Self> {
         let headers = request.headers();
         if [IF_MATCH, IF_NONE_MATCH, THREAD_LIFE]
             .iter()
@@ -295,7 +296,7 @@ impl Repeatable {
 }
 
 impl OnlyRepeat {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let key = idempotency(request, &body_of(request)?)?;
         Ok(Self(key.map(|(_, key)| key)))
     }

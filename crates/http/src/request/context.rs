@@ -6,7 +6,7 @@ use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpRequest};
 
 use super::body::Body;
-use crate::Api;
+use crate::{Api, ApiResult};
 use threadkeep_domain::ThreadId;
 use threadkeep_identity::{ApiKey, Caller};
 use threadkeep_web::{ApiError, SessionId};
@@ -61,7 +61,7 @@ pub fn session_of(request: &HttpRequest) -> Option<SessionId> {
 }
 
 /// The body of a request, if it has arrived whole.
-pub(crate) fn body_of(request: &HttpRequest) -> Result<Bytes, ApiError> {
+pub(crate) fn body_of(request: &HttpRequest) -> ApiResult<Bytes> {
     let extensions = request.extensions();
     let context = extensions.get::<RequestContext>();
     let context = context.ok_or(ApiError::BodyUnreadable)?;

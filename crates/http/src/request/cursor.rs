@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::ApiResult;
 use threadkeep_domain::{
     EntryKey, EventId, KeyRing, Life, Namespace, Position, Stamp, TAG_BYTES, ThreadId,
 };
@@ -35,7 +36,7 @@ pub(crate) fn seal<C: Cursor>(ring: &KeyRing, about: &[u8], cursor: &C) -> Strin
 ///
 /// # Errors
 /// [`ApiError::InvalidCursor`] when it was not issued, or for something else.
-pub(crate) fn open<C: Cursor>(ring: &KeyRing, about: &[u8], text: &str) -> Result<C, ApiError> {
+pub(crate) fn open<C: Cursor>(ring: &KeyRing, about: &[u8], text: &str) -> ApiResult<C> {
     let bytes = URL_SAFE_NO_PAD
         .decode(text)
         .map_err(|_| ApiError::InvalidCursor)?;

@@ -5,6 +5,7 @@ use actix_web::web::Bytes;
 
 use super::context::body_of;
 use super::extract::extract;
+use crate::ApiResult;
 use crate::answer::negotiation::BodyType;
 use threadkeep_domain::JsonError;
 use threadkeep_web::ApiError;
@@ -30,7 +31,7 @@ impl JsonBody {
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(crate) fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    pub(crate) fn of(request: &HttpRequest) -> ApiResult<Self> {
         let wanted = "application/json";
         match BodyType::of(request.headers(), wanted)? {
             BodyType::Json => Self::of_any_type(request),
@@ -38,7 +39,7 @@ impl JsonBody {
         }
     }
 
-    fn of_any_type(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of_any_type(request: &HttpRequest) -> ApiResult<Self> {
         let bytes = body_of(request)?;
         text_of(&bytes)?;
         Ok(Self(bytes))
@@ -46,7 +47,7 @@ impl JsonBody {
 }
 
 impl PatchBody {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let wanted = "application/json or application/merge-patch+json";
         let kind = BodyType::of(request.headers(), wanted)?;
         let body = JsonBody::of_any_type(request)?;

@@ -3,6 +3,7 @@
 use actix_web::HttpRequest;
 
 use super::decode::path_part;
+use crate::ApiResult;
 use crate::request::extract::extract;
 use threadkeep_domain::{Key, KeyError};
 use threadkeep_web::ApiError;
@@ -15,7 +16,7 @@ const PLACE: usize = 5;
 pub(crate) struct KeyPath(pub(crate) Key);
 
 impl KeyPath {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         path_part(request, PLACE)
             .ok_or(KeyError::Utf8)
             .and_then(Key::new)

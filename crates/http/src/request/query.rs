@@ -7,6 +7,7 @@ use actix_web::HttpRequest;
 
 use super::decode::{decode_parameter, parameters};
 use super::extract::extract;
+use crate::ApiResult;
 use threadkeep_domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
 use threadkeep_web::ApiError;
 
@@ -22,7 +23,7 @@ pub trait Parameters: Default {
     ///
     /// # Errors
     /// [`ApiError::InvalidParameter`] if it is malformed, or given twice.
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError>;
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()>;
 
     /// Converts the parameters into their final form.
     fn settle(&mut self) {}
@@ -31,7 +32,7 @@ pub trait Parameters: Default {
     ///
     /// # Errors
     /// [`ApiError::InvalidParameter`] if they exclude each other.
-    fn check(&self) -> Result<(), ApiError> {
+    fn check(&self) -> ApiResult<()> {
         Ok(())
     }
 }
@@ -140,7 +141,7 @@ impl Part {
 impl Parameters for Nothing {
     const NAMES: &'static [&'static str] = &[];
 
-    fn take(&mut self, _: &str, _: &str) -> Result<(), ApiError> {
+    fn take(&mut self, _: &str, _: &str) -> ApiResult<()> {
         Ok(())
     }
 }
@@ -148,7 +149,7 @@ impl Parameters for Nothing {
 impl Parameters for Keys {
     const NAMES: &'static [&'static str] = &["key", "peek"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         if name == "peek" {
             return self.reading.take(name, value);
         }
@@ -170,7 +171,7 @@ impl Parameters for Keys {
 impl Parameters for Part {
     const NAMES: &'static [&'static str] = &["tail", "offset", "limit", "peek"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let place = match name {
             "peek" => return self.reading.take(name, value),
             "tail" => &mut self.tail,
@@ -181,7 +182,7 @@ impl Parameters for Part {
         set_once(place, whole(value), name, malformed)
     }
 
-    fn check(&self) -> Result<(), ApiError> {
+    fn check(&self) -> ApiResult<()> {
         if self.tail.is_some() && (self.offset.is_some() || self.limit.is_some()) {
             let detail = "`tail` excludes `offset` and `limit`";
             return Err(ApiError::InvalidParameter(detail.into()));
@@ -193,7 +194,7 @@ impl Parameters for Part {
 impl Parameters for Page {
     const NAMES: &'static [&'static str] = &["cursor", "limit"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         match name {
             "cursor" => {
                 let text = Some(value.to_owned());
@@ -210,7 +211,7 @@ impl Parameters for Page {
 impl Parameters for Most {
     const NAMES: &'static [&'static str] = &["limit"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let malformed = "must be a whole number from 1 to 100, given once";
         set_once(&mut self.limit, up_to(LIMIT, value), name, malformed)
     }
@@ -219,7 +220,7 @@ impl Parameters for Most {
 impl Parameters for Reading {
     const NAMES: &'static [&'static str] = &["peek"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let malformed = "must be true or false, given once";
         set_once(&mut self.peek, value.parse().ok(), name, malformed)
     }
@@ -228,7 +229,7 @@ impl Parameters for Reading {
 impl Parameters for OfNew {
     const NAMES: &'static [&'static str] = &["ttl_seconds"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let ttl = whole(value).map(Duration::from_secs);
         let ttl = ttl.filter(|ttl| (TTL_MIN..=TTL_MAX).contains(ttl));
         let malformed = "must be a whole number from 60 to 946080000, given once";
@@ -239,7 +240,7 @@ impl Parameters for OfNew {
 impl Parameters for Window {
     const NAMES: &'static [&'static str] = &["max_records", "ttl_seconds"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         if name == "ttl_seconds" {
             return self.of_new.take(name, value);
         }

@@ -12,8 +12,8 @@ use super::back_end::key_for;
 use super::context::{change_context, key_of};
 use super::extract::extract;
 use super::query::{OfNew, Reading};
-use crate::Api;
 use crate::answer::negotiation::{accepts_events, accepts_json};
+use crate::{Api, ApiResult};
 use threadkeep_domain::{Access, Policy, ThreadId};
 use threadkeep_identity::{ApiKey, Behalf, Caller, Right, Source};
 use threadkeep_service::{CheckpointService, ScopeService, ThreadService, TurnService};
@@ -129,7 +129,7 @@ impl Target {
     ///
     /// # Errors
     /// As [`key_for`].
-    pub(crate) fn back_end(&self, request: &HttpRequest) -> Result<ApiKey, ApiError> {
+    pub(crate) fn back_end(&self, request: &HttpRequest) -> ApiResult<ApiKey> {
         key_for(request, &self.api)
     }
 
@@ -137,7 +137,7 @@ impl Target {
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(crate) async fn listener(self) -> Result<Listener, ApiError> {
+    pub(crate) async fn listener(self) -> ApiResult<Listener> {
         let access = self.threads().access();
         self.api.owners.check(&self.id, access).await?;
         Ok(Listener {
@@ -160,14 +160,14 @@ impl Target {
         self.api.events.draining()
     }
 
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         Self::accepting(request, accepts_json)
     }
 
     fn accepting(
         request: &HttpRequest,
-        accepts: fn(&HttpRequest) -> Result<(), ApiError>,
-    ) -> Result<Self, ApiError> {
+        accepts: fn(&HttpRequest) -> ApiResult<()>,
+    ) -> ApiResult<Self> {
         let api = request
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?
@@ -196,7 +196,7 @@ impl Target {
 }
 
 impl Listened {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         Target::accepting(request, accepts_events).map(Self)
     }
 }
@@ -205,7 +205,7 @@ impl Listened {
 ///
 /// # Errors
 /// [`IdentityError`](threadkeep_identity::IdentityError).
-pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> Result<Behalf, ApiError> {
+pub(crate) fn behalf(api: &Api, request: &HttpRequest) -> ApiResult<Behalf> {
     match api.identity.asks_for_owners() && key_for(request, api).is_err() {
         true => Ok(api.identity.behalf(request)?),
         false => Ok(Behalf::Anyone),
@@ -233,11 +233,7 @@ pub(crate) fn threads_for<'a>(
 /// Identifies the caller of a request for the thread with this plain id, or for its own thread. An API key
 /// opens every thread, a signed id only its own. Without either, the answer is the same for every fault, and
 /// does not depend on the id.
-pub(super) fn caller(
-    api: &Api,
-    request: &HttpRequest,
-    id: Option<&str>,
-) -> Result<Caller, ApiError> {
+pub(super) fn caller(api: &Api, request: &HttpRequest, id: Option<&str>) -> ApiResult<Caller> {
     let Some(id) = id else {
         return Ok(api.identity.identify(request)?);
     };

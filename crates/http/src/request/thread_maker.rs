@@ -7,7 +7,7 @@ use actix_web::http::header::HeaderValue;
 
 use super::back_end::{key_for, no_key};
 use super::context::key_of;
-use crate::Api;
+use crate::{Api, ApiResult};
 use threadkeep_domain::ThreadId;
 use threadkeep_identity::Caller;
 use threadkeep_web::ApiError;
@@ -24,7 +24,7 @@ pub(crate) enum ThreadMaker {
 
 impl ThreadMaker {
     /// If a provider identifies callers, strangers create no threads, and nobody does with an unknown API key.
-    pub(crate) fn of(request: &HttpRequest, api: &Api) -> Result<Self, ApiError> {
+    pub(crate) fn of(request: &HttpRequest, api: &Api) -> ApiResult<Self> {
         if key_of(request, api).is_some() {
             return Ok(Self::BackEnd(key_for(request, api)?.name));
         }
@@ -43,7 +43,7 @@ impl ThreadMaker {
         request: &HttpRequest,
         api: &Api,
         id: &str,
-    ) -> Result<ThreadId, ApiError> {
+    ) -> ApiResult<ThreadId> {
         match self {
             Self::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
             Self::Caller(_) | Self::Stranger => Err(no_key(request, &api.identity)),
@@ -58,7 +58,7 @@ impl ThreadMaker {
         request: &HttpRequest,
         api: &Api,
         key: Option<&HeaderValue>,
-    ) -> Result<ThreadId, ApiError> {
+    ) -> ApiResult<ThreadId> {
         let Some(key) = key else {
             return Ok(ThreadId::random());
         };
@@ -75,7 +75,7 @@ impl ThreadMaker {
         api: &Api,
         key: Option<&HeaderValue>,
         source: &ThreadId,
-    ) -> Result<ThreadId, ApiError> {
+    ) -> ApiResult<ThreadId> {
         let Some(key) = key else {
             return Ok(api.images.id_near(source, |_| ThreadId::random()));
         };
@@ -99,7 +99,7 @@ impl ThreadMaker {
         request: &HttpRequest,
         api: &Api,
         key: &HeaderValue,
-    ) -> Result<(&'static str, String), ApiError> {
+    ) -> ApiResult<(&'static str, String)> {
         match self {
             Self::BackEnd(name) => Ok(("key", name.to_string())),
             Self::Caller(caller) => Ok(("thread", caller.id.to_string())),

@@ -6,7 +6,6 @@ use actix_web::{HttpMessage, HttpRequest, web};
 use serde::Deserialize;
 use serde::de::Error as _;
 
-use crate::Api;
 use crate::answer::negotiation::accepts_json;
 use crate::request::back_end::key_for;
 use crate::request::conditions::Repeatable;
@@ -16,6 +15,7 @@ use crate::request::json::{BodyFault, body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Nothing, Query};
 use crate::request::target::behalf;
+use crate::{Api, ApiResult};
 use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
 use threadkeep_domain::{Json, ThreadId, member};
 use threadkeep_service::ScopeService;
@@ -44,23 +44,23 @@ pub(crate) struct ScopeCall<const AROUND: usize, H = ()> {
 
 /// The headers of a call: none of a read, and those of a write.
 pub(crate) trait CallHeaders: Sized {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError>;
+    fn of(request: &HttpRequest) -> ApiResult<Self>;
 }
 
 impl CallHeaders for () {
-    fn of(_: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(_: &HttpRequest) -> ApiResult<Self> {
         Ok(())
     }
 }
 
 impl CallHeaders for Repeatable {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         Self::of(request)
     }
 }
 
 impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let api = request
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?;
@@ -80,7 +80,7 @@ impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(crate) fn scopes(&self) -> Result<Cow<'_, ScopeService>, ApiError> {
+    pub(crate) fn scopes(&self) -> ApiResult<Cow<'_, ScopeService>> {
         Ok(self.api.scopes_for(&behalf(&self.api, &self.request)?))
     }
 
@@ -88,7 +88,7 @@ impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(crate) fn tools(&self) -> Result<Toolbox, ApiError> {
+    pub(crate) fn tools(&self) -> ApiResult<Toolbox> {
         Ok(Toolbox::new(self.scopes()?.into_owned()))
     }
 
@@ -96,7 +96,7 @@ impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(crate) fn open<'a, B: Deserialize<'a>>(&'a self) -> Result<(Scope, B), ApiError> {
+    pub(crate) fn open<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(Scope, B)> {
         Ok((self.scope()?, read(&self.body)?))
     }
 
@@ -104,7 +104,7 @@ impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
     ///
     /// # Errors
     /// [`ApiError`], also if there is no scope, or if it is `request`.
-    pub(super) fn open_kept<'a, B: Deserialize<'a>>(&'a self) -> Result<(ScopeId, B), ApiError> {
+    pub(super) fn open_kept<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(ScopeId, B)> {
         let scope = match self.scope()? {
             Scope::Kept(scope) => scope,
             Scope::Request if member(self.body.as_str(), SCOPE).is_none() => {
@@ -119,7 +119,7 @@ impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
         Ok((scope, read(&self.body)?))
     }
 
-    fn scope(&self) -> Result<Scope, ApiError> {
+    fn scope(&self) -> ApiResult<Scope> {
         let scope = member(self.body.as_str(), SCOPE);
         let text = scope.map_or_else(|| Ok("request".into()), serde_json::from_str::<String>);
         if text.as_ref().is_ok_and(|text| text == CURRENT) {
@@ -144,7 +144,7 @@ impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
     }
 
     /// The caller's own thread, whose id goes back with the answer.
-    fn current(&self) -> Result<ScopeId, ApiError> {
+    fn current(&self) -> ApiResult<ScopeId> {
         let caller = self.api.identity.identify(&self.request)?;
         let id = caller.id;
         self.request.extensions_mut().insert(caller);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::call::ScopeCall;
 use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
 use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::receipt::ok_or_replay;
 use crate::problems::ScopeProblems;
@@ -13,7 +14,6 @@ use crate::request::conditions::Repeatable;
 use crate::request::json::Whole;
 use threadkeep_domain::scope::ScopeWritten;
 use threadkeep_store::ScopeParts;
-use threadkeep_web::ApiError;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
@@ -28,7 +28,7 @@ const AROUND: usize = 1;
         ScopeProblems,
     ),
 )]
-pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> ApiResult {
     let (scope, OnlyScope { .. }) = call.open_kept()?;
     let parts = ScopeParts {
         tasks: true,
@@ -54,9 +54,7 @@ pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> Result<HttpRespon
         ScopeProblems,
     ),
 )]
-pub(crate) async fn clear_scope(
-    call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn clear_scope(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, ClearScope) = call.open_kept()?;
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
     let options = call.headers.options(body.if_version);
@@ -79,9 +77,7 @@ pub(crate) async fn clear_scope(
         ScopeProblems,
     ),
 )]
-pub(crate) async fn end_scope(
-    call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn end_scope(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, EndScope) = call.open_kept()?;
     let expected = body.if_version.map(|Whole(version)| version);
     let scopes = call.scopes()?;

@@ -6,12 +6,12 @@ use super::call::ScopeCall;
 use super::lifecycle::receipt;
 use super::object::{ScopeReceipt, TaskObject, TasksObject};
 use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use threadkeep_domain::scope::NewTask;
 use threadkeep_store::ScopeParts;
-use threadkeep_web::ApiError;
 
 /// Levels around a value: the body, a list and a task.
 const AROUND: usize = 3;
@@ -26,7 +26,7 @@ const AROUND: usize = 3;
         ScopeProblems,
     ),
 )]
-pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> ApiResult {
     let (scope, OnlyScope { .. }) = call.open_kept()?;
     let parts = ScopeParts {
         tasks: true,
@@ -53,9 +53,7 @@ pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> Result<HttpResponse, A
         ScopeProblems,
     ),
 )]
-pub(crate) async fn set_tasks(
-    call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn set_tasks(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, SetTasks) = call.open_kept()?;
     let tasks: Vec<_> = body.tasks.0.into_iter().map(NewTask::from).collect();
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
@@ -78,9 +76,7 @@ pub(crate) async fn set_tasks(
         ScopeProblems,
     ),
 )]
-pub(crate) async fn update_task(
-    call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn update_task(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, UpdateTask) = call.open_kept()?;
     let options = call.headers.options(body.if_version);
     let (task, change) = body.read()?;

@@ -1,6 +1,7 @@
 //! Tasks in bodies.
 
 use super::schemas::{NewTaskBody, UpdateTask};
+use crate::ApiResult;
 use crate::request::json::Whole;
 use threadkeep_domain::scope::{NewTask, TaskChange, TaskRef};
 use threadkeep_web::ApiError;
@@ -21,7 +22,7 @@ impl UpdateTask {
     ///
     /// # Errors
     /// [`ApiError::InvalidParameter`].
-    pub(super) fn read(self) -> Result<(TaskRef, TaskChange), ApiError> {
+    pub(super) fn read(self) -> ApiResult<(TaskRef, TaskChange)> {
         let invalid = |detail: &str| ApiError::InvalidParameter(detail.into());
         let task = match (self.id, self.index) {
             (Some(id), None) => TaskRef::Id(id),

@@ -7,12 +7,12 @@ use super::call::ScopeCall;
 use super::lifecycle::answer;
 use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
 use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use threadkeep_domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use threadkeep_store::ScopeParts;
-use threadkeep_web::ApiError;
 
 /// Levels around a value: the body, a list and an entry.
 const AROUND: usize = 3;
@@ -27,7 +27,7 @@ const AROUND: usize = 3;
         ScopeProblems,
     ),
 )]
-pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> ApiResult {
     let (scope, body): (_, GetValues) = call.open_kept()?;
     let scopes = call.scopes()?;
     let is_one = body.key.is_some();
@@ -66,9 +66,7 @@ pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> Result<HttpResponse, 
         ScopeProblems,
     ),
 )]
-pub(crate) async fn set_values(
-    call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn set_values(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, SetValues) = call.open_kept()?;
     let scopes = call.scopes()?;
     let options = call.headers.options(body.if_version);
@@ -102,9 +100,7 @@ pub(crate) async fn set_values(
         ScopeProblems,
     ),
 )]
-pub(crate) async fn delete_key(
-    call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn delete_key(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, OnlyKey) = call.open_kept()?;
     let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
@@ -128,7 +124,7 @@ pub(crate) async fn delete_key(
         ScopeProblems,
     ),
 )]
-pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> ApiResult {
     let (scope, body): (_, ListKeys) = call.open_kept()?;
     let prefix = body.prefix.unwrap_or_default();
     let parts = ScopeParts {
@@ -158,9 +154,7 @@ pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> Result<HttpResponse, A
         ScopeProblems,
     ),
 )]
-pub(crate) async fn increment_key(
-    call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn increment_key(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, IncrementKey) = call.open_kept()?;
     let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;

@@ -1,6 +1,7 @@
 //! Keys and values of scopes in bodies.
 
 use super::schemas::{Entry, GetValues, SetValues};
+use crate::ApiResult;
 use crate::request::json::{List, Seconds};
 use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
 use threadkeep_web::ApiError;
@@ -10,7 +11,7 @@ impl GetValues {
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(super) fn read_keys(self, rule: KeyRule) -> Result<Vec<ScopeKey>, ApiError> {
+    pub(super) fn read_keys(self, rule: KeyRule) -> ApiResult<Vec<ScopeKey>> {
         match (self.key, self.keys) {
             (Some(key), None) => Ok(vec![ScopeKey::new(key, rule)?]),
             (None, Some(List(keys))) => {
@@ -29,7 +30,7 @@ impl SetValues {
     ///
     /// # Errors
     /// [`ApiError`].
-    pub(super) fn read_entries(self, rule: KeyRule) -> Result<Vec<KvOperation>, ApiError> {
+    pub(super) fn read_entries(self, rule: KeyRule) -> ApiResult<Vec<KvOperation>> {
         match self {
             Self {
                 key: None,
@@ -68,7 +69,7 @@ impl SetValues {
 }
 
 impl Entry {
-    fn read(self, rule: KeyRule, index: Option<usize>) -> Result<KvOperation, ApiError> {
+    fn read(self, rule: KeyRule, index: Option<usize>) -> ApiResult<KvOperation> {
         Ok(KvOperation::Set {
             key: ScopeKey::new(self.key, rule).map_err(at(index))?,
             value: ScopeValue::new(self.value).map_err(at(index))?,

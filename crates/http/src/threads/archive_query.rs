@@ -1,8 +1,8 @@
 //! Query parameters of archives.
 
+use crate::ApiResult;
 use crate::request::query::{Page, Parameters, set_once};
 use threadkeep_domain::{Life, parse_rfc3339};
-use threadkeep_web::ApiError;
 
 /// `?since=&cursor=&limit=`.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct OfLife(pub(crate) Option<Life>);
 impl Parameters for Listing {
     const NAMES: &'static [&'static str] = &["since", "cursor", "limit"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         match name {
             "since" => {
                 let malformed = "must be a time as in RFC 3339, given once";
@@ -32,7 +32,7 @@ impl Parameters for Listing {
 impl Parameters for OfLife {
     const NAMES: &'static [&'static str] = &["life"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let is_hex = value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
         let life = is_hex.then(|| u64::from_str_radix(value, 16).ok().map(Life));
         let malformed = "must be 16 hex digits, given once";

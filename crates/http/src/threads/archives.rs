@@ -5,6 +5,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
 use super::archive_query::{Listing, OfLife};
 use super::object::ThreadObject;
+use crate::ApiResult;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::{BackEndProblems, Conflict, NotFound};
 use crate::request::back_end::BackEnd;
@@ -36,7 +37,7 @@ pub(crate) async fn list_archives(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(listing): Query<Listing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let ring = api.identity.ring();
     let since = ArchivePlace {
@@ -78,7 +79,7 @@ pub(crate) async fn get_archive(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(OfLife(life)): Query<OfLife>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let id = id_of(&request)?;
     let Archive { head, state, .. } = api.archives.get(&id, life).await?;
@@ -113,7 +114,7 @@ pub(crate) async fn restore_archive(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(OfLife(life)): Query<OfLife>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let id = id_of(&request)?;
     request.extensions_mut().insert(About(id));
@@ -129,7 +130,7 @@ pub(crate) async fn restore_archive(
 }
 
 /// The id in the path.
-pub(crate) fn id_of(request: &HttpRequest) -> Result<ThreadId, ApiError> {
+pub(crate) fn id_of(request: &HttpRequest) -> ApiResult<ThreadId> {
     let id = request.match_info().get("id").unwrap_or_default();
     id.parse().map_err(|_| ApiError::InvalidThreadId)
 }

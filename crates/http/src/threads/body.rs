@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::request::json::{
     NewOwner, OwnerText, RawObject, ThreadTtl, body_object, optional_body_object, read,
 };
@@ -55,10 +56,7 @@ pub(super) struct ThreadPatchBody<'a> {
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn read_new_thread(
-    body: &str,
-    max_keys: u32,
-) -> Result<(Option<String>, NewThread), ApiError> {
+pub(super) fn read_new_thread(body: &str, max_keys: u32) -> ApiResult<(Option<String>, NewThread)> {
     let body = optional_body_object(body, AROUND)?;
     let body: NewThreadBody<'_> = read(&body)?;
     let state = body.state.map_or("{}", |RawObject(state)| state);
@@ -75,7 +73,7 @@ pub(super) fn read_new_thread(
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn read_patch(body: &str) -> Result<ThreadPatch, ApiError> {
+pub(super) fn read_patch(body: &str) -> ApiResult<ThreadPatch> {
     let body = body_object(body, AROUND)?;
     let body: ThreadPatchBody<'_> = read(&body)?;
     Ok(ThreadPatch {
@@ -86,7 +84,7 @@ pub(super) fn read_patch(body: &str) -> Result<ThreadPatch, ApiError> {
 }
 
 /// Metadata is a value as any other: its own braces are a level.
-fn read_metadata(object: Option<RawObject<'_>>) -> Result<Option<Json>, ApiError> {
+fn read_metadata(object: Option<RawObject<'_>>) -> ApiResult<Option<Json>> {
     let parsed = object.map(|RawObject(text)| Json::parse(text).map_err(ApiError::InvalidJson));
     parsed.transpose()
 }

@@ -8,6 +8,7 @@ use super::checkpoint_object::{
 };
 use super::lifecycle::object;
 use super::object::ThreadObject;
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::receipt::{mark_replay, respond};
 use crate::problems::{NotFound, ReadProblems, WriteProblems};
@@ -19,7 +20,7 @@ use crate::request::query::{Nothing, Query};
 use crate::request::target::Target;
 use crate::schemas::{CheckpointParam, WriteHeaders};
 use threadkeep_domain::Stamp;
-use threadkeep_web::{ApiError, tag};
+use threadkeep_web::tag;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
@@ -44,7 +45,7 @@ pub(crate) async fn save_checkpoint(
     conditions: WriteConditions,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let body = optional_body_object(body.as_str(), AROUND)?;
     let body: NewCheckpointBody = read(&body)?;
     let name = body.name.map(|CheckpointNameText(name)| name);
@@ -68,10 +69,7 @@ pub(crate) async fn save_checkpoint(
         ReadProblems,
     ),
 )]
-pub(crate) async fn list_checkpoints(
-    target: Target,
-    _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list_checkpoints(target: Target, _: Query<Nothing>) -> ApiResult {
     let found = target.checkpoints().list(&target.id).await?;
     let (list, stamp) = CheckpointList::of(found);
     Ok(json(tagged(HttpResponse::Ok(), stamp), &list))
@@ -92,7 +90,7 @@ pub(crate) async fn get_checkpoint(
     target: Target,
     CheckpointPath(number): CheckpointPath,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let found = target.checkpoints().get(&target.id, number).await?;
     let mut response = tagged(HttpResponse::Ok(), found.stamp);
     let body = whole_json(&found.content);
@@ -118,7 +116,7 @@ pub(crate) async fn restore_checkpoint(
     CheckpointPath(number): CheckpointPath,
     conditions: WriteConditions,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let written = target
         .checkpoints()
         .restore(&target.id, number, conditions.options)
@@ -145,7 +143,7 @@ pub(crate) async fn delete_checkpoint(
     CheckpointPath(number): CheckpointPath,
     conditions: WriteConditions,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let deleted = target
         .checkpoints()
         .delete(&target.id, number, conditions.options)

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::history_page::{HistoryItemObject, cut_page};
 use super::history_query::SegmentPart;
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::receipt::ok_or_replay;
 use crate::problems::{NotFound, ReadProblems, ScopeProblems};
@@ -149,7 +150,7 @@ pub(crate) async fn compact_history(
     target: Target,
     repeatable: Repeatable,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let options = repeatable.options(None);
     let body = body_object(body.as_str(), AROUND)?;
     let summary = read::<NewSummary<'_>>(&body)?;
@@ -190,10 +191,7 @@ pub(crate) async fn compact_history(
         ReadProblems,
     ),
 )]
-pub(crate) async fn list_segments(
-    target: Target,
-    Query(reading): Query<Reading>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list_segments(target: Target, Query(reading): Query<Reading>) -> ApiResult {
     let scope = ScopeId::Thread(target.id);
     let segments = target.scope_reads(&reading).segments(&scope).await?;
     let list = SegmentList {
@@ -223,7 +221,7 @@ pub(crate) async fn get_segment(
     target: Target,
     SegmentPath(number): SegmentPath,
     Query(SegmentPart(part)): Query<SegmentPart>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let scope = ScopeId::Thread(target.id);
     let scopes = target.scope_reads(&part.reading);
     let which = Originals::OfSegment(number);
@@ -239,10 +237,7 @@ pub(crate) async fn get_segment(
 
 impl NewSummary<'_> {
     /// The new items, and how long the originals are kept.
-    fn read(
-        self,
-        request: Option<IdempotencyKey>,
-    ) -> Result<(Vec<HistoryItem>, Duration), ApiError> {
+    fn read(self, request: Option<IdempotencyKey>) -> ApiResult<(Vec<HistoryItem>, Duration)> {
         let List(items) = self.items;
         if items.len() as u64 > self.count.0.min(self.through.0) {
             let detail = "`items` must have at most `count` items, and at most `through`";
@@ -257,7 +252,7 @@ impl NewSummary<'_> {
 }
 
 impl SummaryItem<'_> {
-    fn read(self, request: Option<IdempotencyKey>, index: usize) -> Result<HistoryItem, ApiError> {
+    fn read(self, request: Option<IdempotencyKey>, index: usize) -> ApiResult<HistoryItem> {
         let id = match self.id {
             Some(id) => id.parse().map_err(|error| ApiError::ScopePart {
                 error,
@@ -286,7 +281,7 @@ impl SegmentObject {
 }
 
 impl SegmentPath {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let number = path_part(request, PLACE);
         let number = number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
         let number = number.filter(|number| !number.starts_with('0'));

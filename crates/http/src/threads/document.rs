@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::request::json::{
     CheckpointNameText, List, OwnerText, RawJson, RawObject, Time, Whole, body_object, read,
 };
@@ -243,12 +244,12 @@ fn text_of(state: &Document) -> String {
 }
 
 /// Reads a state.
-fn read_state(state: RawObject<'_>, max_keys: u32) -> Result<Document, ApiError> {
+fn read_state(state: RawObject<'_>, max_keys: u32) -> ApiResult<Document> {
     let members = keyed_values_of_any_key(state.0, max_keys)?;
     Ok(members.into_iter().collect())
 }
 
-fn read_metadata(metadata: RawObject<'_>) -> Result<Json, ApiError> {
+fn read_metadata(metadata: RawObject<'_>) -> ApiResult<Json> {
     Json::parse(metadata.0).map_err(ApiError::InvalidJson)
 }
 
@@ -256,7 +257,7 @@ fn read_metadata(metadata: RawObject<'_>) -> Result<Json, ApiError> {
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn parse(body: &str, max_keys: u32) -> Result<(ThreadId, Image), ApiError> {
+pub(super) fn parse(body: &str, max_keys: u32) -> ApiResult<(ThreadId, Image)> {
     let body = body_object(body, AROUND)?;
     let document: ThreadDocument<'_> = read(&body)?;
     let ThreadPart {
@@ -306,7 +307,7 @@ fn read_checkpoints(
     parts: Vec<CheckpointPart<'_>>,
     next: Option<u32>,
     max_keys: u32,
-) -> Result<CheckpointImages, ApiError> {
+) -> ApiResult<CheckpointImages> {
     let saved = parts.into_iter().map(|part| part.read(max_keys));
     let mut saved = saved.collect::<Result<Vec<_>, _>>()?;
     if !saved.is_sorted_by(|one, other| one.number > other.number) {
@@ -359,7 +360,7 @@ impl ScopePart {
         }
     }
 
-    fn read(self, history: HistoryPart<'_>) -> Result<ScopeImage, ApiError> {
+    fn read(self, history: HistoryPart<'_>) -> ApiResult<ScopeImage> {
         let keys = self.keys.0.into_iter().enumerate();
         let mut keys: Vec<_> = keys
             .map(|(index, key)| key.read().map_err(|error| part(error, index)))
@@ -412,7 +413,7 @@ impl<'a> CheckpointPart<'a> {
         }
     }
 
-    fn read(self, max_keys: u32) -> Result<CheckpointImage, ApiError> {
+    fn read(self, max_keys: u32) -> ApiResult<CheckpointImage> {
         Ok(CheckpointImage {
             number: self.checkpoint.0 as u32,
             name: self.name.map(|CheckpointNameText(name)| name),
@@ -452,7 +453,7 @@ impl<'a> HistoryPart<'a> {
         }
     }
 
-    fn read(self) -> Result<Vec<Kept>, ApiError> {
+    fn read(self) -> ApiResult<Vec<Kept>> {
         let (first, next) = (self.first_seq.0, self.next_seq.0);
         let mut items: Vec<Kept> = Vec::with_capacity(self.items.0.len());
         for (index, item) in self.items.0.into_iter().enumerate() {

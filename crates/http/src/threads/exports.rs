@@ -15,12 +15,12 @@ use tokio::time::Instant;
 
 use super::document;
 use super::image_query::Exporting;
-use crate::Api;
 use crate::answer::memory::{AnswerMemory, HeldAnswer};
 use crate::answer::negotiation::{NDJSON, accepts_ndjson};
 use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::Query;
+use crate::{Api, ApiResult};
 use threadkeep_service::{Export, Exported};
 use threadkeep_web::ApiError;
 
@@ -54,7 +54,7 @@ pub(crate) async fn export_threads(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(exporting): Query<Exporting>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_ndjson(&request)?;
     let mut export = export(&api, exporting)?;
     // a store that does not answer is an error of the request
@@ -82,13 +82,13 @@ pub(crate) async fn head_export(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(exporting): Query<Exporting>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_ndjson(&request)?;
     export(&api, exporting)?;
     Ok(headers().streaming(stream::empty::<Result<Bytes, Cut>>()))
 }
 
-fn export(api: &Api, exporting: Exporting) -> Result<Export, ApiError> {
+fn export(api: &Api, exporting: Exporting) -> ApiResult<Export> {
     let Exporting { owner, cursor } = exporting;
     let export = api.owners.export(api.images.clone(), owner, cursor);
     export.map_err(|_| ApiError::InvalidCursor)

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::request::json::{List, OwnerText, RawObject, Whole, optional_body_object, read};
 use threadkeep_domain::{Included, Json};
 use threadkeep_service::ForkDraft;
@@ -46,7 +47,7 @@ pub(super) enum ForkPart {
 ///
 /// # Errors
 /// [`ApiError`] of the body.
-pub(super) fn read_fork(body: &str) -> Result<(Option<String>, ForkDraft), ApiError> {
+pub(super) fn read_fork(body: &str) -> ApiResult<(Option<String>, ForkDraft)> {
     let body = optional_body_object(body, AROUND)?;
     let body: ForkBody<'_> = read(&body)?;
     let metadata = body.metadata.map(|RawObject(text)| Json::parse(text));

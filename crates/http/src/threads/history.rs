@@ -1,6 +1,6 @@
 //! Handlers of histories, the lists of threads that are added to at the end.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpRequest;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -8,6 +8,7 @@ use super::archives::id_of;
 use super::history_body::{NewItems, read_items};
 use super::history_page::{HistoryObject, answer_page};
 use super::history_query::{FinalPart, HistoryPart};
+use crate::ApiResult;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
 use crate::request::back_end::BackEnd;
@@ -20,7 +21,6 @@ use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::{HistoryPage, Originals};
-use threadkeep_web::ApiError;
 
 /// The receipt of an append.
 #[derive(Debug, Serialize, ToSchema)]
@@ -60,7 +60,7 @@ pub(crate) async fn append_history(
     repeatable: Repeatable,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let items = read_items(body.as_str())?;
     let scope = ScopeId::Thread(target.id);
     let options = repeatable.options(None);
@@ -97,10 +97,7 @@ pub(crate) async fn append_history(
         ReadProblems,
     ),
 )]
-pub(crate) async fn get_history(
-    target: Target,
-    Query(part): Query<HistoryPart>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn get_history(target: Target, Query(part): Query<HistoryPart>) -> ApiResult {
     let scope = ScopeId::Thread(target.id);
     let scopes = target.scope_reads(&part.reading);
     let (from, reads) = (part.from(), part.reads());
@@ -137,7 +134,7 @@ pub(crate) async fn get_final_history(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(FinalPart { life, part }): Query<FinalPart>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let id = id_of(&request)?;
     let page = api

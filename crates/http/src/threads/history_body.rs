@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::request::json::{List, RawJson, body_object, read};
 use threadkeep_domain::Json;
 use threadkeep_domain::scope::HistoryItem;
@@ -42,7 +43,7 @@ pub(super) struct NewItem<'a> {
 ///
 /// # Errors
 /// [`ApiError`].
-pub(super) fn read_items(body: &str) -> Result<Vec<HistoryItem>, ApiError> {
+pub(super) fn read_items(body: &str) -> ApiResult<Vec<HistoryItem>> {
     let body = body_object(body, AROUND)?;
     match read(&body)? {
         NewItems {
@@ -65,7 +66,7 @@ pub(super) fn read_items(body: &str) -> Result<Vec<HistoryItem>, ApiError> {
 }
 
 impl NewItem<'_> {
-    fn read(&self, index: Option<usize>) -> Result<HistoryItem, ApiError> {
+    fn read(&self, index: Option<usize>) -> ApiResult<HistoryItem> {
         let id = self.id.parse();
         Ok(HistoryItem {
             id: id.map_err(|error| ApiError::ScopePart { error, index })?,

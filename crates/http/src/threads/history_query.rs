@@ -1,6 +1,7 @@
 //! Query parameters of histories.
 
 use super::archive_query::OfLife;
+use crate::ApiResult;
 use crate::request::query::{Page, Parameters, Reading, set_once, whole};
 use threadkeep_store::HistoryFrom;
 use threadkeep_web::ApiError;
@@ -82,7 +83,7 @@ impl Parameters for HistoryPart {
         "peek",
     ];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let malformed = "must be a place in a history, given once";
         match name {
             "after" => set_once(&mut self.after, place(value), name, malformed),
@@ -115,7 +116,7 @@ impl Parameters for HistoryPart {
         }
     }
 
-    fn check(&self) -> Result<(), ApiError> {
+    fn check(&self) -> ApiResult<()> {
         if self.tail.is_some() && self.has_originals() {
             let detail = "`tail` excludes `originals`";
             return Err(ApiError::InvalidParameter(detail.into()));
@@ -138,11 +139,11 @@ impl Parameters for HistoryPart {
 impl Parameters for SegmentPart {
     const NAMES: &'static [&'static str] = &["after", "before", "order", "limit", "peek"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         self.0.take(name, value)
     }
 
-    fn check(&self) -> Result<(), ApiError> {
+    fn check(&self) -> ApiResult<()> {
         self.0.check()
     }
 }
@@ -150,14 +151,14 @@ impl Parameters for SegmentPart {
 impl Parameters for FinalPart {
     const NAMES: &'static [&'static str] = &["life", "after", "before", "order", "limit", "tail"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         match name {
             "life" => self.life.take(name, value),
             _ => self.part.take(name, value),
         }
     }
 
-    fn check(&self) -> Result<(), ApiError> {
+    fn check(&self) -> ApiResult<()> {
         self.part.check()
     }
 }

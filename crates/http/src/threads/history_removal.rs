@@ -1,10 +1,11 @@
 //! Handlers that remove items from histories.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpRequest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::history_page::HistoryItemObject;
+use crate::ApiResult;
 use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
 use crate::request::decode::path_part;
@@ -17,7 +18,6 @@ use crate::schemas::{ItemParam, OfNewParam};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
-use threadkeep_web::ApiError;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
@@ -74,7 +74,7 @@ pub(crate) async fn take_history(
     repeatable: Repeatable,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let body = optional_body_object(body.as_str(), AROUND)?;
     let TakeItems { count } = read(&body)?;
     let newest = Removal::Newest(count.map_or(1, |Whole(count)| count as usize));
@@ -103,7 +103,7 @@ pub(crate) async fn delete_history_item(
     ItemPath(id): ItemPath,
     repeatable: Repeatable,
     Query(of_new): Query<OfNew>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     delete(&target, &repeatable, &of_new, Removal::Item(&id)).await
 }
 
@@ -123,7 +123,7 @@ pub(crate) async fn delete_history(
     target: Target,
     repeatable: Repeatable,
     Query(of_new): Query<OfNew>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     delete(&target, &repeatable, &of_new, Removal::All).await
 }
 
@@ -133,7 +133,7 @@ async fn delete(
     repeatable: &Repeatable,
     of_new: &OfNew,
     removal: Removal<'_>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let written = remove(target, repeatable, of_new, removal).await?;
     let receipt = RemovalReceipt {
         version: written.stamp.version,
@@ -147,7 +147,7 @@ async fn remove(
     repeatable: &Repeatable,
     of_new: &OfNew,
     removal: Removal<'_>,
-) -> Result<ScopeWritten, ApiError> {
+) -> ApiResult<ScopeWritten> {
     let scope = ScopeId::Thread(target.id);
     let options = repeatable.options(None);
     let scopes = target.scopes(of_new);
@@ -155,7 +155,7 @@ async fn remove(
 }
 
 impl ItemPath {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let text = path_part(request, PLACE).ok_or(ScopeError::ItemId)?;
         Ok(Self(text.parse()?))
     }

@@ -1,5 +1,6 @@
 //! Query parameters of exports and imports.
 
+use crate::ApiResult;
 use crate::request::query::{Parameters, set_once};
 use threadkeep_domain::{IfExists, Owner};
 use threadkeep_service::ExportPlace;
@@ -19,7 +20,7 @@ pub(crate) struct Exporting {
 impl Parameters for OfExisting {
     const NAMES: &'static [&'static str] = &["if_exists"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let known = match value {
             "replace" => Some(IfExists::Replace),
             "skip" => Some(IfExists::Skip),
@@ -37,7 +38,7 @@ impl Parameters for OfExisting {
 impl Parameters for Exporting {
     const NAMES: &'static [&'static str] = &["owner", "cursor"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         match name {
             "owner" => {
                 let malformed = "must be 1 to 256 bytes without control characters, given once";

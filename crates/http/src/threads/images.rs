@@ -10,7 +10,6 @@ use super::fork_body::{ForkBody, read_fork};
 use super::image_query::OfExisting;
 use super::lifecycle::created;
 use super::object::ThreadObject;
-use crate::Api;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::{BackEndProblems, BodyProblems, ImportProblems, NotFound, WriteProblems};
@@ -22,6 +21,7 @@ use crate::request::query::{Nothing, OfNew, Query};
 use crate::request::target::Target;
 use crate::request::thread_maker::ThreadMaker;
 use crate::schemas::{OfNewParam, WriteHeaders};
+use crate::{Api, ApiResult};
 use threadkeep_domain::{Access, Refusal};
 use threadkeep_identity::Caller;
 use threadkeep_service::{ForkDraft, ServiceError};
@@ -52,7 +52,7 @@ pub(crate) async fn fork_thread(
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let maker = ThreadMaker::of(&request, &api)?;
     let (id, draft) = read_fork(body.as_str())?;
     if draft.owner.is_some() {
@@ -95,7 +95,7 @@ pub(crate) async fn export_thread(
     target: Target,
     api: web::Data<Api>,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     target.back_end(&request)?;
     let image = api.images.export(&target.id, Access::All).await?;
     let image = image.ok_or(ServiceError::Refused(Refusal::ThreadNotFound))?;
@@ -133,7 +133,7 @@ pub(crate) async fn import_thread(
     conditions: WriteConditions,
     Query(OfExisting(if_exists)): Query<OfExisting>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     if request.headers().contains_key(IF_MATCH) {
         let detail = "If-Match is not supported when you import a thread";

@@ -6,7 +6,6 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
 use super::body::{NewThreadBody, ThreadPatchBody, read_new_thread, read_patch};
 use super::object::ThreadObject;
-use crate::Api;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::{content, mark_replay, respond};
 use crate::problems::{ReadProblems, WriteProblems};
@@ -18,6 +17,7 @@ use crate::request::query::{Nothing, OfNew, Query, Reading};
 use crate::request::target::{Target, behalf, reserves_keys, threads_for};
 use crate::request::thread_maker::ThreadMaker;
 use crate::schemas::{OfNewParam, PeekParam, WriteHeaders};
+use crate::{Api, ApiResult};
 use threadkeep_domain::{Policy, Stamp, ThreadId, Written};
 use threadkeep_identity::THREAD_ID;
 use threadkeep_web::{ApiError, tag};
@@ -42,7 +42,7 @@ pub(crate) async fn create_thread(
     conditions: WriteConditions,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     if request.headers().contains_key(IF_MATCH) {
         let detail = "If-Match is not supported when you create a thread";
@@ -89,7 +89,7 @@ pub(crate) async fn get_thread(
     target: Target,
     conditions: ReadConditions,
     Query(reading): Query<Reading>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let service = target.reads(&reading);
     let thread = service.get_thread(&target.id).await?;
     let policy = service.policy();
@@ -129,7 +129,7 @@ pub(crate) async fn patch_thread(
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let patch = read_patch(body.as_str())?;
     if patch.owner.is_some() {
         target.back_end(&request)?;
@@ -159,7 +159,7 @@ pub(crate) async fn delete_thread(
     target: Target,
     conditions: WriteConditions,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let service = target.threads();
     let destroyed = match target.source.successor(target.id) {
         Some(fresh) => {

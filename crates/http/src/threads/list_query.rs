@@ -1,5 +1,6 @@
 //! Query parameters of lists of threads.
 
+use crate::ApiResult;
 use crate::request::query::{Parameters, set_once, whole};
 use threadkeep_domain::Owner;
 use threadkeep_service::MetadataFilter;
@@ -47,7 +48,7 @@ impl Parameters for ThreadListing {
     const NAMES: &'static [&'static str] = &["owner", "limit", "cursor", "order"];
     const PREFIX: Option<&'static str> = Some(METADATA);
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         match name {
             "owner" => {
                 let malformed = "must be 1 to 256 bytes without control characters, given once";
@@ -80,7 +81,7 @@ impl Parameters for ThreadListing {
         }
     }
 
-    fn check(&self) -> Result<(), ApiError> {
+    fn check(&self) -> ApiResult<()> {
         if self.owner.is_none() && self.order.is_some() {
             let detail = "`order` is for the threads of one owner";
             return Err(ApiError::InvalidParameter(detail.into()));
@@ -90,7 +91,7 @@ impl Parameters for ThreadListing {
 }
 
 impl ThreadListing {
-    fn take_filter(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take_filter(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let key = name.strip_prefix(METADATA).unwrap_or_default();
         let filter = &mut self.filter.0;
         if filter.iter().any(|(known, _)| known == key) || filter.len() == FILTERS_MAX {

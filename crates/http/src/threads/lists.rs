@@ -6,18 +6,17 @@ use utoipa::ToSchema;
 
 use super::list_query::ThreadListing;
 use super::object::ThreadObject;
-use crate::Api;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::ReadProblems;
 use crate::request::back_end::{key_for, own};
 use crate::request::cursor::{self, Cursor};
 use crate::request::query::Query;
+use crate::{Api, ApiResult};
 use threadkeep_domain::{Refusal, Thread, ThreadId};
 use threadkeep_identity::Right;
 use threadkeep_service::ServiceError;
 use threadkeep_store::ThreadPage;
-use threadkeep_web::ApiError;
 
 /// A page of threads.
 #[derive(Debug, Serialize, ToSchema)]
@@ -53,7 +52,7 @@ pub(crate) async fn list_threads(
     request: HttpRequest,
     api: web::Data<Api>,
     Query(mut listing): Query<ThreadListing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let key = key_for(&request, &api);
     let has_signed = key
@@ -87,7 +86,7 @@ pub(crate) async fn list_threads(
     }
 }
 
-fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> Result<Option<P>, ApiError> {
+fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> ApiResult<Option<P>> {
     let ring = api.identity.ring();
     let open = |text: &String| cursor::open(ring, &listing.about(), text);
     listing.cursor.as_ref().map(open).transpose()

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::request::json::{
     BodyFault, ByOp, List, RawJson, Whole, body_object, optional_body_object, read, read_value,
 };
@@ -95,7 +96,7 @@ pub(super) struct Increment {
 pub(super) fn read_operations(
     body: &str,
     request: Option<IdempotencyKey>,
-) -> Result<Vec<Operation>, ApiError> {
+) -> ApiResult<Vec<Operation>> {
     let body = body_object(body, AROUND)?;
     let merge = read_value(body.as_str());
     let Merge { operations } = merge.map_err(|fault: BodyFault| match fault.is_length() {
@@ -114,7 +115,7 @@ pub(super) fn read_operations(
 ///
 /// # Errors
 /// [`ApiError::InvalidJson`] or [`ApiError::InvalidParameter`].
-pub(super) fn read_increment(body: &str) -> Result<i64, ApiError> {
+pub(super) fn read_increment(body: &str) -> ApiResult<i64> {
     let body = optional_body_object(body, 1)?;
     let Increment { by } = read(&body)?;
     Ok(by.unwrap_or(1))
@@ -126,7 +127,7 @@ fn invalid(fault: BodyFault, operation: Option<usize>) -> ApiError {
 }
 
 impl OperationBody<'_> {
-    fn read(self, index: usize, request: Option<IdempotencyKey>) -> Result<Operation, ApiError> {
+    fn read(self, index: usize, request: Option<IdempotencyKey>) -> ApiResult<Operation> {
         let operation = Some(index);
         let key = |RawJson(text): RawJson<'_>| {
             if !text.starts_with('"') {

@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::BackEndProblems;
@@ -54,7 +55,7 @@ pub(crate) async fn get_owner(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let owner = owner_of(&request)?;
     let owned = api.owners.measure(&owner).await?;
@@ -89,7 +90,7 @@ pub(crate) async fn erase_owner(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let owner = owner_of(&request)?;
     // the rest is for the answer
@@ -112,7 +113,7 @@ pub(crate) async fn erase_owner(
 }
 
 /// The owner that the path names.
-fn owner_of(request: &HttpRequest) -> Result<Owner, ApiError> {
+fn owner_of(request: &HttpRequest) -> ApiResult<Owner> {
     let text = path_part(request, OWNER_PLACE);
     let owner = text.as_deref().map(Owner::new);
     owner.and_then(Result::ok).ok_or_else(|| {

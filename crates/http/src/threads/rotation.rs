@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
 
 use super::object::ThreadObject;
+use crate::ApiResult;
 use crate::answer::receipt::mark_replay;
 use crate::problems::WriteProblems;
 use crate::request::conditions::WriteConditions;
@@ -35,7 +36,7 @@ pub(crate) async fn rotate_thread(
     target: Target,
     conditions: WriteConditions,
     _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     if target.source == Source::Provider {
         return Err(ApiError::provided_id());
     }

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::HeaderValue;
 
+use crate::ApiResult;
 use crate::answer::TOTAL_COUNT;
 use crate::answer::gzip::{AcceptsGzip, padded};
 use crate::answer::receipt::{content, not_modified, state};
@@ -16,7 +17,6 @@ use threadkeep_domain::Stamp;
 use threadkeep_identity::Source;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{Found, StateBody};
-use threadkeep_web::ApiError;
 
 /// Read the state, or some of its keys
 #[utoipa::path(
@@ -38,7 +38,7 @@ pub(crate) async fn get_state(
     conditions: ReadConditions,
     AcceptsGzip(accepts_gzip): AcceptsGzip,
     Query(Keys { keys, reading }): Query<Keys>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let service = target.reads(&reading);
     if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
         return Ok(answer);
@@ -94,7 +94,7 @@ pub(crate) async fn get_value(
     KeyPath(key): KeyPath,
     conditions: ReadConditions,
     Query(part): Query<Part>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let service = target.reads(&part.reading);
     let slice = part.slice();
     // a value that is not there is 404 under all conditions (RFC 9110, section 13.2.1)
@@ -132,7 +132,7 @@ pub(crate) async fn get_keys(
     target: Target,
     conditions: ReadConditions,
     Query(reading): Query<Reading>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let service = target.reads(&reading);
     if let Some(answer) = known(&conditions, async || service.get_stamp(&target.id).await).await? {
         return Ok(answer);
@@ -153,7 +153,7 @@ pub(crate) async fn get_keys(
 async fn known(
     conditions: &ReadConditions,
     stamp: impl AsyncFnOnce() -> Result<Stamp, ServiceError>,
-) -> Result<Option<HttpResponse>, ApiError> {
+) -> ApiResult<Option<HttpResponse>> {
     if !conditions.are_given() {
         return Ok(None);
     }

@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::receipt::mark_replay;
 use crate::problems::{ReadProblems, WriteProblems};
@@ -114,7 +115,7 @@ pub(crate) async fn take_turn(
     repeatable: Repeatable,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let body: NewTurnBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
     let request = TurnRequest {
         ttl: ttl(body.ttl_seconds),
@@ -150,7 +151,7 @@ pub(crate) async fn renew_turn(
     target: Target,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let token = token(&request)?;
     let body: TurnPatchBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
     let granted = target
@@ -170,11 +171,7 @@ pub(crate) async fn renew_turn(
         WriteProblems,
     ),
 )]
-pub(crate) async fn end_turn(
-    request: HttpRequest,
-    target: Target,
-    _: Query<Nothing>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn end_turn(request: HttpRequest, target: Target, _: Query<Nothing>) -> ApiResult {
     let turns = target.turns(&OfNew::default());
     turns.end(&target.id, token(&request)?).await?;
     Ok(HttpResponse::NoContent().finish())
@@ -189,7 +186,7 @@ pub(crate) async fn end_turn(
         ReadProblems,
     ),
 )]
-pub(crate) async fn get_turn(target: Target, _: Query<Nothing>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn get_turn(target: Target, _: Query<Nothing>) -> ApiResult {
     let held = target.turns(&OfNew::default()).get(&target.id).await?;
     Ok(json(HttpResponse::Ok(), &TurnState::from(held)))
 }
@@ -199,7 +196,7 @@ fn ttl(given: Option<TurnTtl>) -> Duration {
 }
 
 /// The token of a request about a turn.
-fn token(request: &HttpRequest) -> Result<TurnToken, ApiError> {
+fn token(request: &HttpRequest) -> ApiResult<TurnToken> {
     let missing = "x-turn-token must have the token of the turn";
     turn(request)?.ok_or_else(|| ApiError::InvalidParameter(missing.into()))
 }

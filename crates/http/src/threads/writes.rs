@@ -2,9 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use actix_web::HttpResponse;
-
 use super::operations::{Increment, Merge, read_increment, read_operations};
+use crate::ApiResult;
 use crate::answer::receipt::{merge_receipt, receipt};
 use crate::problems::WriteProblems;
 use crate::request::conditions::WriteConditions;
@@ -37,7 +36,7 @@ pub(crate) async fn put_value(
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let value = Value::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
     run(target, conditions, &of_new, Operation::Set { key, value }).await
 }
@@ -57,7 +56,7 @@ pub(crate) async fn delete_value(
     KeyPath(key): KeyPath,
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     run(target, conditions, &of_new, Operation::Delete { key }).await
 }
 
@@ -83,7 +82,7 @@ pub(crate) async fn push_value(
     conditions: WriteConditions,
     Query(window): Query<Window>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let value = Json::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
     let max_records = window.max_records;
     let push = Operation::Push {
@@ -114,7 +113,7 @@ pub(crate) async fn increment_value(
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let by = read_increment(body.as_str())?;
     run(
         target,
@@ -141,7 +140,7 @@ pub(crate) async fn put_state(
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let service = target.new_threads(&of_new);
     let state = keyed_values(body.as_str(), service.policy().max_keys)?;
     let mut written = service
@@ -176,7 +175,7 @@ pub(crate) async fn patch_state(
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
     body: PatchBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let service = target.new_threads(&of_new);
     match body {
         PatchBody::Operations(body) => {
@@ -213,7 +212,7 @@ pub(crate) async fn delete_state(
     target: Target,
     conditions: WriteConditions,
     Query(of_new): Query<OfNew>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     run(target, conditions, &of_new, Operation::Clear).await
 }
 
@@ -222,7 +221,7 @@ async fn run(
     conditions: WriteConditions,
     of_new: &OfNew,
     operation: Operation,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let service = target.new_threads(of_new);
     let written = service
         .merge(&target.id, &[operation], conditions.options)

@@ -1,11 +1,11 @@
 //! The handler of all calls in a model's message.
 
-use actix_web::HttpResponse;
 use serde_json::value::RawValue;
 
 use super::messages::{RequestedCall, Wire, read_calls};
 use super::schemas::{ToolCallsBody, ToolMessages};
 use super::single::{NOT_KEPT, marked};
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::problems::ScopeProblems;
 use crate::request::conditions::Repeatable;
@@ -13,7 +13,6 @@ use crate::scopes::call::ScopeCall;
 use crate::scopes::schemas::RepeatCallsHeader;
 use threadkeep_domain::{Fingerprint, IdempotencyKey};
 use threadkeep_service::tools::{Call, Outcome};
-use threadkeep_web::ApiError;
 
 /// Levels around a value: the body, the list, a call, its function and the arguments.
 const AROUND: usize = 5;
@@ -34,9 +33,7 @@ const AROUND: usize = 5;
         ScopeProblems,
     ),
 )]
-pub(crate) async fn call_tools(
-    call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn call_tools(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
     let (scope, body): (_, ToolCallsBody<'_>) = call.open()?;
     let ignores_unknown = body.ignore_unknown.unwrap_or_default();
     let (wire, list) = Wire::of(body.tool_calls, body.tool_use, body.content)?;

@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::problems::McpUrlProblems;
@@ -15,7 +16,6 @@ use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::Scope;
 use threadkeep_identity::ScopeGrant;
 use threadkeep_store::Clock;
-use threadkeep_web::ApiError;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
@@ -61,7 +61,7 @@ pub(crate) async fn create_mcp_url(
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let body = body_object(body.as_str(), AROUND)?;
     let body: McpUrlBody = read(&body)?;

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Value, json};
 
+use crate::ApiResult;
 use crate::request::json::{BodyFault, RawJson, read_value};
 use threadkeep_domain::{Excerpt, elements};
 use threadkeep_service::tools::{Outcome, Tool};
@@ -44,7 +45,7 @@ impl Wire {
         tool_calls: Option<RawJson<'a>>,
         tool_use: Option<RawJson<'a>>,
         content: Option<RawJson<'a>>,
-    ) -> Result<(Self, List<'a>), ApiError> {
+    ) -> ApiResult<(Self, List<'a>)> {
         let list = |name, RawJson(json), is_mixed| List {
             name,
             json,
@@ -106,10 +107,7 @@ fn block(asked: &RequestedCall<'_>, outcome: &Outcome) -> Value {
 ///
 /// # Errors
 /// [`ApiError::InvalidParameter`] if it is not a list, is too long, or has other elements.
-pub(super) fn read_calls<'a>(
-    wire: Wire,
-    list: List<'a>,
-) -> Result<Vec<RequestedCall<'a>>, ApiError> {
+pub(super) fn read_calls<'a>(wire: Wire, list: List<'a>) -> ApiResult<Vec<RequestedCall<'a>>> {
     let fault = |fault: BodyFault| ApiError::from(fault.in_member(list.name));
     if !list.json.starts_with('[') {
         return Err(fault(BodyFault::unwanted("a list")));

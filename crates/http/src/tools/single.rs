@@ -1,6 +1,7 @@
 //! Handlers that list the tools, and call one.
 
 use super::schemas::{ToolCallBody, ToolList, ToolResult};
+use crate::ApiResult;
 use crate::answer::json::json;
 use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::mark_replay;
@@ -28,7 +29,7 @@ pub(crate) struct InFormat(Option<Format>);
 impl Parameters for InFormat {
     const NAMES: &'static [&'static str] = &["format"];
 
-    fn take(&mut self, name: &str, value: &str) -> Result<(), ApiError> {
+    fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let malformed = "must be openai, anthropic, mcp or modelrelay, given once";
         set_once(&mut self.0, value.parse().ok(), name, malformed)
     }
@@ -49,7 +50,7 @@ impl Parameters for InFormat {
 pub(crate) async fn list_tools(
     request: HttpRequest,
     Query(InFormat(format)): Query<InFormat>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     accepts_json(&request)?;
     let tools = definitions(format.unwrap_or_default());
     Ok(json(HttpResponse::Ok(), &ToolList { tools }))
@@ -75,7 +76,7 @@ pub(crate) async fn list_tools(
 pub(crate) async fn call_tool(
     request: HttpRequest,
     call: ScopeCall<AROUND, Repeatable>,
-) -> Result<HttpResponse, ApiError> {
+) -> ApiResult {
     let (scope, body): (_, ToolCallBody<'_>) = call.open()?;
     let name = request.match_info().get("name").unwrap_or_default();
     let tool: Tool = name.parse().map_err(|_| ApiError::ToolNotFound)?;

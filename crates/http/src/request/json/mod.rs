@@ -13,6 +13,7 @@ mod types;
 
 use serde::Deserialize;
 
+use crate::ApiResult;
 use threadkeep_domain::{Json, ObjectError};
 use threadkeep_web::ApiError;
 
@@ -27,7 +28,7 @@ pub use types::{RawJson, RawObject, ThreadTtl};
 ///
 /// # Errors
 /// [`ApiError::InvalidJson`] with the place of the fault, or [`ApiError::InvalidParameter`].
-pub(crate) fn body_object(body: &str, around: usize) -> Result<Json, ApiError> {
+pub(crate) fn body_object(body: &str, around: usize) -> ApiResult<Json> {
     Json::parse_object(body, around).map_err(|error| match error {
         ObjectError::Json(error) => ApiError::InvalidJson(error),
         ObjectError::NotAnObject => ApiError::InvalidParameter("The body must be an object".into()),
