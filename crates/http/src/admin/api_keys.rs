@@ -1,12 +1,11 @@
 //! Handler of the caller's own API key.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ApiResult;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::{Nothing, Query};
@@ -30,12 +29,7 @@ pub(crate) struct ApiKeyObject<'a> {
         BackEndProblems,
     ),
 )]
-pub(crate) async fn get_api_key(
-    request: HttpRequest,
-    BackEnd { key, .. }: BackEnd,
-    _: Query<Nothing>,
-) -> ApiResult {
-    accepts_json(&request)?;
+pub(crate) async fn get_api_key(BackEnd { key, .. }: BackEnd, _: Query<Nothing>) -> ApiResult {
     let object = ApiKeyObject {
         name: &key.name,
         rights: key.rights.names().collect(),

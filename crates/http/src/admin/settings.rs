@@ -1,12 +1,11 @@
 //! The handler of settings.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ApiResult;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::{Nothing, Query};
@@ -47,12 +46,7 @@ pub(crate) struct SettingsObject<'a> {
         BackEndProblems,
     ),
 )]
-pub(crate) async fn get_settings(
-    request: HttpRequest,
-    BackEnd { api, .. }: BackEnd,
-    _: Query<Nothing>,
-) -> ApiResult {
-    accepts_json(&request)?;
+pub(crate) async fn get_settings(BackEnd { api, .. }: BackEnd, _: Query<Nothing>) -> ApiResult {
     let settings = &*api.settings;
     Ok(json(HttpResponse::Ok(), &SettingsObject { settings }))
 }

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use futures_util::future::join;
 use tokio::time::timeout;
 
 use super::stats_object::StatsObject;
 use crate::ApiResult;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::query::{Nothing, Query};
@@ -32,12 +31,7 @@ const COUNTING: Duration = Duration::from_millis(500);
         BackEndProblems,
     ),
 )]
-pub(crate) async fn get_stats(
-    request: HttpRequest,
-    BackEnd { api, .. }: BackEnd,
-    _: Query<Nothing>,
-) -> ApiResult {
-    accepts_json(&request)?;
+pub(crate) async fn get_stats(BackEnd { api, .. }: BackEnd, _: Query<Nothing>) -> ApiResult {
     // not on the thread of the worker, whose other requests would wait
     let stats = api.stats.clone();
     let report = web::block(move || stats.report());

@@ -1,10 +1,20 @@
 //! Errors of webhook endpoints as errors of the API.
 
+use std::future::Future;
+
+use crate::ApiResult;
 use threadkeep_domain::Refusal;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::{EndpointUrlError, WebhookError};
 
-pub(super) fn webhook_error(error: WebhookError) -> ApiError {
+/// The answer to a call.
+pub(super) async fn answered<T>(
+    call: impl Future<Output = Result<T, WebhookError>>,
+) -> ApiResult<T> {
+    call.await.map_err(webhook_error)
+}
+
+fn webhook_error(error: WebhookError) -> ApiError {
     match error {
         WebhookError::NotFound => ApiError::WebhookNotFound,
         WebhookError::Configured => ApiError::WebhookConfigured,

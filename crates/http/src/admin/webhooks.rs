@@ -1,27 +1,31 @@
 //! Handlers of webhook endpoints, for back ends.
 
 use actix_web::http::header::LOCATION;
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
-use serde::Serialize;
+use actix_web::{HttpRequest, HttpResponse};
 
 use super::webhook_body::{
     NewWebhookBody, ReplayBody, WebhookPatchBody, read_endpoint_change, read_new_endpoint,
     read_replay,
 };
-use super::webhook_error::webhook_error;
+use super::webhook_error::answered;
 use super::webhook_object::{
     FailedEvent, FailedList, PendingObject, Replayed, WebhookList, WebhookObject,
 };
 use crate::ApiResult;
-use crate::answer::negotiation::accepts_json;
+use crate::answer::json::json;
 use crate::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
 use crate::request::back_end::BackEnd;
 use crate::request::cursor;
+use crate::request::extract::extract;
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Most, Nothing, Page, Query};
 use crate::schemas::WebhookParam;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::WebhookId;
+
+/// The endpoint of `/v1/webhooks/{id}`. A malformed id belongs to none.
+#[derive(Debug)]
+pub(crate) struct EndpointPath(WebhookId);
 
 /// Create a webhook endpoint
 ///
@@ -39,18 +43,12 @@ use threadkeep_webhooks::WebhookId;
     ),
 )]
 pub(crate) async fn create_webhook(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let new = read_new_endpoint(body.as_str())?;
-    let made = api
-        .webhooks
-        .create(new.url, new.types, new.secret)
-        .await
-        .map_err(webhook_error)?;
+    let made = answered(api.webhooks.create(new.url, new.types, new.secret)).await?;
     let location = format!("/v1/webhooks/{}", made.id);
     let mut response = HttpResponse::Created();
     response.insert_header((LOCATION, location));
@@ -66,13 +64,8 @@ pub(crate) async fn create_webhook(
         BackEndProblems,
     ),
 )]
-pub(crate) async fn list_webhooks(
-    request: HttpRequest,
-    BackEnd { api, .. }: BackEnd,
-    _: Query<Nothing>,
-) -> ApiResult {
-    accepts_json(&request)?;
-    let endpoints = api.webhooks.list().await.map_err(webhook_error)?;
+pub(crate) async fn list_webhooks(BackEnd { api, .. }: BackEnd, _: Query<Nothing>) -> ApiResult {
+    let endpoints = answered(api.webhooks.list()).await?;
     let webhooks = endpoints.iter().map(WebhookObject::of).collect();
     Ok(json(HttpResponse::Ok(), &WebhookList { webhooks }))
 }
@@ -89,16 +82,11 @@ pub(crate) async fn list_webhooks(
     ),
 )]
 pub(crate) async fn get_webhook(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
+    EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let endpoint = api
-        .webhooks
-        .get(&id_of(&request)?)
-        .await
-        .map_err(webhook_error)?;
+    let endpoint = answered(api.webhooks.get(&id)).await?;
     Ok(json(HttpResponse::Ok(), &WebhookObject::of(&endpoint)))
 }
 
@@ -120,19 +108,13 @@ pub(crate) async fn get_webhook(
     ),
 )]
 pub(crate) async fn patch_webhook(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
+    EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let id = id_of(&request)?;
     let change = read_endpoint_change(body.as_str())?;
-    let endpoint = api
-        .webhooks
-        .change(&id, &change)
-        .await
-        .map_err(webhook_error)?;
+    let endpoint = answered(api.webhooks.change(&id, &change)).await?;
     let object = match change.secret {
         Some(_) => WebhookObject::with_secret(&endpoint),
         None => WebhookObject::of(&endpoint),
@@ -155,15 +137,11 @@ pub(crate) async fn patch_webhook(
     ),
 )]
 pub(crate) async fn delete_webhook(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
+    EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    api.webhooks
-        .delete(&id_of(&request)?)
-        .await
-        .map_err(webhook_error)?;
+    answered(api.webhooks.delete(&id)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -185,17 +163,11 @@ pub(crate) async fn delete_webhook(
     ),
 )]
 pub(crate) async fn get_pending(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(most): Query<Most>,
+    EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let id = id_of(&request)?;
-    let found = api
-        .webhooks
-        .pending(&id, most.limit())
-        .await
-        .map_err(webhook_error)?;
+    let found = answered(api.webhooks.pending(&id, most.limit())).await?;
     Ok(json(HttpResponse::Ok(), &PendingObject::of(found)))
 }
 
@@ -217,21 +189,17 @@ pub(crate) async fn get_pending(
     ),
 )]
 pub(crate) async fn get_failed(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(page): Query<Page>,
+    EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let id = id_of(&request)?;
     let ring = api.identity.ring();
     let about = id.as_str().as_bytes();
-    let after = page.cursor.as_deref();
-    let after = after.map(|text| cursor::open(ring, about, text));
-    let found = api.webhooks.failed(&id, after.transpose()?, page.limit());
-    let found = found.await.map_err(webhook_error)?;
+    let after = cursor::after(ring, about, page.cursor.as_deref())?;
+    let found = answered(api.webhooks.failed(&id, after, page.limit())).await?;
     let list = FailedList {
         failed: found.parked.into_iter().map(FailedEvent::of).collect(),
-        next_cursor: found.next.map(|next| cursor::seal(ring, about, &next)),
+        next_cursor: cursor::next(ring, about, found.next),
     };
     Ok(json(HttpResponse::Ok(), &list))
 }
@@ -252,29 +220,21 @@ pub(crate) async fn get_failed(
     ),
 )]
 pub(crate) async fn replay_webhook(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
     body: JsonBody,
+    EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let id = id_of(&request)?;
     let only = read_replay(body.as_str())?;
-    let replayed = api
-        .webhooks
-        .replay(&id, only.as_deref())
-        .await
-        .map_err(webhook_error)?;
+    let replayed = answered(api.webhooks.replay(&id, only.as_deref())).await?;
     Ok(json(HttpResponse::Ok(), &Replayed { replayed }))
 }
 
-/// The id in the path. A malformed id belongs to no endpoint.
-fn id_of(request: &HttpRequest) -> ApiResult<WebhookId> {
-    let id = request.match_info().get("id").unwrap_or_default();
-    id.parse().map_err(|_| ApiError::WebhookNotFound)
+impl EndpointPath {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
+        let id = request.match_info().get("id").unwrap_or_default();
+        id.parse().map(Self).map_err(|_| ApiError::WebhookNotFound)
+    }
 }
 
-fn json(mut response: HttpResponseBuilder, body: &impl Serialize) -> HttpResponse {
-    let body = serde_json::to_vec(body).expect("text and numbers always serialize");
-    response.content_type("application/json").body(body)
-}
+extract!(EndpointPath);

@@ -8,7 +8,7 @@ use super::query::{Filter, LastEvent};
 use crate::admin::webhook_body::EventTypeName;
 use crate::answer::negotiation::accepts_events;
 use crate::problems::BackEndProblems;
-use crate::request::back_end::BackEnd;
+use crate::request::back_end::{AnyAnswer, BackEnd};
 use crate::request::cursor;
 use crate::request::query::Query;
 use crate::{Api, ApiResult};
@@ -44,7 +44,7 @@ struct GlobalFeed {
 )]
 pub(crate) async fn get_events(
     request: HttpRequest,
-    BackEnd { api, .. }: BackEnd,
+    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
     Query(filter): Query<Filter>,
     last: LastEvent,
 ) -> ApiResult {
@@ -59,7 +59,7 @@ pub(crate) async fn get_events(
 /// The headers of the stream alone.
 pub(crate) async fn head_events(
     request: HttpRequest,
-    BackEnd { api, .. }: BackEnd,
+    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
     Query(filter): Query<Filter>,
     last: LastEvent,
 ) -> ApiResult {
@@ -69,9 +69,7 @@ pub(crate) async fn head_events(
 }
 
 fn cursor_of(api: &Api, last: &LastEvent, filter: &Filter) -> ApiResult<Option<Watermark>> {
-    last.or(&filter.resume)
-        .map(|text| cursor::open(api.identity.ring(), ALL, text))
-        .transpose()
+    cursor::after(api.identity.ring(), ALL, last.or(&filter.resume))
 }
 
 impl GlobalFeed {

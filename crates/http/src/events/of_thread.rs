@@ -108,9 +108,7 @@ fn cursor_of(
     last: &LastEvent,
     resume: &Resume,
 ) -> ApiResult<Option<ThreadCursor>> {
-    last.or(resume)
-        .map(|text| cursor::open(api.identity.ring(), id.as_bytes(), text))
-        .transpose()
+    cursor::after(api.identity.ring(), id.as_bytes(), last.or(resume))
 }
 
 impl ThreadFeed {

@@ -1,13 +1,12 @@
 //! Handlers of several entries at once, for back ends.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
 
 use super::batch_bodies::{EntriesObject, GetEntries, PutEntries, PutOutcomes};
 use super::object::EntryObject;
 use super::path::NamespacePath;
 use crate::ApiResult;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::ok_or_replay;
 use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems};
 use crate::request::back_end::BackEnd;
@@ -38,13 +37,11 @@ const AROUND: usize = 3;
     ),
 )]
 pub(crate) async fn get_entries(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let body = body_object(body.as_str(), AROUND)?;
     let keys = read::<GetEntries>(&body)?.read()?;
     let entries = api
@@ -76,14 +73,12 @@ pub(crate) async fn get_entries(
     ),
 )]
 pub(crate) async fn put_entries(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     OnlyRepeat(idempotency): OnlyRepeat,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let body = body_object(body.as_str(), AROUND)?;
     let puts = read::<PutEntries>(&body)?.read()?;
     let entries = puts

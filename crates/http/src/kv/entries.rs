@@ -1,7 +1,7 @@
 //! Handlers of entries, for back ends.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse};
 
 use super::content::{entry_body, entry_head};
 use super::object::{EntryDeletion, EntryReceipt};
@@ -10,12 +10,11 @@ use super::query::OfLifetime;
 use super::write::{AnyBody, EntryConditions};
 use crate::ApiResult;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::{mark_replay, ok_or_replay};
 use crate::problems::{
     EntryProblems, NotAcceptable, NotFound, PreconditionFailed, RepeatProblems, TooLarge,
 };
-use crate::request::back_end::BackEnd;
+use crate::request::back_end::{AnyAnswer, BackEnd};
 use crate::request::conditions::ReadConditions;
 use crate::request::query::{Nothing, Query};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
@@ -47,7 +46,7 @@ use threadkeep_web::tag;
     ),
 )]
 pub(crate) async fn get_entry(
-    BackEnd { api, .. }: BackEnd,
+    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
     path: EntryPath,
     conditions: ReadConditions,
     _: Query<Nothing>,
@@ -98,14 +97,12 @@ pub(crate) async fn get_entry(
     ),
 )]
 pub(crate) async fn put_entry(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     path: EntryPath,
     EntryConditions(terms): EntryConditions,
     Query(OfLifetime(lifetime)): Query<OfLifetime>,
     body: AnyBody,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let size_bytes = body.bytes.len();
     let draft = EntryDraft {
         body: body.bytes,
@@ -113,16 +110,14 @@ pub(crate) async fn put_entry(
         content_encoding: body.content.content_encoding,
         lifetime,
     };
-    let put = api.namespaces.put(&path.namespace, &path.key, draft, terms);
-    let Answered {
-        answer: put,
-        replayed,
-    } = put.await?;
+    let answered = api.namespaces.put(&path.namespace, &path.key, draft, terms);
+    let answered = answered.await?;
+    let put = answered.answer;
     let mut response = match put.stamp.version {
         1 => HttpResponse::Created(),
         _ => HttpResponse::Ok(),
     };
-    mark_replay(&mut response, replayed);
+    mark_replay(&mut response, answered.replayed);
     tag(&mut response, put.stamp);
     Ok(json(response, &EntryReceipt::of(&put, size_bytes)))
 }
@@ -147,17 +142,13 @@ pub(crate) async fn put_entry(
     ),
 )]
 pub(crate) async fn delete_entry(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     path: EntryPath,
     EntryConditions(terms): EntryConditions,
     _: Query<Nothing>,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let deleted = api.namespaces.delete(&path.namespace, &path.key, terms);
-    let Answered {
-        answer: deleted,
-        replayed,
-    } = deleted.await?;
-    Ok(ok_or_replay(&EntryDeletion { deleted }, replayed))
+    let Answered { answer, replayed } = deleted.await?;
+    let deletion = EntryDeletion { deleted: answer };
+    Ok(ok_or_replay(&deletion, replayed))
 }

@@ -1,6 +1,6 @@
 //! Handlers of namespaces, for back ends.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
 
 use super::object::{
     EntryList, EntryObject, NamespaceBody, NamespaceDeletion, NamespaceList, NamespaceObject,
@@ -10,7 +10,6 @@ use super::path::NamespacePath;
 use super::query::{EntryListing, NamespaceListing};
 use crate::ApiResult;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::answer::receipt::ok_or_replay;
 use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems, TooLarge};
 use crate::request::back_end::BackEnd;
@@ -40,15 +39,11 @@ use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
     ),
 )]
 pub(crate) async fn list_namespaces(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(listing): Query<NamespaceListing>,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let ring = api.identity.ring();
-    let cursor = listing.page.cursor.as_deref();
-    let after = cursor.map(|text| cursor::open::<NamespacePlace>(ring, b"", text));
-    let after = after.transpose()?;
+    let after = cursor::after::<NamespacePlace>(ring, b"", listing.page.cursor.as_deref())?;
     let limit = listing.page.limit();
     let (views, next) = if listing.names.is_empty() {
         api.namespaces
@@ -59,7 +54,7 @@ pub(crate) async fn list_namespaces(
     };
     let list = NamespaceList {
         namespaces: views.iter().map(NamespaceObject::of).collect(),
-        next_cursor: next.map(|place| cursor::seal(ring, b"", &place)),
+        next_cursor: cursor::next(ring, b"", next),
     };
     Ok(json(HttpResponse::Ok(), &list))
 }
@@ -87,12 +82,10 @@ pub(crate) async fn list_namespaces(
     ),
 )]
 pub(crate) async fn list_entries(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     Query(listing): Query<EntryListing>,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let ring = api.identity.ring();
     let prefix = listing.prefix();
     // no name has a control character
@@ -101,9 +94,7 @@ pub(crate) async fn list_entries(
         KeyOrder::Descending => [namespace.as_str(), prefix, "desc"].join("\0"),
     };
     let about = about.as_bytes();
-    let cursor = listing.page.cursor.as_deref();
-    let after = cursor.map(|text| cursor::open::<EntryKey>(ring, about, text));
-    let after = after.transpose()?;
+    let after = cursor::after::<EntryKey>(ring, about, listing.page.cursor.as_deref())?;
     let range = EntryRange {
         prefix,
         after: after.as_ref(),
@@ -124,7 +115,7 @@ pub(crate) async fn list_entries(
     };
     let list = EntryList {
         keys,
-        next_cursor: next.map(|key| cursor::seal(ring, about, &key)),
+        next_cursor: cursor::next(ring, about, next),
     };
     Ok(json(HttpResponse::Ok(), &list))
 }
@@ -151,14 +142,12 @@ pub(crate) async fn list_entries(
     ),
 )]
 pub(crate) async fn put_namespace(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     OnlyRepeat(idempotency): OnlyRepeat,
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let change = read_settings(body.as_str())?;
     let set = api
         .namespaces
@@ -191,17 +180,13 @@ pub(crate) async fn put_namespace(
     ),
 )]
 pub(crate) async fn delete_namespace(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     NamespacePath(namespace): NamespacePath,
     OnlyRepeat(idempotency): OnlyRepeat,
     _: Query<Nothing>,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let deleted = api.namespaces.delete_namespace(&namespace, idempotency);
-    let Answered {
-        answer: deleted,
-        replayed,
-    } = deleted.await?;
-    Ok(ok_or_replay(&NamespaceDeletion { deleted }, replayed))
+    let Answered { answer, replayed } = deleted.await?;
+    let deletion = NamespaceDeletion { deleted: answer };
+    Ok(ok_or_replay(&deletion, replayed))
 }

@@ -8,18 +8,24 @@ use actix_web::{HttpMessage, HttpRequest, Route, web};
 
 use super::context::key_of;
 use super::rights::needed;
+use crate::answer::negotiation::accepts_json;
 use crate::request::extract::extract;
 use crate::{Api, ApiResult};
 use threadkeep_domain::Owner;
 use threadkeep_identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use threadkeep_web::ApiError;
 
-/// A caller with an API key that may make the call. Others are rejected before anything else is checked.
+/// A caller with an API key that may make the call, and that accepts JSON. Others are rejected before anything else is
+/// checked.
 #[derive(Debug)]
 pub(crate) struct BackEnd {
     pub(crate) api: web::Data<Api>,
     pub(crate) key: ApiKey,
 }
+
+/// A caller with an API key that may make the call, whatever it accepts: the answer is not JSON.
+#[derive(Debug)]
+pub(crate) struct AnyAnswer(pub(crate) BackEnd);
 
 /// The name of the API key, put into the extensions of a request that the log records.
 #[derive(Debug)]
@@ -83,21 +89,26 @@ pub fn own(request: &HttpRequest, api: &Api, refusal: ApiError) -> Result<Owner,
 
 impl BackEnd {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let api = request
-            .app_data::<web::Data<Api>>()
-            .ok_or(ApiError::NotFound)?;
-        Ok(Self {
-            api: api.clone(),
-            key: key_for(request, api)?,
-        })
+        let AnyAnswer(back_end) = AnyAnswer::of(request)?;
+        accepts_json(request)?;
+        Ok(back_end)
     }
 }
 
-extract!(BackEnd);
+impl AnyAnswer {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
+        let api = request.app_data::<web::Data<Api>>();
+        let api = api.ok_or(ApiError::NotFound)?.clone();
+        let key = key_for(request, &api)?;
+        Ok(Self(BackEnd { api, key }))
+    }
+}
+
+extract!(BackEnd, AnyAnswer);
 
 /// Rejects a method that a path for back ends does not support.
 pub(crate) fn not_allowed_for_back_end(allow: &'static str) -> Route {
-    web::to(move |_: BackEnd, method: Method| {
+    web::to(move |_: AnyAnswer, method: Method| {
         ready(Err::<&str, _>(ApiError::MethodNotAllowed { method, allow }))
     })
 }

@@ -49,6 +49,23 @@ pub(crate) fn open<C: Cursor>(ring: &KeyRing, about: &[u8], text: &str) -> ApiRe
     C::read(rest).ok_or(ApiError::InvalidCursor)
 }
 
+/// The cursor that a request gives, if it does.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn after<C: Cursor>(
+    ring: &KeyRing,
+    about: &[u8],
+    text: Option<&str>,
+) -> ApiResult<Option<C>> {
+    text.map(|text| open(ring, about, text)).transpose()
+}
+
+/// The `next_cursor` of a page, unless it is the last one.
+pub(crate) fn next<C: Cursor>(ring: &KeyRing, about: &[u8], next: Option<C>) -> Option<String> {
+    next.map(|next| seal(ring, about, &next))
+}
+
 fn push(out: &mut Vec<u8>, numbers: &[u64]) {
     for number in numbers {
         out.extend_from_slice(&number.to_be_bytes());

@@ -6,16 +6,21 @@ use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
 use super::archive_query::{Listing, OfLife};
 use super::object::ThreadObject;
 use crate::ApiResult;
-use crate::answer::negotiation::accepts_json;
+use crate::answer::json::json;
 use crate::problems::{BackEndProblems, Conflict, NotFound};
 use crate::request::back_end::BackEnd;
 use crate::request::context::About;
 use crate::request::cursor;
+use crate::request::extract::extract;
 use crate::request::query::Query;
 use threadkeep_domain::ThreadId;
 use threadkeep_identity::THREAD_ID;
 use threadkeep_store::{Archive, ArchivePlace};
 use threadkeep_web::{ApiError, tag};
+
+/// The thread of `/v1/archives/{id}`.
+#[derive(Debug)]
+pub(crate) struct ArchivePath(pub(super) ThreadId);
 
 /// List archives
 ///
@@ -34,29 +39,23 @@ use threadkeep_web::{ApiError, tag};
     ),
 )]
 pub(crate) async fn list_archives(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(listing): Query<Listing>,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let ring = api.identity.ring();
     let since = ArchivePlace {
         archived_ms: listing.since_ms.unwrap_or(0),
         archive: None,
     };
-    let after = match &listing.page.cursor {
-        Some(text) => cursor::open::<ArchivePlace>(ring, b"", text)?.max(since),
-        None => since,
-    };
+    let after = cursor::after(ring, b"", listing.page.cursor.as_deref())?;
+    let after = after.map_or(since, |after: ArchivePlace| after.max(since));
     let page = api.archives.list(&after, listing.page.limit()).await?;
     let object = |head| ArchiveObject::of(head, api.events.public_url());
     let list = ArchiveList {
         archives: page.heads.iter().map(object).collect(),
-        next_cursor: page.next.map(|place| cursor::seal(ring, b"", &place)),
+        next_cursor: cursor::next(ring, b"", page.next),
     };
-    Ok(json(
-        serde_json::to_vec(&list).expect("text and numbers always serialize"),
-    ))
+    Ok(json(HttpResponse::Ok(), &list))
 }
 
 /// Read an archive
@@ -76,12 +75,10 @@ pub(crate) async fn list_archives(
     ),
 )]
 pub(crate) async fn get_archive(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(OfLife(life)): Query<OfLife>,
+    ArchivePath(id): ArchivePath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let id = id_of(&request)?;
     let Archive { head, state, .. } = api.archives.get(&id, life).await?;
     let object = ArchiveObject::of(&head, api.events.public_url());
     let mut body = serde_json::to_vec(&object).expect("text and numbers always serialize");
@@ -90,7 +87,9 @@ pub(crate) async fn get_archive(
     body.extend_from_slice(br#","state":"#);
     body.extend_from_slice(&state);
     body.push(b'}');
-    Ok(json(body))
+    Ok(HttpResponse::Ok()
+        .content_type("application/json")
+        .body(body))
 }
 
 /// Restore a thread
@@ -114,9 +113,8 @@ pub(crate) async fn restore_archive(
     request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(OfLife(life)): Query<OfLife>,
+    ArchivePath(id): ArchivePath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let id = id_of(&request)?;
     request.extensions_mut().insert(About(id));
     let thread = api.archives.restore(&id, life).await?;
     let signed_id = api.identity.signed_id(&id);
@@ -129,14 +127,11 @@ pub(crate) async fn restore_archive(
         .body(object.to_json()))
 }
 
-/// The id in the path.
-pub(crate) fn id_of(request: &HttpRequest) -> ApiResult<ThreadId> {
-    let id = request.match_info().get("id").unwrap_or_default();
-    id.parse().map_err(|_| ApiError::InvalidThreadId)
+impl ArchivePath {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
+        let id = request.match_info().get("id").unwrap_or_default();
+        id.parse().map(Self).map_err(|_| ApiError::InvalidThreadId)
+    }
 }
 
-fn json(body: Vec<u8>) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(body)
-}
+extract!(ArchivePath);

@@ -18,7 +18,7 @@ use super::image_query::Exporting;
 use crate::answer::memory::{AnswerMemory, HeldAnswer};
 use crate::answer::negotiation::{NDJSON, accepts_ndjson};
 use crate::problems::BackEndProblems;
-use crate::request::back_end::BackEnd;
+use crate::request::back_end::{AnyAnswer, BackEnd};
 use crate::request::query::Query;
 use crate::{Api, ApiResult};
 use threadkeep_service::{Export, Exported};
@@ -52,7 +52,7 @@ const MAX_BYTES: u64 = 1 << 30;
 )]
 pub(crate) async fn export_threads(
     request: HttpRequest,
-    BackEnd { api, .. }: BackEnd,
+    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
     Query(exporting): Query<Exporting>,
 ) -> ApiResult {
     accepts_ndjson(&request)?;
@@ -80,7 +80,7 @@ pub(crate) async fn export_threads(
 /// The headers of an export alone.
 pub(crate) async fn head_export(
     request: HttpRequest,
-    BackEnd { api, .. }: BackEnd,
+    AnyAnswer(BackEnd { api, .. }): AnyAnswer,
     Query(exporting): Query<Exporting>,
 ) -> ApiResult {
     accepts_ndjson(&request)?;

@@ -1,15 +1,13 @@
 //! Handlers of histories, the lists of threads that are added to at the end.
 
-use actix_web::HttpRequest;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::archives::id_of;
+use super::archives::ArchivePath;
 use super::history_body::{NewItems, read_items};
 use super::history_page::{HistoryObject, answer_page};
 use super::history_query::{FinalPart, HistoryPart};
 use crate::ApiResult;
-use crate::answer::negotiation::accepts_json;
 use crate::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
 use crate::request::back_end::BackEnd;
 use crate::request::conditions::Repeatable;
@@ -131,12 +129,10 @@ pub(crate) async fn get_history(target: Target, Query(part): Query<HistoryPart>)
     ),
 )]
 pub(crate) async fn get_final_history(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     Query(FinalPart { life, part }): Query<FinalPart>,
+    ArchivePath(id): ArchivePath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let id = id_of(&request)?;
     let page = api
         .scopes
         .final_history(&id, life.0, part.from(), part.reads());

@@ -11,7 +11,6 @@ use super::image_query::OfExisting;
 use super::lifecycle::created;
 use super::object::ThreadObject;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::problems::{BackEndProblems, BodyProblems, ImportProblems, NotFound, WriteProblems};
 use crate::request::back_end::{BackEnd, key_for};
 use crate::request::conditions::WriteConditions;
@@ -134,7 +133,6 @@ pub(crate) async fn import_thread(
     Query(OfExisting(if_exists)): Query<OfExisting>,
     body: JsonBody,
 ) -> ApiResult {
-    accepts_json(&request)?;
     if request.headers().contains_key(IF_MATCH) {
         let detail = "If-Match is not supported when you import a thread";
         return Err(ApiError::InvalidParameter(detail.into()));

@@ -87,9 +87,8 @@ pub(crate) async fn list_threads(
 }
 
 fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> ApiResult<Option<P>> {
-    let ring = api.identity.ring();
-    let open = |text: &String| cursor::open(ring, &listing.about(), text);
-    listing.cursor.as_ref().map(open).transpose()
+    let text = listing.cursor.as_deref();
+    cursor::after(api.identity.ring(), &listing.about(), text)
 }
 
 /// The answer, in which threads that the caller may write to have their signed ids.
@@ -106,12 +105,12 @@ fn respond<P: Cursor>(
         let signed_id = has_signed.then(|| api.identity.signed_id(id));
         ThreadObject::of(id, thread, policy).signed_with(signed_id.as_ref())
     };
-    let seal = |place| cursor::seal(api.identity.ring(), &listing.about(), &place);
+    let ring = api.identity.ring();
     json(
         HttpResponse::Ok(),
         &ThreadList {
             threads: page.threads.iter().map(object).collect(),
-            next_cursor: page.next.map(seal),
+            next_cursor: cursor::next(ring, &listing.about(), page.next),
         },
     )
 }

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 
 use crate::ApiResult;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::problems::BackEndProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::decode::path_part;
+use crate::request::extract::extract;
 use crate::request::query::{Nothing, Query};
 use threadkeep_domain::Owner;
 use threadkeep_service::ServiceError;
@@ -17,6 +17,10 @@ use threadkeep_web::ApiError;
 
 /// The part of `/v1/owners/{owner}` that names the owner.
 const OWNER_PLACE: usize = 3;
+
+/// The owner of `/v1/owners/{owner}`, percent-decoded.
+#[derive(Debug)]
+pub(crate) struct OwnerPath(Owner);
 
 /// The threads of an owner as a whole.
 #[derive(Debug, Serialize, ToSchema)]
@@ -52,21 +56,17 @@ pub(super) struct ErasureObject {
     ),
 )]
 pub(crate) async fn get_owner(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
+    OwnerPath(owner): OwnerPath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let owner = owner_of(&request)?;
     let owned = api.owners.measure(&owner).await?;
-    Ok(json(
-        HttpResponse::Ok(),
-        &OwnerObject {
-            owner: owner.as_str().to_owned(),
-            threads: owned.threads,
-            size_bytes: owned.size_bytes,
-        },
-    ))
+    let object = OwnerObject {
+        owner: owner.as_str().to_owned(),
+        threads: owned.threads,
+        size_bytes: owned.size_bytes,
+    };
+    Ok(json(HttpResponse::Ok(), &object))
 }
 
 /// Erase an owner
@@ -87,12 +87,10 @@ pub(crate) async fn get_owner(
     ),
 )]
 pub(crate) async fn erase_owner(
-    request: HttpRequest,
     BackEnd { api, .. }: BackEnd,
     _: Query<Nothing>,
+    OwnerPath(owner): OwnerPath,
 ) -> ApiResult {
-    accepts_json(&request)?;
-    let owner = owner_of(&request)?;
     // the rest is for the answer
     let wait = api.service.timeout() * 3 / 4;
     let tombstone = api.service.policy().tombstone;
@@ -102,22 +100,23 @@ pub(crate) async fn erase_owner(
         true => HttpResponse::Ok(),
         false => HttpResponse::Accepted(),
     };
-    Ok(json(
-        response,
-        &ErasureObject {
-            threads: erasing.erased.threads,
-            archives: erasing.erased.archives,
-            complete: erasing.is_complete,
-        },
-    ))
+    let object = ErasureObject {
+        threads: erasing.erased.threads,
+        archives: erasing.erased.archives,
+        complete: erasing.is_complete,
+    };
+    Ok(json(response, &object))
 }
 
-/// The owner that the path names.
-fn owner_of(request: &HttpRequest) -> ApiResult<Owner> {
-    let text = path_part(request, OWNER_PLACE);
-    let owner = text.as_deref().map(Owner::new);
-    owner.and_then(Result::ok).ok_or_else(|| {
-        let detail = "The owner must have 1 to 256 bytes of UTF-8 without control characters";
-        ApiError::InvalidParameter(detail.into())
-    })
+impl OwnerPath {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
+        let text = path_part(request, OWNER_PLACE);
+        let owner = text.and_then(|text| Owner::new(&text).ok());
+        owner.map(Self).ok_or_else(|| {
+            let detail = "The owner must have 1 to 256 bytes of UTF-8 without control characters";
+            ApiError::InvalidParameter(detail.into())
+        })
+    }
 }
+
+extract!(OwnerPath);

@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 
 use crate::ApiResult;
 use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
 use crate::problems::McpUrlProblems;
 use crate::request::back_end::BackEnd;
 use crate::request::json::{Seconds, Whole, body_object, read};
@@ -62,7 +61,6 @@ pub(crate) async fn create_mcp_url(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
-    accepts_json(&request)?;
     let body = body_object(body.as_str(), AROUND)?;
     let body: McpUrlBody = read(&body)?;
     let scope: Scope = body.scope.parse()?;
