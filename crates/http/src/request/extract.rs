@@ -1,8 +1,29 @@
 //! Extractors that need no more than the head of a request, or a body that was read before.
 
+use actix_web::HttpRequest;
+
+use crate::ApiResult;
+
+/// A part of a request, of which other extractors are made.
+pub(crate) trait Extract: Sized {
+    fn of(request: &HttpRequest) -> ApiResult<Self>;
+}
+
+impl Extract for () {
+    fn of(_: &HttpRequest) -> ApiResult<Self> {
+        Ok(())
+    }
+}
+
 /// Makes an extractor of each type, by its function `of`. The parameters of a generic type are in brackets before it.
 macro_rules! extract {
     ([$($parameters:tt)*] $extractor:ty) => {
+        impl<$($parameters)*> crate::request::extract::Extract for $extractor {
+            fn of(request: &actix_web::HttpRequest) -> crate::ApiResult<Self> {
+                Self::of(request)
+            }
+        }
+
         impl<$($parameters)*> actix_web::FromRequest for $extractor {
             type Error = threadkeep_web::ApiError;
             type Future = std::future::Ready<Result<Self, Self::Error>>;

@@ -19,3 +19,4 @@ pub(super) mod rate_subject;
 pub(super) mod rights;
 pub(super) mod target;
 pub(super) mod thread_maker;
+pub(super) mod thread_write;

@@ -124,6 +124,18 @@ impl Page {
     }
 }
 
+impl AsRef<Self> for OfNew {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsRef<OfNew> for Window {
+    fn as_ref(&self) -> &OfNew {
+        &self.of_new
+    }
+}
+
 impl Part {
     /// The part of an array to read, if not all.
     pub(crate) fn slice(&self) -> Option<Slice> {

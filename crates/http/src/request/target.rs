@@ -160,7 +160,7 @@ impl Target {
         self.api.events.draining()
     }
 
-    fn of(request: &HttpRequest) -> ApiResult<Self> {
+    pub(super) fn of(request: &HttpRequest) -> ApiResult<Self> {
         Self::accepting(request, accepts_json)
     }
 

@@ -8,9 +8,8 @@ use serde::de::Error as _;
 
 use crate::answer::negotiation::accepts_json;
 use crate::request::back_end::key_for;
-use crate::request::conditions::Repeatable;
 use crate::request::context::About;
-use crate::request::extract::extract;
+use crate::request::extract::{Extract, extract};
 use crate::request::json::{BodyFault, body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Nothing, Query};
@@ -33,7 +32,7 @@ const CURRENT: &str = "thread:current";
 /// `thread:current`, or by an id that it has shown to be its own; all else gets one answer, whatever
 /// is wrong with it.
 ///
-/// In the body, `AROUND` levels surround a value.
+/// A read has no headers, and a write has `Repeatable`. In the body, `AROUND` levels surround a value.
 #[derive(Debug)]
 pub(crate) struct ScopeCall<const AROUND: usize, H = ()> {
     pub(crate) headers: H,
@@ -42,24 +41,7 @@ pub(crate) struct ScopeCall<const AROUND: usize, H = ()> {
     body: Json,
 }
 
-/// The headers of a call: none of a read, and those of a write.
-pub(crate) trait CallHeaders: Sized {
-    fn of(request: &HttpRequest) -> ApiResult<Self>;
-}
-
-impl CallHeaders for () {
-    fn of(_: &HttpRequest) -> ApiResult<Self> {
-        Ok(())
-    }
-}
-
-impl CallHeaders for Repeatable {
-    fn of(request: &HttpRequest) -> ApiResult<Self> {
-        Self::of(request)
-    }
-}
-
-impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
+impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         let api = request
             .app_data::<web::Data<Api>>()
@@ -157,4 +139,4 @@ impl<const AROUND: usize, H: CallHeaders> ScopeCall<AROUND, H> {
     }
 }
 
-extract!([const AROUND: usize, H: CallHeaders] ScopeCall<AROUND, H>);
+extract!([const AROUND: usize, H: Extract] ScopeCall<AROUND, H>);

@@ -18,12 +18,16 @@ use crate::request::json::{CheckpointNameText, optional_body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Nothing, Query};
 use crate::request::target::Target;
+use crate::request::thread_write::ThreadWrite;
 use crate::schemas::{CheckpointParam, WriteHeaders};
 use threadkeep_domain::Stamp;
 use threadkeep_web::tag;
 
 /// Levels around a value: the body.
 const AROUND: usize = 1;
+
+/// A write of a checkpoint.
+type CheckpointWrite<P = ()> = ThreadWrite<P, WriteConditions, Nothing>;
 
 /// Save a checkpoint
 ///
@@ -40,19 +44,13 @@ const AROUND: usize = 1;
         WriteProblems,
     ),
 )]
-pub(crate) async fn save_checkpoint(
-    target: Target,
-    conditions: WriteConditions,
-    _: Query<Nothing>,
-    body: JsonBody,
-) -> ApiResult {
+pub(crate) async fn save_checkpoint(write: CheckpointWrite, body: JsonBody) -> ApiResult {
     let body = optional_body_object(body.as_str(), AROUND)?;
     let body: NewCheckpointBody = read(&body)?;
     let name = body.name.map(|CheckpointNameText(name)| name);
-    let saved = target
-        .checkpoints()
-        .save(&target.id, name.as_ref(), conditions.options)
-        .await?;
+    let (target, options) = (&write.target, write.headers.options);
+    let checkpoints = target.checkpoints();
+    let saved = checkpoints.save(&target.id, name.as_ref(), options).await?;
     let mut response = tagged(HttpResponse::Created(), saved.stamp);
     mark_replay(&mut response, saved.replayed);
     Ok(json(response, &CheckpointObject::from(&saved.head)))
@@ -111,15 +109,11 @@ pub(crate) async fn get_checkpoint(
         WriteProblems,
     ),
 )]
-pub(crate) async fn restore_checkpoint(
-    target: Target,
-    CheckpointPath(number): CheckpointPath,
-    conditions: WriteConditions,
-    _: Query<Nothing>,
-) -> ApiResult {
-    let written = target
-        .checkpoints()
-        .restore(&target.id, number, conditions.options)
+pub(crate) async fn restore_checkpoint(write: CheckpointWrite<CheckpointPath>) -> ApiResult {
+    let (target, CheckpointPath(number)) = (&write.target, write.path);
+    let checkpoints = target.checkpoints();
+    let written = checkpoints
+        .restore(&target.id, number, write.headers.options)
         .await?;
     let object = object(target.threads().policy(), &target.id, &written);
     Ok(respond(StatusCode::OK, &written, object.to_json()))
@@ -138,15 +132,11 @@ pub(crate) async fn restore_checkpoint(
         WriteProblems,
     ),
 )]
-pub(crate) async fn delete_checkpoint(
-    target: Target,
-    CheckpointPath(number): CheckpointPath,
-    conditions: WriteConditions,
-    _: Query<Nothing>,
-) -> ApiResult {
-    let deleted = target
-        .checkpoints()
-        .delete(&target.id, number, conditions.options)
+pub(crate) async fn delete_checkpoint(write: CheckpointWrite<CheckpointPath>) -> ApiResult {
+    let (target, CheckpointPath(number)) = (&write.target, write.path);
+    let checkpoints = target.checkpoints();
+    let deleted = checkpoints
+        .delete(&target.id, number, write.headers.options)
         .await?;
     let mut response = tagged(HttpResponse::NoContent(), deleted.stamp);
     mark_replay(&mut response, deleted.replayed);

@@ -7,12 +7,12 @@ use super::archives::ArchivePath;
 use super::history_body::{NewItems, read_items};
 use super::history_page::{HistoryObject, answer_page};
 use super::history_query::{FinalPart, HistoryPart};
+use super::history_removal::HistoryWrite;
 use crate::ApiResult;
 use crate::problems::{BackEndProblems, NotFound, ReadProblems, ScopeProblems};
 use crate::request::back_end::BackEnd;
-use crate::request::conditions::Repeatable;
 use crate::request::json_body::JsonBody;
-use crate::request::query::{OfNew, Query};
+use crate::request::query::Query;
 use crate::request::target::Target;
 use crate::schemas::{OfNewParam, PeekParam, PlaceParams};
 use crate::scopes::lifecycle::answer;
@@ -53,17 +53,11 @@ pub(super) struct AppendedItem {
         ScopeProblems,
     ),
 )]
-pub(crate) async fn append_history(
-    target: Target,
-    repeatable: Repeatable,
-    Query(of_new): Query<OfNew>,
-    body: JsonBody,
-) -> ApiResult {
+pub(crate) async fn append_history(write: HistoryWrite, body: JsonBody) -> ApiResult {
     let items = read_items(body.as_str())?;
-    let scope = ScopeId::Thread(target.id);
-    let options = repeatable.options(None);
-    let scopes = target.scopes(&of_new);
-    let written = scopes.append(&scope, &items, options).await?;
+    let scope = ScopeId::Thread(write.target.id);
+    let options = write.headers.options(None);
+    let written = write.scopes().append(&scope, &items, options).await?;
     let appended = items.iter().zip(&written.appended);
     let receipt = AppendReceipt {
         version: written.stamp.version,

@@ -12,8 +12,7 @@ use crate::request::decode::path_part;
 use crate::request::extract::extract;
 use crate::request::json::{Whole, optional_body_object, read};
 use crate::request::json_body::JsonBody;
-use crate::request::query::{OfNew, Query};
-use crate::request::target::Target;
+use crate::request::thread_write::ThreadWrite;
 use crate::schemas::{ItemParam, OfNewParam};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
@@ -23,6 +22,9 @@ use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritte
 const AROUND: usize = 1;
 /// `/v1/threads/{thread}/history/{item}`: the sixth part, the first being empty.
 const PLACE: usize = 5;
+
+/// A write to the history.
+pub(super) type HistoryWrite<P = ()> = ThreadWrite<P, Repeatable>;
 
 /// How many items to take.
 #[derive(ToSchema, Deserialize)]
@@ -69,16 +71,11 @@ pub(crate) struct ItemPath(ItemId);
         ScopeProblems,
     ),
 )]
-pub(crate) async fn take_history(
-    target: Target,
-    repeatable: Repeatable,
-    Query(of_new): Query<OfNew>,
-    body: JsonBody,
-) -> ApiResult {
+pub(crate) async fn take_history(write: HistoryWrite, body: JsonBody) -> ApiResult {
     let body = optional_body_object(body.as_str(), AROUND)?;
     let TakeItems { count } = read(&body)?;
     let newest = Removal::Newest(count.map_or(1, |Whole(count)| count as usize));
-    let written = remove(&target, &repeatable, &of_new, newest).await?;
+    let written = remove(&write, newest).await?;
     let taken = TakenItems {
         version: written.stamp.version,
         items: written.taken.iter().map(HistoryItemObject::of).collect(),
@@ -98,13 +95,9 @@ pub(crate) async fn take_history(
         ScopeProblems,
     ),
 )]
-pub(crate) async fn delete_history_item(
-    target: Target,
-    ItemPath(id): ItemPath,
-    repeatable: Repeatable,
-    Query(of_new): Query<OfNew>,
-) -> ApiResult {
-    delete(&target, &repeatable, &of_new, Removal::Item(&id)).await
+pub(crate) async fn delete_history_item(write: HistoryWrite<ItemPath>) -> ApiResult {
+    let ItemPath(id) = &write.path;
+    delete(&write, Removal::Item(id)).await
 }
 
 /// Clear the history
@@ -119,22 +112,13 @@ pub(crate) async fn delete_history_item(
         ScopeProblems,
     ),
 )]
-pub(crate) async fn delete_history(
-    target: Target,
-    repeatable: Repeatable,
-    Query(of_new): Query<OfNew>,
-) -> ApiResult {
-    delete(&target, &repeatable, &of_new, Removal::All).await
+pub(crate) async fn delete_history(write: HistoryWrite) -> ApiResult {
+    delete(&write, Removal::All).await
 }
 
 /// Removes items, and answers whether there were any.
-async fn delete(
-    target: &Target,
-    repeatable: &Repeatable,
-    of_new: &OfNew,
-    removal: Removal<'_>,
-) -> ApiResult {
-    let written = remove(target, repeatable, of_new, removal).await?;
+async fn delete<P>(write: &HistoryWrite<P>, removal: Removal<'_>) -> ApiResult {
+    let written = remove(write, removal).await?;
     let receipt = RemovalReceipt {
         version: written.stamp.version,
         deleted: written.removed > 0,
@@ -142,16 +126,13 @@ async fn delete(
     Ok(answer(&written, &receipt))
 }
 
-async fn remove(
-    target: &Target,
-    repeatable: &Repeatable,
-    of_new: &OfNew,
-    removal: Removal<'_>,
-) -> ApiResult<ScopeWritten> {
-    let scope = ScopeId::Thread(target.id);
-    let options = repeatable.options(None);
-    let scopes = target.scopes(of_new);
-    Ok(scopes.remove_items(&scope, removal, options).await?)
+async fn remove<P>(write: &HistoryWrite<P>, removal: Removal<'_>) -> ApiResult<ScopeWritten> {
+    let scope = ScopeId::Thread(write.target.id);
+    let options = write.headers.options(None);
+    Ok(write
+        .scopes()
+        .remove_items(&scope, removal, options)
+        .await?)
 }
 
 impl ItemPath {

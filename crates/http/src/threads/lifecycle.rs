@@ -13,9 +13,10 @@ use crate::request::back_end::key_for;
 use crate::request::conditions::{ReadConditions, WriteConditions};
 use crate::request::context::{About, change_context};
 use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, OfNew, Query, Reading};
+use crate::request::query::{Nothing, Query, Reading};
 use crate::request::target::{Target, behalf, reserves_keys, threads_for};
 use crate::request::thread_maker::ThreadMaker;
+use crate::request::thread_write::ThreadWrite;
 use crate::schemas::{OfNewParam, PeekParam, WriteHeaders};
 use crate::{Api, ApiResult};
 use threadkeep_domain::{Policy, Stamp, ThreadId, Written};
@@ -125,20 +126,18 @@ pub(crate) async fn get_thread(
 )]
 pub(crate) async fn patch_thread(
     request: HttpRequest,
-    target: Target,
-    conditions: WriteConditions,
-    Query(of_new): Query<OfNew>,
+    write: ThreadWrite,
     body: JsonBody,
 ) -> ApiResult {
     let patch = read_patch(body.as_str())?;
     if patch.owner.is_some() {
-        target.back_end(&request)?;
+        write.target.back_end(&request)?;
     }
-    let service = target.new_threads(&of_new);
+    let (service, id) = (write.threads(), &write.target.id);
     let written = service
-        .patch_thread(&target.id, patch, conditions.options)
+        .patch_thread(id, patch, write.headers.options)
         .await?;
-    let object = object(service.policy(), &target.id, &written);
+    let object = object(service.policy(), id, &written);
     Ok(respond(StatusCode::OK, &written, object.to_json()))
 }
 

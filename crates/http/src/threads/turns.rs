@@ -15,6 +15,7 @@ use crate::request::json::{Whole, optional_body_object, read};
 use crate::request::json_body::JsonBody;
 use crate::request::query::{Nothing, OfNew, Query};
 use crate::request::target::Target;
+use crate::request::thread_write::ThreadWrite;
 use crate::schemas::{OfNewParam, TokenHeader};
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::{TurnGranted, TurnHeld, TurnToken, rfc3339};
@@ -110,20 +111,15 @@ impl From<Option<TurnHeld>> for TurnState {
         WriteProblems,
     ),
 )]
-pub(crate) async fn take_turn(
-    target: Target,
-    repeatable: Repeatable,
-    Query(of_new): Query<OfNew>,
-    body: JsonBody,
-) -> ApiResult {
+pub(crate) async fn take_turn(write: ThreadWrite<(), Repeatable>, body: JsonBody) -> ApiResult {
     let body: NewTurnBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
     let request = TurnRequest {
         ttl: ttl(body.ttl_seconds),
         exclusive: body.exclusive.unwrap_or_default(),
         wait: Duration::from_secs(body.wait_seconds.map_or(0, |Whole(seconds)| seconds)),
-        idempotency: repeatable.idempotency,
+        idempotency: write.headers.idempotency,
     };
-    let turns = target.turns(&of_new);
+    let (target, turns) = (&write.target, write.target.turns(&write.query));
     let granted = tokio::select! {
         granted = turns.take(&target.id, &request) => granted?,
         () = target.draining().cancelled() => return Err(ApiError::ShuttingDown),

@@ -9,8 +9,8 @@ use crate::problems::WriteProblems;
 use crate::request::conditions::WriteConditions;
 use crate::request::json_body::{JsonBody, PatchBody};
 use crate::request::key_path::KeyPath;
-use crate::request::query::{OfNew, Query, Window};
-use crate::request::target::Target;
+use crate::request::query::{OfNew, Window};
+use crate::request::thread_write::ThreadWrite;
 use crate::schemas::{
     DeleteReceipt, IncrementReceipt, KeyParam, MergeReceipt, OfNewParam, PushReceipt, Receipt,
     WriteHeaders,
@@ -30,15 +30,9 @@ use threadkeep_web::ApiError;
         WriteProblems,
     ),
 )]
-pub(crate) async fn put_value(
-    target: Target,
-    KeyPath(key): KeyPath,
-    conditions: WriteConditions,
-    Query(of_new): Query<OfNew>,
-    body: JsonBody,
-) -> ApiResult {
+pub(crate) async fn put_value(write: ThreadWrite<KeyPath>, body: JsonBody) -> ApiResult {
     let value = Value::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
-    run(target, conditions, &of_new, Operation::Set { key, value }).await
+    run(write, |KeyPath(key)| Operation::Set { key, value }).await
 }
 
 /// Delete a key
@@ -51,13 +45,8 @@ pub(crate) async fn put_value(
         WriteProblems,
     ),
 )]
-pub(crate) async fn delete_value(
-    target: Target,
-    KeyPath(key): KeyPath,
-    conditions: WriteConditions,
-    Query(of_new): Query<OfNew>,
-) -> ApiResult {
-    run(target, conditions, &of_new, Operation::Delete { key }).await
+pub(crate) async fn delete_value(write: ThreadWrite<KeyPath>) -> ApiResult {
+    run(write, |KeyPath(key)| Operation::Delete { key }).await
 }
 
 /// Push to an array
@@ -77,21 +66,18 @@ pub(crate) async fn delete_value(
     ),
 )]
 pub(crate) async fn push_value(
-    target: Target,
-    KeyPath(key): KeyPath,
-    conditions: WriteConditions,
-    Query(window): Query<Window>,
+    write: ThreadWrite<KeyPath, WriteConditions, Window>,
     body: JsonBody,
 ) -> ApiResult {
     let value = Json::parse(body.as_str()).map_err(ApiError::InvalidJson)?;
-    let max_records = window.max_records;
-    let push = Operation::Push {
+    let max_records = write.query.max_records.map(NonZeroU64::get);
+    let push = |KeyPath(key)| Operation::Push {
         key,
         value,
-        max_records: max_records.map(NonZeroU64::get),
+        max_records,
         mismatch: Mismatch::Refuse,
     };
-    run(target, conditions, &window.of_new, push).await
+    run(write, push).await
 }
 
 /// Increment an integer
@@ -107,21 +93,9 @@ pub(crate) async fn push_value(
         WriteProblems,
     ),
 )]
-pub(crate) async fn increment_value(
-    target: Target,
-    KeyPath(key): KeyPath,
-    conditions: WriteConditions,
-    Query(of_new): Query<OfNew>,
-    body: JsonBody,
-) -> ApiResult {
+pub(crate) async fn increment_value(write: ThreadWrite<KeyPath>, body: JsonBody) -> ApiResult {
     let by = read_increment(body.as_str())?;
-    run(
-        target,
-        conditions,
-        &of_new,
-        Operation::Increment { key, by },
-    )
-    .await
+    run(write, |KeyPath(key)| Operation::Increment { key, by }).await
 }
 
 /// Replace the state
@@ -135,17 +109,10 @@ pub(crate) async fn increment_value(
         WriteProblems,
     ),
 )]
-pub(crate) async fn put_state(
-    target: Target,
-    conditions: WriteConditions,
-    Query(of_new): Query<OfNew>,
-    body: JsonBody,
-) -> ApiResult {
-    let service = target.new_threads(&of_new);
+pub(crate) async fn put_state(write: ThreadWrite, body: JsonBody) -> ApiResult {
+    let (service, id, options) = (write.threads(), &write.target.id, write.headers.options);
     let state = keyed_values(body.as_str(), service.policy().max_keys)?;
-    let mut written = service
-        .replace(&target.id, state, conditions.options)
-        .await?;
+    let mut written = service.replace(id, state, options).await?;
     // the client did not ask for the steps of a replacement
     written.answers.clear();
     Ok(receipt(&written))
@@ -170,28 +137,18 @@ pub(crate) async fn put_state(
         WriteProblems,
     ),
 )]
-pub(crate) async fn patch_state(
-    target: Target,
-    conditions: WriteConditions,
-    Query(of_new): Query<OfNew>,
-    body: PatchBody,
-) -> ApiResult {
-    let service = target.new_threads(&of_new);
+pub(crate) async fn patch_state(write: ThreadWrite, body: PatchBody) -> ApiResult {
+    let (service, id, options) = (write.threads(), &write.target.id, write.headers.options);
     match body {
         PatchBody::Operations(body) => {
-            let operations = read_operations(body.as_str(), conditions.options.idempotency)?;
-            let scope = ScopeId::Thread(target.id);
-            let history = target.scopes(&of_new).policy(&scope).history;
-            let written = service
-                .merge_with_history(&target.id, &operations, history, conditions.options)
-                .await?;
-            Ok(merge_receipt(&written))
+            let operations = read_operations(body.as_str(), options.idempotency)?;
+            let history = write.scopes().policy(&ScopeId::Thread(*id)).history;
+            let written = service.merge_with_history(id, &operations, history, options);
+            Ok(merge_receipt(&written.await?))
         }
         PatchBody::MergePatch(body) => {
             let patch = MergePatch::parse(body.as_str(), service.policy().max_keys)?;
-            let mut written = service
-                .patch_state(&target.id, &patch, conditions.options)
-                .await?;
+            let mut written = service.patch_state(id, &patch, options).await?;
             written.answers.clear();
             Ok(receipt(&written))
         }
@@ -208,23 +165,19 @@ pub(crate) async fn patch_state(
         WriteProblems,
     ),
 )]
-pub(crate) async fn delete_state(
-    target: Target,
-    conditions: WriteConditions,
-    Query(of_new): Query<OfNew>,
-) -> ApiResult {
-    run(target, conditions, &of_new, Operation::Clear).await
+pub(crate) async fn delete_state(write: ThreadWrite) -> ApiResult {
+    run(write, |()| Operation::Clear).await
 }
 
-async fn run(
-    target: Target,
-    conditions: WriteConditions,
-    of_new: &OfNew,
-    operation: Operation,
+/// Runs one operation, which may be about the part of the state that the path names.
+async fn run<P, Q: AsRef<OfNew>>(
+    write: ThreadWrite<P, WriteConditions, Q>,
+    operation: impl FnOnce(P) -> Operation,
 ) -> ApiResult {
-    let service = target.new_threads(of_new);
+    let service = write.target.new_threads(write.query.as_ref());
+    let (id, operations) = (&write.target.id, [operation(write.path)]);
     let written = service
-        .merge(&target.id, &[operation], conditions.options)
+        .merge(id, &operations, write.headers.options)
         .await?;
     Ok(receipt(&written))
 }

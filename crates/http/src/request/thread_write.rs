@@ -1,0 +1,49 @@
+//! A write to a thread.
+
+use std::borrow::Cow;
+
+use actix_web::HttpRequest;
+
+use super::conditions::WriteConditions;
+use super::extract::{Extract, extract};
+use super::query::{OfNew, Parameters, Query};
+use super::target::Target;
+use crate::ApiResult;
+use threadkeep_service::{ScopeService, ThreadService};
+
+/// A thread to write to, the part of it that the path names, and the headers and the query of the write.
+#[derive(Debug)]
+pub(crate) struct ThreadWrite<P = (), H = WriteConditions, Q = OfNew> {
+    pub(crate) target: Target,
+    pub(crate) path: P,
+    pub(crate) headers: H,
+    pub(crate) query: Q,
+}
+
+impl<P: Extract, H: Extract, Q: Parameters> ThreadWrite<P, H, Q> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
+        let target = Target::of(request)?;
+        let (path, headers) = (P::of(request)?, H::of(request)?);
+        let Query(query) = Query::of(request)?;
+        Ok(Self {
+            target,
+            path,
+            headers,
+            query,
+        })
+    }
+}
+
+impl<P, H, Q: AsRef<OfNew>> ThreadWrite<P, H, Q> {
+    /// The threads as the caller may use them; a new thread gets the TTL of the query.
+    pub(crate) fn threads(&self) -> Cow<'_, ThreadService> {
+        self.target.new_threads(self.query.as_ref())
+    }
+
+    /// The scopes of these threads.
+    pub(crate) fn scopes(&self) -> Cow<'_, ScopeService> {
+        self.target.scopes(self.query.as_ref())
+    }
+}
+
+extract!([P: Extract, H: Extract, Q: Parameters] ThreadWrite<P, H, Q>);
