@@ -24,8 +24,6 @@ mod tools;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
-
 use threadkeep_domain::ReservedKeys;
 use threadkeep_events::Events;
 use threadkeep_identity::{ApiKeys, Behalf, Identity};
@@ -35,7 +33,6 @@ use threadkeep_service::{
     ThreadService, TurnService,
 };
 use threadkeep_stats::Stats;
-use threadkeep_web::ApiError;
 use threadkeep_webhooks::Webhooks;
 
 pub use admin::readiness::Readiness;
@@ -68,9 +65,6 @@ pub use request::json_body::text_of;
 pub use request::query::{Parameters, Query, set_once, whole};
 pub use request::rate_subject::count_by_address;
 pub use request::rights::missing;
-
-/// The answer of a handler, or what a part of it returns.
-pub(crate) type ApiResult<T = HttpResponse> = Result<T, ApiError>;
 
 /// The dependencies of the handlers.
 #[derive(Debug, Clone)]

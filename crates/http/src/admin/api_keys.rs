@@ -4,11 +4,9 @@ use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::answer::json::json;
+use crate::answer::{ApiResult, json};
 use crate::problems::BackEndProblems;
-use crate::request::back_end::BackEnd;
-use crate::request::query::{Nothing, Query};
+use crate::request::{BackEnd, Nothing, Query};
 
 /// An API key.
 #[derive(Serialize, ToSchema)]

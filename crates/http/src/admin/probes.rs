@@ -2,10 +2,10 @@
 
 use actix_web::{HttpResponse, web};
 
-use crate::answer::json::json;
+use crate::Api;
+use crate::answer::{ApiResult, json};
 use crate::problems::Unavailable;
 use crate::schemas::Health;
-use crate::{Api, ApiResult};
 use threadkeep_web::ApiError;
 
 /// Check that the process is up

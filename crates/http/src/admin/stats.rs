@@ -7,11 +7,9 @@ use futures_util::future::join;
 use tokio::time::timeout;
 
 use super::stats_object::StatsObject;
-use crate::ApiResult;
-use crate::answer::json::json;
+use crate::answer::{ApiResult, json};
 use crate::problems::BackEndProblems;
-use crate::request::back_end::BackEnd;
-use crate::request::query::{Nothing, Query};
+use crate::request::{BackEnd, Nothing, Query};
 use threadkeep_web::ApiError;
 
 /// How long the store may take to count its threads.

@@ -6,8 +6,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::webhook_error::url_error;
-use crate::ApiResult;
-use crate::request::json::{List, RawJson, body_object, optional_body_object, read, read_value};
+use crate::answer::ApiResult;
+use crate::request::{List, RawJson, body_object, optional_body_object, read, read_value};
 use threadkeep_domain::{EventId, EventType, EventTypes};
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::{EndpointChange, EndpointUrl, Secret};

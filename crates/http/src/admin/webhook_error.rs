@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use threadkeep_domain::Refusal;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::{EndpointUrlError, WebhookError};

@@ -11,14 +11,9 @@ use super::webhook_error::answered;
 use super::webhook_object::{
     FailedEvent, FailedList, PendingObject, Replayed, WebhookList, WebhookObject,
 };
-use crate::ApiResult;
-use crate::answer::json::json;
+use crate::answer::{ApiResult, json};
 use crate::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
-use crate::request::back_end::BackEnd;
-use crate::request::cursor;
-use crate::request::extract::extract;
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Most, Nothing, Page, Query};
+use crate::request::{BackEnd, JsonBody, Most, Nothing, Page, Query, cursor, extract};
 use crate::schemas::WebhookParam;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::WebhookId;

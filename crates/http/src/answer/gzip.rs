@@ -11,8 +11,8 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::ApiResult;
-use crate::request::extract::extract;
+use crate::answer::ApiResult;
+use crate::request::extract;
 
 /// Whether a client takes gzip, and likes it no less than the text as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,23 @@ pub(super) mod negotiation;
 pub(super) mod receipt;
 pub(crate) mod streamed;
 
+use actix_web::HttpResponse;
 use actix_web::http::header::HeaderName;
+
+pub(crate) use gzip::{AcceptsGzip, padded};
+pub(crate) use json::json;
+pub(crate) use memory::{AnswerMemory, HeldAnswer};
+pub(crate) use negotiation::{
+    BodyType, EVENT_STREAM, NDJSON, accepts_events, accepts_json, accepts_ndjson,
+};
+pub(crate) use receipt::{
+    content, mark_replay, merge_receipt, not_modified, ok_or_replay, receipt, respond, state,
+};
+pub(crate) use streamed::{COMMENT, streamed};
+use threadkeep_web::ApiError;
+
+/// The answer of a handler, or what a part of it returns.
+pub(crate) type ApiResult<T = HttpResponse> = Result<T, ApiError>;
 
 /// The length of an array or a history of which the answer shows a part.
 pub(super) const TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");

@@ -6,7 +6,7 @@ use actix_web::http::header::{
 };
 use actix_web::mime::{self, Mime};
 
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use threadkeep_web::ApiError;
 
 /// The type of most answers.

@@ -7,8 +7,8 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde::Serialize;
 
 use super::json::json;
-use crate::ApiResult;
-use crate::request::conditions::ReadConditions;
+use crate::answer::ApiResult;
+use crate::request::ReadConditions;
 use threadkeep_domain::scope::Appended;
 use threadkeep_domain::{Answer, Stamp, Written};
 use threadkeep_store::StateBody;

@@ -11,8 +11,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::time::{Instant, sleep_until};
 
-use crate::answer::negotiation::EVENT_STREAM;
-use crate::answer::streamed::{COMMENT, streamed};
+use crate::answer::{COMMENT, EVENT_STREAM, streamed};
 use threadkeep_events::Events;
 use threadkeep_store::StoreError;
 

@@ -3,9 +3,8 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
-use crate::ApiResult;
-use crate::request::extract::extract;
-use crate::request::query::{Parameters, set_once};
+use crate::answer::ApiResult;
+use crate::request::{Parameters, extract, set_once};
 use threadkeep_domain::{EventType, EventTypes};
 use threadkeep_web::ApiError;
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::object::EntryObject;
-use crate::ApiResult;
-use crate::request::json::{List, Whole};
+use crate::answer::ApiResult;
+use crate::request::{List, Whole};
 use threadkeep_domain::{ContentType, EntryKey, Lifetime, rfc3339};
 use threadkeep_service::{BatchPut, EntryBodies, EntryDraft};
 use threadkeep_store::Put;

@@ -5,15 +5,9 @@ use actix_web::HttpResponse;
 use super::batch_bodies::{EntriesObject, GetEntries, PutEntries, PutOutcomes};
 use super::object::EntryObject;
 use super::path::NamespacePath;
-use crate::ApiResult;
-use crate::answer::json::json;
-use crate::answer::receipt::ok_or_replay;
+use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems};
-use crate::request::back_end::BackEnd;
-use crate::request::conditions::OnlyRepeat;
-use crate::request::json::{body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
+use crate::request::{BackEnd, JsonBody, Nothing, OnlyRepeat, Query, body_object, read};
 use crate::schemas::NamespaceParam;
 use threadkeep_web::ApiError;
 

@@ -8,15 +8,11 @@ use super::object::{EntryDeletion, EntryReceipt};
 use super::path::EntryPath;
 use super::query::OfLifetime;
 use super::write::{AnyBody, EntryConditions};
-use crate::ApiResult;
-use crate::answer::json::json;
-use crate::answer::receipt::{mark_replay, ok_or_replay};
+use crate::answer::{ApiResult, json, mark_replay, ok_or_replay};
 use crate::problems::{
     EntryProblems, NotAcceptable, NotFound, PreconditionFailed, RepeatProblems, TooLarge,
 };
-use crate::request::back_end::{AnyAnswer, BackEnd};
-use crate::request::conditions::ReadConditions;
-use crate::request::query::{Nothing, Query};
+use crate::request::{AnyAnswer, BackEnd, Nothing, Query, ReadConditions};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_service::EntryDraft;
 use threadkeep_store::{Answered, Reading};

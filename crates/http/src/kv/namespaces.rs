@@ -8,15 +8,9 @@ use super::object::{
 };
 use super::path::NamespacePath;
 use super::query::{EntryListing, NamespaceListing};
-use crate::ApiResult;
-use crate::answer::json::json;
-use crate::answer::receipt::ok_or_replay;
+use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems, TooLarge};
-use crate::request::back_end::BackEnd;
-use crate::request::conditions::OnlyRepeat;
-use crate::request::cursor;
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
+use crate::request::{BackEnd, JsonBody, Nothing, OnlyRepeat, Query, cursor};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_domain::EntryKey;
 use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};

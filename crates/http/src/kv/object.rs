@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::request::json::{
+use crate::answer::ApiResult;
+use crate::request::{
     BodyFault, RawJson, ThreadTtl, Whole, optional_body_object, read, read_value,
 };
 use threadkeep_domain::{EntryKey, Lifetime, rfc3339};

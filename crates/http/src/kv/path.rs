@@ -2,9 +2,8 @@
 
 use actix_web::HttpRequest;
 
-use crate::ApiResult;
-use crate::request::decode::path_part;
-use crate::request::extract::extract;
+use crate::answer::ApiResult;
+use crate::request::{extract, path_part};
 use threadkeep_domain::{EntryKey, EntryKeyError, Namespace, NamespaceError};
 
 /// `/v1/kv/{namespace}/{key}`: the fourth part and the fifth, the first being empty.

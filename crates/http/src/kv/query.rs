@@ -1,7 +1,7 @@
 //! Query parameters of entries and namespaces.
 
-use crate::ApiResult;
-use crate::request::query::{Page, Parameters, set_once, whole};
+use crate::answer::ApiResult;
+use crate::request::{Page, Parameters, set_once, whole};
 use threadkeep_domain::{EntryKey, Lifetime, Namespace};
 use threadkeep_store::KeyOrder;
 use threadkeep_web::ApiError;

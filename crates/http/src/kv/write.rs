@@ -5,10 +5,8 @@ use actix_web::http::header::IF_NONE_MATCH;
 use actix_web::web::Bytes;
 
 use super::content::EntryContent;
-use crate::ApiResult;
-use crate::request::conditions::{idempotency, if_match};
-use crate::request::context::body_of;
-use crate::request::extract::extract;
+use crate::answer::ApiResult;
+use crate::request::{body_of, extract, idempotency, if_match};
 use threadkeep_domain::Precondition;
 use threadkeep_store::EntryTerms;
 use threadkeep_web::ApiError;

@@ -11,7 +11,7 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{Components, ObjectBuilder, OpenApi, Required};
 
 use super::operations;
-use crate::request::rights::{is_for_back_ends, right_for};
+use crate::request::{is_for_back_ends, right_for};
 use threadkeep_identity::Right;
 
 const CURRENT: &str = "/v1/threads/current";

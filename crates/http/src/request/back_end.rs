@@ -8,9 +8,9 @@ use actix_web::{HttpMessage, HttpRequest, Route, web};
 
 use super::context::key_of;
 use super::rights::needed;
-use crate::answer::negotiation::accepts_json;
+use crate::Api;
+use crate::answer::{ApiResult, accepts_json};
 use crate::request::extract::extract;
-use crate::{Api, ApiResult};
 use threadkeep_domain::Owner;
 use threadkeep_identity::{ApiKey, Behalf, Identity, IdentityError, bearer};
 use threadkeep_web::ApiError;

@@ -4,7 +4,7 @@ use actix_web::HttpRequest;
 
 use super::decode::path_part;
 use super::extract::extract;
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use threadkeep_domain::Refusal;
 use threadkeep_service::ServiceError;
 

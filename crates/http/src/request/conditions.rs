@@ -5,7 +5,7 @@ use actix_web::http::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 
 use super::context::body_of;
 use super::json::{Version, Whole};
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use crate::request::extract::extract;
 use threadkeep_domain::{
     Fingerprint, IdempotencyKey, Life, Precondition, Stamp, Tag, Tags, TurnToken,

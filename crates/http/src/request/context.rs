@@ -6,7 +6,8 @@ use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpRequest};
 
 use super::body::Body;
-use crate::{Api, ApiResult};
+use crate::Api;
+use crate::answer::ApiResult;
 use threadkeep_domain::ThreadId;
 use threadkeep_identity::{ApiKey, Caller};
 use threadkeep_web::{ApiError, SessionId};

@@ -2,7 +2,7 @@
 
 use actix_web::HttpRequest;
 
-use crate::ApiResult;
+use crate::answer::ApiResult;
 
 /// A part of a request, of which other extractors are made.
 pub(crate) trait Extract: Sized {
@@ -19,7 +19,7 @@ impl Extract for () {
 macro_rules! extract {
     ([$($parameters:tt)*] $extractor:ty) => {
         impl<$($parameters)*> crate::request::extract::Extract for $extractor {
-            fn of(request: &actix_web::HttpRequest) -> crate::ApiResult<Self> {
+            fn of(request: &actix_web::HttpRequest) -> crate::answer::ApiResult<Self> {
                 Self::of(request)
             }
         }

@@ -5,8 +5,7 @@ use actix_web::web::Bytes;
 
 use super::context::body_of;
 use super::extract::extract;
-use crate::ApiResult;
-use crate::answer::negotiation::BodyType;
+use crate::answer::{ApiResult, BodyType};
 use threadkeep_domain::JsonError;
 use threadkeep_web::ApiError;
 

@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 
 use super::decode::path_part;
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use crate::request::extract::extract;
 use threadkeep_domain::{Key, KeyError};
 use threadkeep_web::ApiError;

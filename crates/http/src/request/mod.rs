@@ -20,3 +20,25 @@ pub(super) mod rights;
 pub(super) mod target;
 pub(super) mod thread_maker;
 pub(super) mod thread_write;
+
+pub(crate) use back_end::{AnyAnswer, BackEnd, key_for, own};
+pub(crate) use checkpoint_path::CheckpointPath;
+pub(crate) use conditions::{
+    OnlyRepeat, ReadConditions, Repeatable, WriteConditions, idempotency, if_match, turn,
+};
+pub(crate) use context::{About, body_of, change_context, session_of};
+pub(crate) use decode::path_part;
+pub(crate) use extract::{Extract, extract};
+pub(crate) use json::{
+    BodyFault, ByOp, CheckpointNameText, List, NewOwner, OwnerText, RawJson, RawObject, Seconds,
+    ThreadTtl, Time, Version, Whole, body_object, optional_body_object, read, read_value,
+};
+pub(crate) use json_body::{JsonBody, PatchBody};
+pub(crate) use key_path::KeyPath;
+pub(crate) use query::{
+    Keys, Most, Nothing, OfNew, Page, Parameters, Part, Query, Reading, Window, set_once, whole,
+};
+pub(crate) use rights::{is_for_back_ends, right_for};
+pub(crate) use target::{Listened, Listener, Target, behalf, reserves_keys, threads_for};
+pub(crate) use thread_maker::ThreadMaker;
+pub(crate) use thread_write::ThreadWrite;

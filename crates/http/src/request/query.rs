@@ -7,7 +7,7 @@ use actix_web::HttpRequest;
 
 use super::decode::{decode_parameter, parameters};
 use super::extract::extract;
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use threadkeep_domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
 use threadkeep_web::ApiError;
 

@@ -7,7 +7,8 @@ use actix_web::http::header::HeaderValue;
 
 use super::back_end::{key_for, no_key};
 use super::context::key_of;
-use crate::{Api, ApiResult};
+use crate::Api;
+use crate::answer::ApiResult;
 use threadkeep_domain::ThreadId;
 use threadkeep_identity::Caller;
 use threadkeep_web::ApiError;

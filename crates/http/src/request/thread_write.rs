@@ -8,7 +8,7 @@ use super::conditions::WriteConditions;
 use super::extract::{Extract, extract};
 use super::query::{OfNew, Parameters, Query};
 use super::target::Target;
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use threadkeep_service::{ScopeService, ThreadService};
 
 /// A thread to write to, the part of it that the path names, and the headers and the query of the write.

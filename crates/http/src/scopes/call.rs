@@ -6,15 +6,12 @@ use actix_web::{HttpMessage, HttpRequest, web};
 use serde::Deserialize;
 use serde::de::Error as _;
 
-use crate::answer::negotiation::accepts_json;
-use crate::request::back_end::key_for;
-use crate::request::context::About;
-use crate::request::extract::{Extract, extract};
-use crate::request::json::{BodyFault, body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
-use crate::request::target::behalf;
-use crate::{Api, ApiResult};
+use crate::Api;
+use crate::answer::{ApiResult, accepts_json};
+use crate::request::{
+    About, BodyFault, Extract, JsonBody, Nothing, Query, behalf, body_object, extract, key_for,
+    read,
+};
 use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
 use threadkeep_domain::{Json, ThreadId, member};
 use threadkeep_service::ScopeService;

@@ -6,12 +6,9 @@ use serde::Serialize;
 use super::call::ScopeCall;
 use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
 use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
-use crate::ApiResult;
-use crate::answer::json::json;
-use crate::answer::receipt::ok_or_replay;
+use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::ScopeProblems;
-use crate::request::conditions::Repeatable;
-use crate::request::json::Whole;
+use crate::request::{Repeatable, Whole};
 use threadkeep_domain::scope::ScopeWritten;
 use threadkeep_store::ScopeParts;
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::request::json::{List, Seconds, Version, Whole};
+use crate::request::{List, Seconds, Version, Whole};
 use threadkeep_domain::scope::{KV_MAX_KEYS, TASKS_MAX, TaskStatus};
 
 /// As many as a scope may have.

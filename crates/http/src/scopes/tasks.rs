@@ -6,10 +6,9 @@ use super::call::ScopeCall;
 use super::lifecycle::receipt;
 use super::object::{ScopeReceipt, TaskObject, TasksObject};
 use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
-use crate::ApiResult;
-use crate::answer::json::json;
+use crate::answer::{ApiResult, json};
 use crate::problems::ScopeProblems;
-use crate::request::conditions::Repeatable;
+use crate::request::Repeatable;
 use threadkeep_domain::scope::NewTask;
 use threadkeep_store::ScopeParts;
 

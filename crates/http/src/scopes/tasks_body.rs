@@ -1,8 +1,8 @@
 //! Tasks in bodies.
 
 use super::schemas::{NewTaskBody, UpdateTask};
-use crate::ApiResult;
-use crate::request::json::Whole;
+use crate::answer::ApiResult;
+use crate::request::Whole;
 use threadkeep_domain::scope::{NewTask, TaskChange, TaskRef};
 use threadkeep_web::ApiError;
 

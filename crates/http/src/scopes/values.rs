@@ -7,10 +7,9 @@ use super::call::ScopeCall;
 use super::lifecycle::answer;
 use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
 use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
-use crate::ApiResult;
-use crate::answer::json::json;
+use crate::answer::{ApiResult, json};
 use crate::problems::ScopeProblems;
-use crate::request::conditions::Repeatable;
+use crate::request::Repeatable;
 use threadkeep_domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use threadkeep_store::ScopeParts;
 

@@ -1,8 +1,8 @@
 //! Keys and values of scopes in bodies.
 
 use super::schemas::{Entry, GetValues, SetValues};
-use crate::ApiResult;
-use crate::request::json::{List, Seconds};
+use crate::answer::ApiResult;
+use crate::request::{List, Seconds};
 use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
 use threadkeep_web::ApiError;
 

@@ -1,7 +1,7 @@
 //! Query parameters of archives.
 
-use crate::ApiResult;
-use crate::request::query::{Page, Parameters, set_once};
+use crate::answer::ApiResult;
+use crate::request::{Page, Parameters, set_once};
 use threadkeep_domain::{Life, parse_rfc3339};
 
 /// `?since=&cursor=&limit=`.

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::request::json::{
+use crate::answer::ApiResult;
+use crate::request::{
     NewOwner, OwnerText, RawObject, ThreadTtl, body_object, optional_body_object, read,
 };
 use threadkeep_domain::{Json, keyed_values};

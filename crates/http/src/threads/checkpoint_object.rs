@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::request::json::CheckpointNameText;
+use crate::request::CheckpointNameText;
 use threadkeep_domain::{Stamp, rfc3339};
 use threadkeep_store::{Checkpoint, CheckpointHead, Found};
 

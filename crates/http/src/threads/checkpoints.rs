@@ -8,17 +8,12 @@ use super::checkpoint_object::{
 };
 use super::lifecycle::object;
 use super::object::ThreadObject;
-use crate::ApiResult;
-use crate::answer::json::json;
-use crate::answer::receipt::{mark_replay, respond};
+use crate::answer::{ApiResult, json, mark_replay, respond};
 use crate::problems::{NotFound, ReadProblems, WriteProblems};
-use crate::request::checkpoint_path::CheckpointPath;
-use crate::request::conditions::WriteConditions;
-use crate::request::json::{CheckpointNameText, optional_body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
-use crate::request::target::Target;
-use crate::request::thread_write::ThreadWrite;
+use crate::request::{
+    CheckpointNameText, CheckpointPath, JsonBody, Nothing, Query, Target, ThreadWrite,
+    WriteConditions, optional_body_object, read,
+};
 use crate::schemas::{CheckpointParam, WriteHeaders};
 use threadkeep_domain::Stamp;
 use threadkeep_web::tag;

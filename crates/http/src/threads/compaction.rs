@@ -8,17 +8,12 @@ use utoipa::ToSchema;
 
 use super::history_page::{HistoryItemObject, cut_page};
 use super::history_query::SegmentPart;
-use crate::ApiResult;
-use crate::answer::json::json;
-use crate::answer::receipt::ok_or_replay;
+use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::{NotFound, ReadProblems, ScopeProblems};
-use crate::request::conditions::Repeatable;
-use crate::request::decode::path_part;
-use crate::request::extract::extract;
-use crate::request::json::{List, RawJson, Whole, body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{OfNew, Query, Reading};
-use crate::request::target::Target;
+use crate::request::{
+    JsonBody, List, OfNew, Query, RawJson, Reading, Repeatable, Target, Whole, body_object,
+    extract, path_part, read,
+};
 use crate::schemas::{PeekParam, PlaceParams, SegmentParam};
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::{HistoryItem, ItemId, ORIGINALS_KEPT, ScopeId, Segment};

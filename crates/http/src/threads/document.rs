@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::request::json::{
+use crate::answer::ApiResult;
+use crate::request::{
     CheckpointNameText, List, OwnerText, RawJson, RawObject, Time, Whole, body_object, read,
 };
 use threadkeep_domain::scope::{

@@ -15,12 +15,10 @@ use tokio::time::Instant;
 
 use super::document;
 use super::image_query::Exporting;
-use crate::answer::memory::{AnswerMemory, HeldAnswer};
-use crate::answer::negotiation::{NDJSON, accepts_ndjson};
+use crate::Api;
+use crate::answer::{AnswerMemory, ApiResult, HeldAnswer, NDJSON, accepts_ndjson};
 use crate::problems::BackEndProblems;
-use crate::request::back_end::{AnyAnswer, BackEnd};
-use crate::request::query::Query;
-use crate::{Api, ApiResult};
+use crate::request::{AnyAnswer, BackEnd, Query};
 use threadkeep_service::{Export, Exported};
 use threadkeep_web::ApiError;
 

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::request::json::{List, OwnerText, RawObject, Whole, optional_body_object, read};
+use crate::answer::ApiResult;
+use crate::request::{List, OwnerText, RawObject, Whole, optional_body_object, read};
 use threadkeep_domain::{Included, Json};
 use threadkeep_service::ForkDraft;
 use threadkeep_web::ApiError;

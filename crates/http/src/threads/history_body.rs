@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::request::json::{List, RawJson, body_object, read};
+use crate::answer::ApiResult;
+use crate::request::{List, RawJson, body_object, read};
 use threadkeep_domain::Json;
 use threadkeep_domain::scope::HistoryItem;
 use threadkeep_web::ApiError;

@@ -6,8 +6,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::history_query::HistoryPart;
-use crate::answer::TOTAL_COUNT;
-use crate::answer::json::json;
+use crate::answer::{TOTAL_COUNT, json};
 use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::{Kept, Segment};
 use threadkeep_store::HistoryPage;

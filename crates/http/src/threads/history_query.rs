@@ -1,8 +1,8 @@
 //! Query parameters of histories.
 
 use super::archive_query::OfLife;
-use crate::ApiResult;
-use crate::request::query::{Page, Parameters, Reading, set_once, whole};
+use crate::answer::ApiResult;
+use crate::request::{Page, Parameters, Reading, set_once, whole};
 use threadkeep_store::HistoryFrom;
 use threadkeep_web::ApiError;
 

@@ -5,14 +5,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::history_page::HistoryItemObject;
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use crate::problems::ScopeProblems;
-use crate::request::conditions::Repeatable;
-use crate::request::decode::path_part;
-use crate::request::extract::extract;
-use crate::request::json::{Whole, optional_body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::thread_write::ThreadWrite;
+use crate::request::{
+    JsonBody, Repeatable, ThreadWrite, Whole, extract, optional_body_object, path_part, read,
+};
 use crate::schemas::{ItemParam, OfNewParam};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;

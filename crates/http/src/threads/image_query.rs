@@ -1,7 +1,7 @@
 //! Query parameters of exports and imports.
 
-use crate::ApiResult;
-use crate::request::query::{Parameters, set_once};
+use crate::answer::ApiResult;
+use crate::request::{Parameters, set_once};
 use threadkeep_domain::{IfExists, Owner};
 use threadkeep_service::ExportPlace;
 use threadkeep_web::ApiError;

@@ -10,17 +10,13 @@ use super::fork_body::{ForkBody, read_fork};
 use super::image_query::OfExisting;
 use super::lifecycle::created;
 use super::object::ThreadObject;
-use crate::answer::json::json;
+use crate::Api;
+use crate::answer::{ApiResult, json};
 use crate::problems::{BackEndProblems, BodyProblems, ImportProblems, NotFound, WriteProblems};
-use crate::request::back_end::{BackEnd, key_for};
-use crate::request::conditions::WriteConditions;
-use crate::request::context::About;
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, OfNew, Query};
-use crate::request::target::Target;
-use crate::request::thread_maker::ThreadMaker;
+use crate::request::{
+    About, BackEnd, JsonBody, Nothing, OfNew, Query, Target, ThreadMaker, WriteConditions, key_for,
+};
 use crate::schemas::{OfNewParam, WriteHeaders};
-use crate::{Api, ApiResult};
 use threadkeep_domain::{Access, Refusal};
 use threadkeep_identity::Caller;
 use threadkeep_service::{ForkDraft, ServiceError};

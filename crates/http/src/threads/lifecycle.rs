@@ -6,19 +6,14 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 
 use super::body::{NewThreadBody, ThreadPatchBody, read_new_thread, read_patch};
 use super::object::ThreadObject;
-use crate::answer::negotiation::accepts_json;
-use crate::answer::receipt::{content, mark_replay, respond};
+use crate::Api;
+use crate::answer::{ApiResult, accepts_json, content, mark_replay, respond};
 use crate::problems::{ReadProblems, WriteProblems};
-use crate::request::back_end::key_for;
-use crate::request::conditions::{ReadConditions, WriteConditions};
-use crate::request::context::{About, change_context};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query, Reading};
-use crate::request::target::{Target, behalf, reserves_keys, threads_for};
-use crate::request::thread_maker::ThreadMaker;
-use crate::request::thread_write::ThreadWrite;
+use crate::request::{
+    About, JsonBody, Nothing, Query, ReadConditions, Reading, Target, ThreadMaker, ThreadWrite,
+    WriteConditions, behalf, change_context, key_for, reserves_keys, threads_for,
+};
 use crate::schemas::{OfNewParam, PeekParam, WriteHeaders};
-use crate::{Api, ApiResult};
 use threadkeep_domain::{Policy, Stamp, ThreadId, Written};
 use threadkeep_identity::THREAD_ID;
 use threadkeep_web::{ApiError, tag};

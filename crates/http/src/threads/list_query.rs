@@ -1,7 +1,7 @@
 //! Query parameters of lists of threads.
 
-use crate::ApiResult;
-use crate::request::query::{Parameters, set_once, whole};
+use crate::answer::ApiResult;
+use crate::request::{Parameters, set_once, whole};
 use threadkeep_domain::Owner;
 use threadkeep_service::MetadataFilter;
 use threadkeep_store::ThreadOrder;

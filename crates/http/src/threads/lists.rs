@@ -6,13 +6,11 @@ use utoipa::ToSchema;
 
 use super::list_query::ThreadListing;
 use super::object::ThreadObject;
-use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
+use crate::Api;
+use crate::answer::{ApiResult, accepts_json, json};
 use crate::problems::ReadProblems;
-use crate::request::back_end::{key_for, own};
 use crate::request::cursor::{self, Cursor};
-use crate::request::query::Query;
-use crate::{Api, ApiResult};
+use crate::request::{Query, key_for, own};
 use threadkeep_domain::{Refusal, Thread, ThreadId};
 use threadkeep_identity::Right;
 use threadkeep_service::ServiceError;

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::request::json::{
+use crate::answer::ApiResult;
+use crate::request::{
     BodyFault, ByOp, List, RawJson, Whole, body_object, optional_body_object, read, read_value,
 };
 use threadkeep_domain::scope::{HistoryItem, ItemId, ScopeError};

@@ -4,13 +4,9 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::answer::json::json;
+use crate::answer::{ApiResult, json};
 use crate::problems::BackEndProblems;
-use crate::request::back_end::BackEnd;
-use crate::request::decode::path_part;
-use crate::request::extract::extract;
-use crate::request::query::{Nothing, Query};
+use crate::request::{BackEnd, Nothing, Query, extract, path_part};
 use threadkeep_domain::Owner;
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;

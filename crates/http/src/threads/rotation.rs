@@ -4,13 +4,9 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
 
 use super::object::ThreadObject;
-use crate::ApiResult;
-use crate::answer::receipt::mark_replay;
+use crate::answer::{ApiResult, mark_replay};
 use crate::problems::WriteProblems;
-use crate::request::conditions::WriteConditions;
-use crate::request::context::change_context;
-use crate::request::query::{Nothing, Query};
-use crate::request::target::Target;
+use crate::request::{Nothing, Query, Target, WriteConditions, change_context};
 use crate::schemas::WriteHeaders;
 use threadkeep_domain::Stamp;
 use threadkeep_identity::{Caller, Source, THREAD_ID};

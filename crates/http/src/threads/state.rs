@@ -3,15 +3,9 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::HeaderValue;
 
-use crate::ApiResult;
-use crate::answer::TOTAL_COUNT;
-use crate::answer::gzip::{AcceptsGzip, padded};
-use crate::answer::receipt::{content, not_modified, state};
+use crate::answer::{AcceptsGzip, ApiResult, TOTAL_COUNT, content, not_modified, padded, state};
 use crate::problems::{Conflict, NotFound, ReadProblems};
-use crate::request::conditions::ReadConditions;
-use crate::request::key_path::KeyPath;
-use crate::request::query::{Keys, Part, Query, Reading};
-use crate::request::target::Target;
+use crate::request::{KeyPath, Keys, Part, Query, ReadConditions, Reading, Target};
 use crate::schemas::{KeyParam, PeekParam};
 use threadkeep_domain::Stamp;
 use threadkeep_identity::Source;

@@ -6,16 +6,12 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::answer::json::json;
-use crate::answer::receipt::mark_replay;
+use crate::answer::{ApiResult, json, mark_replay};
 use crate::problems::{ReadProblems, WriteProblems};
-use crate::request::conditions::{Repeatable, turn};
-use crate::request::json::{Whole, optional_body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, OfNew, Query};
-use crate::request::target::Target;
-use crate::request::thread_write::ThreadWrite;
+use crate::request::{
+    JsonBody, Nothing, OfNew, Query, Repeatable, Target, ThreadWrite, Whole, optional_body_object,
+    read, turn,
+};
 use crate::schemas::{OfNewParam, TokenHeader};
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::{TurnGranted, TurnHeld, TurnToken, rfc3339};

@@ -3,14 +3,9 @@
 use std::num::NonZeroU64;
 
 use super::operations::{Increment, Merge, read_increment, read_operations};
-use crate::ApiResult;
-use crate::answer::receipt::{merge_receipt, receipt};
+use crate::answer::{ApiResult, merge_receipt, receipt};
 use crate::problems::WriteProblems;
-use crate::request::conditions::WriteConditions;
-use crate::request::json_body::{JsonBody, PatchBody};
-use crate::request::key_path::KeyPath;
-use crate::request::query::{OfNew, Window};
-use crate::request::thread_write::ThreadWrite;
+use crate::request::{JsonBody, KeyPath, OfNew, PatchBody, ThreadWrite, Window, WriteConditions};
 use crate::schemas::{
     DeleteReceipt, IncrementReceipt, KeyParam, MergeReceipt, OfNewParam, PushReceipt, Receipt,
     WriteHeaders,

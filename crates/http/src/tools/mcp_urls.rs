@@ -4,13 +4,9 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ApiResult;
-use crate::answer::json::json;
+use crate::answer::{ApiResult, json};
 use crate::problems::McpUrlProblems;
-use crate::request::back_end::BackEnd;
-use crate::request::json::{Seconds, Whole, body_object, read};
-use crate::request::json_body::JsonBody;
-use crate::request::query::{Nothing, Query};
+use crate::request::{BackEnd, JsonBody, Nothing, Query, Seconds, Whole, body_object, read};
 use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::Scope;
 use threadkeep_identity::ScopeGrant;

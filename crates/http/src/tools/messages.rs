@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Value, json};
 
-use crate::ApiResult;
-use crate::request::json::{BodyFault, RawJson, read_value};
+use crate::answer::ApiResult;
+use crate::request::{BodyFault, RawJson, read_value};
 use threadkeep_domain::{Excerpt, elements};
 use threadkeep_service::tools::{Outcome, Tool};
 use threadkeep_web::ApiError;

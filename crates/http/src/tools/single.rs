@@ -1,14 +1,9 @@
 //! Handlers that list the tools, and call one.
 
 use super::schemas::{ToolCallBody, ToolList, ToolResult};
-use crate::ApiResult;
-use crate::answer::json::json;
-use crate::answer::negotiation::accepts_json;
-use crate::answer::receipt::mark_replay;
+use crate::answer::{ApiResult, accepts_json, json, mark_replay};
 use crate::problems::{ScopeProblems, ToolProblems};
-use crate::request::conditions::Repeatable;
-use crate::request::json::RawJson;
-use crate::request::query::{Parameters, Query, set_once};
+use crate::request::{Parameters, Query, RawJson, Repeatable, set_once};
 use crate::scopes::call::ScopeCall;
 use crate::scopes::schemas::RepeatCallsHeader;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};

@@ -13,7 +13,7 @@ mod types;
 
 use serde::Deserialize;
 
-use crate::ApiResult;
+use crate::answer::ApiResult;
 use threadkeep_domain::{Json, ObjectError};
 use threadkeep_web::ApiError;
 
