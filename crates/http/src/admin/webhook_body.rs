@@ -7,13 +7,12 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::webhook_error::url_error;
 use crate::answer::ApiResult;
-use crate::request::{List, RawJson, body_object, optional_body_object, read, read_value};
+use crate::request::{
+    IN_BODY, List, RawJson, body_object, invalid, optional_body_object, read, read_value,
+};
 use threadkeep_domain::{EventId, EventType, EventTypes};
-use threadkeep_web::ApiError;
 use threadkeep_webhooks::{EndpointChange, EndpointUrl, Secret};
 
-/// Levels around a value: the body.
-const AROUND: usize = 1;
 /// The list may name each type of event once.
 type TypeNames = List<String, 1, { EventType::ALL.len() }>;
 
@@ -63,11 +62,8 @@ pub(super) struct NewEndpoint {
 }
 
 /// Reads the body of `POST /v1/webhooks`.
-///
-/// # Errors
-/// [`ApiError`] of the body.
 pub(super) fn read_new_endpoint(body: &str) -> ApiResult<NewEndpoint> {
-    let body = body_object(body, AROUND)?;
+    let body = body_object(body, IN_BODY)?;
     let body: NewWebhookBody<'_> = read(&body)?;
     Ok(NewEndpoint {
         url: body.url.parse().map_err(url_error)?,
@@ -77,11 +73,8 @@ pub(super) fn read_new_endpoint(body: &str) -> ApiResult<NewEndpoint> {
 }
 
 /// Reads the body of `PATCH /v1/webhooks/{id}`.
-///
-/// # Errors
-/// [`ApiError`] of the body.
 pub(super) fn read_endpoint_change(body: &str) -> ApiResult<EndpointChange> {
-    let body = body_object(body, AROUND)?;
+    let body = body_object(body, IN_BODY)?;
     let body: WebhookPatchBody<'_> = read(&body)?;
     Ok(EndpointChange {
         url: body
@@ -94,15 +87,12 @@ pub(super) fn read_endpoint_change(body: &str) -> ApiResult<EndpointChange> {
 }
 
 /// Reads the body of a replay: the events, or none for all.
-///
-/// # Errors
-/// [`ApiError`] of the body.
 pub(super) fn read_replay(body: &str) -> ApiResult<Option<Vec<EventId>>> {
-    let body = optional_body_object(body, AROUND)?;
+    let body = optional_body_object(body, IN_BODY)?;
     let ReplayBody { events } = read(&body)?;
     let parse = |text: String| {
         let id = text.parse();
-        id.map_err(|error| ApiError::InvalidParameter(format!("`events`: {error}")))
+        id.map_err(|error| invalid(format!("`events`: {error}")))
     };
     let parse_all = |List(events): List<_, 1, 100>| events.into_iter().map(parse).collect();
     events.map(parse_all).transpose()
@@ -115,7 +105,7 @@ fn read_secret(RawJson(json): RawJson<'_>) -> ApiResult<Secret> {
     }
     let text = read_value::<String>(json).map_err(|fault| fault.in_member("secret"))?;
     let secret = text.parse();
-    secret.map_err(|error| ApiError::InvalidParameter(format!("`secret`: {error}")))
+    secret.map_err(|error| invalid(format!("`secret`: {error}")))
 }
 
 fn read_types(List(names): TypeNames) -> ApiResult<EventTypes> {
@@ -123,8 +113,7 @@ fn read_types(List(names): TypeNames) -> ApiResult<EventTypes> {
     let types: Vec<EventType> = types.collect::<Result<_, _>>()?;
     let set: EventTypes = types.iter().copied().collect();
     if set.iter().count() < types.len() {
-        let detail = "`events` must name each event type once";
-        return Err(ApiError::InvalidParameter(detail.into()));
+        return Err(invalid("`events` must name each event type once"));
     }
     Ok(set)
 }

@@ -13,7 +13,7 @@ use super::webhook_object::{
 };
 use crate::answer::{ApiResult, json};
 use crate::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
-use crate::request::{BackEnd, JsonBody, Most, Nothing, Page, Query, cursor, extract};
+use crate::request::{BackEnd, JsonBody, Limit, Nothing, Page, Query, cursor, extract};
 use crate::schemas::WebhookParam;
 use threadkeep_web::ApiError;
 use threadkeep_webhooks::WebhookId;
@@ -159,10 +159,10 @@ pub(crate) async fn delete_webhook(
 )]
 pub(crate) async fn get_pending(
     BackEnd { api, .. }: BackEnd,
-    Query(most): Query<Most>,
+    Query(limit): Query<Limit<100, 100>>,
     EndpointPath(id): EndpointPath,
 ) -> ApiResult {
-    let found = answered(api.webhooks.pending(&id, most.limit())).await?;
+    let found = answered(api.webhooks.pending(&id, limit.get())).await?;
     Ok(json(HttpResponse::Ok(), &PendingObject::of(found)))
 }
 

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::object::EntryObject;
 use crate::answer::ApiResult;
-use crate::request::{List, Whole};
+use crate::request::{List, Whole, invalid};
 use threadkeep_domain::{ContentType, EntryKey, Lifetime, rfc3339};
 use threadkeep_service::{BatchPut, EntryBodies, EntryDraft};
 use threadkeep_store::Put;
@@ -143,7 +143,7 @@ impl PutEntries {
             let put = entry.read(index)?;
             match keys.insert(put.key.clone()) {
                 true => Ok(put),
-                false => Err(invalid(index, "key", "is given twice")),
+                false => Err(invalid_entry(index, "key", "is given twice")),
             }
         });
         puts.collect()
@@ -156,12 +156,12 @@ impl PutEntry {
             (Some(text), None) => (text.into_bytes(), "text/plain; charset=utf-8"),
             (None, Some(text)) => {
                 let bytes = STANDARD.decode(text);
-                let bytes = bytes.map_err(|_| invalid(index, "base64", "must be base64"))?;
+                let bytes = bytes.map_err(|_| invalid_entry(index, "base64", "must be base64"))?;
                 (bytes, "application/octet-stream")
             }
             _ => {
                 let detail = format!("`entries[{index}]` must have either `body` or `base64`");
-                return Err(ApiError::InvalidParameter(detail));
+                return Err(invalid(detail));
             }
         };
         let content_type = self.content_type.as_deref().unwrap_or(default_type);
@@ -176,8 +176,8 @@ impl PutEntry {
     }
 }
 
-fn invalid(index: usize, member: &str, why: &str) -> ApiError {
-    ApiError::InvalidParameter(format!("`entries[{index}].{member}` {why}"))
+fn invalid_entry(index: usize, member: &str, why: &str) -> ApiError {
+    invalid(format!("`entries[{index}].{member}` {why}"))
 }
 
 impl EntriesObject {

@@ -7,12 +7,9 @@ use super::object::EntryObject;
 use super::path::NamespacePath;
 use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems};
-use crate::request::{BackEnd, JsonBody, Nothing, OnlyRepeat, Query, body_object, read};
+use crate::request::{BackEnd, IN_LIST, JsonBody, Nothing, OnlyRepeat, Query, body_object, read};
 use crate::schemas::NamespaceParam;
 use threadkeep_web::ApiError;
-
-/// Levels around a value: the body, a list and an entry.
-const AROUND: usize = 3;
 
 /// Read several entries
 ///
@@ -36,7 +33,7 @@ pub(crate) async fn get_entries(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
-    let body = body_object(body.as_str(), AROUND)?;
+    let body = body_object(body.as_str(), IN_LIST)?;
     let keys = read::<GetEntries>(&body)?.read()?;
     let entries = api
         .namespaces
@@ -73,7 +70,7 @@ pub(crate) async fn put_entries(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
-    let body = body_object(body.as_str(), AROUND)?;
+    let body = body_object(body.as_str(), IN_LIST)?;
     let puts = read::<PutEntries>(&body)?.read()?;
     let entries = puts
         .iter()

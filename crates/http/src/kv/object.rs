@@ -127,9 +127,6 @@ pub(super) struct NamespaceBody<'a> {
 }
 
 /// Reads the body of `PUT /v1/kv/{namespace}`, which sets all settings.
-///
-/// # Errors
-/// [`ApiError`] of the body.
 pub(super) fn read_settings(body: &str) -> ApiResult<NamespaceChange> {
     let body = optional_body_object(body, 1)?;
     let body: NamespaceBody<'_> = read(&body)?;

@@ -1,10 +1,9 @@
 //! Query parameters of entries and namespaces.
 
 use crate::answer::ApiResult;
-use crate::request::{Page, Parameters, set_once, whole};
+use crate::request::{Page, Parameters, invalid, set_once, whole};
 use threadkeep_domain::{EntryKey, Lifetime, Namespace};
 use threadkeep_store::KeyOrder;
-use threadkeep_web::ApiError;
 
 /// `?ttl_seconds=`.
 #[derive(Debug, Default)]
@@ -117,11 +116,10 @@ impl Parameters for NamespaceListing {
     fn check(&self) -> ApiResult<()> {
         if self.names.len() > NAMES_MAX {
             let detail = format!("`namespace` must be given at most {NAMES_MAX} times");
-            return Err(ApiError::InvalidParameter(detail));
+            return Err(invalid(detail));
         }
         if !self.names.is_empty() && self.page.is_given() {
-            let detail = "`namespace` excludes `cursor` and `limit`";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid("`namespace` excludes `cursor` and `limit`"));
         }
         Ok(())
     }

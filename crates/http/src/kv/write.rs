@@ -6,10 +6,9 @@ use actix_web::web::Bytes;
 
 use super::content::EntryContent;
 use crate::answer::ApiResult;
-use crate::request::{body_of, extract, idempotency, if_match};
+use crate::request::{body_of, extract, idempotency, if_match, invalid};
 use threadkeep_domain::Precondition;
 use threadkeep_store::EntryTerms;
-use threadkeep_web::ApiError;
 
 /// `If-Match`, or `If-None-Match: *`, and `Idempotency-Key` of a write.
 #[derive(Debug)]
@@ -35,7 +34,7 @@ impl EntryConditions {
         };
         let wanted = if_match(request)?;
         let mut unwanted = request.headers().get_all(IF_NONE_MATCH);
-        let refused = |detail: &str| Err(ApiError::InvalidParameter(detail.into()));
+        let refused = |detail: &str| Err(invalid(detail));
         match (wanted, unwanted.next(), unwanted.next()) {
             (wanted, None, _) => terms(wanted),
             (None, Some(any), None) if any == "*" => terms(Some(Precondition::Version(0))),

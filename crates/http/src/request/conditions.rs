@@ -7,6 +7,7 @@ use super::context::body_of;
 use super::json::{Version, Whole};
 use crate::answer::ApiResult;
 use crate::request::extract::extract;
+use crate::request::invalid;
 use threadkeep_domain::{
     Fingerprint, IdempotencyKey, Life, Precondition, Stamp, Tag, Tags, TurnToken,
 };
@@ -110,7 +111,7 @@ pub(crate) fn precondition(request: &HttpRequest) -> ApiResult<Option<Preconditi
     let (Some(life), None) = (life, lives.next()) else {
         let detail =
             "x-thread-life must be the 16 hex digits after the hyphen of an ETag, given once";
-        return Err(ApiError::InvalidParameter(detail.into()));
+        return Err(invalid(detail));
     };
     Ok(Some(wanted.map_or(Precondition::Life(life), |wanted| {
         wanted.within(life)
@@ -129,7 +130,7 @@ pub(crate) fn if_match(request: &HttpRequest) -> ApiResult<Option<Precondition>>
     let values: Option<Vec<_>> = values.map(|value| value.to_str().ok()).collect();
     let parsed = values.and_then(|values| parse_list(&values.join(",")));
     parsed.map(Some).ok_or_else(|| {
-        ApiError::InvalidParameter(format!(
+        invalid(format!(
             "If-Match must be `*`, or up to {} whole ETags or versions in quotes",
             Tags::MAX
         ))
@@ -198,9 +199,7 @@ pub fn turn(request: &HttpRequest) -> Result<Option<TurnToken>, ApiError> {
     });
     match values.next() {
         None => Ok(token),
-        Some(_) => Err(ApiError::InvalidParameter(
-            "x-turn-token must be given once".into(),
-        )),
+        Some(_) => Err(invalid("x-turn-token must be given once")),
     }
 }
 
@@ -218,8 +217,8 @@ pub fn idempotency(
         && value.as_bytes().iter().all(u8::is_ascii_graphic)
         && values.next().is_none();
     if !legal {
-        return Err(ApiError::InvalidParameter(
-            "Idempotency-Key must be 1 to 128 visible ASCII characters, and given once".into(),
+        return Err(invalid(
+            "Idempotency-Key must be 1 to 128 visible ASCII characters, and given once",
         ));
     }
     let path = request
@@ -238,8 +237,9 @@ impl WriteConditions {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
         if request.headers().contains_key(IF_NONE_MATCH) {
             // it would refer to the one key, but writes are conditional on the thread
-            let detail = "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid(
+                "If-None-Match is for reads; `If-Match: \"0\"` wants a new thread",
+            ));
         }
         let body = body_of(request)?;
         let precondition = precondition(request)?;
@@ -268,7 +268,7 @@ impl Repeatable {
         {
             let detail =
                 "If-Match, If-None-Match and x-thread-life are for threads and their states";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid(detail));
         }
         Self::with_body(request, &body_of(request)?)
     }

@@ -27,9 +27,6 @@ impl JsonBody {
     }
 
     /// The body of a request.
-    ///
-    /// # Errors
-    /// [`ApiError`].
     pub(crate) fn of(request: &HttpRequest) -> ApiResult<Self> {
         let wanted = "application/json";
         match BodyType::of(request.headers(), wanted)? {

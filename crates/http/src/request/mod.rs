@@ -11,6 +11,7 @@ pub(super) mod decode;
 pub(super) mod early;
 pub(super) mod extract;
 pub(super) mod head;
+mod invalid;
 pub(super) mod json;
 pub(super) mod json_body;
 pub(super) mod key_path;
@@ -29,14 +30,16 @@ pub(crate) use conditions::{
 pub(crate) use context::{About, body_of, change_context, session_of};
 pub(crate) use decode::path_part;
 pub(crate) use extract::{Extract, extract};
+pub(crate) use invalid::invalid;
 pub(crate) use json::{
-    BodyFault, ByOp, CheckpointNameText, List, NewOwner, OwnerText, RawJson, RawObject, Seconds,
-    ThreadTtl, Time, Version, Whole, body_object, optional_body_object, read, read_value,
+    BodyFault, ByOp, CheckpointNameText, IN_BODY, IN_LIST, IN_OBJECT, List, NewOwner, OwnerText,
+    RawJson, RawObject, Seconds, ThreadTtl, Time, Version, Whole, body_object,
+    optional_body_object, read, read_value,
 };
 pub(crate) use json_body::{JsonBody, PatchBody};
 pub(crate) use key_path::KeyPath;
 pub(crate) use query::{
-    Keys, Most, Nothing, OfNew, Page, Parameters, Part, Query, Reading, Window, set_once, whole,
+    Keys, Limit, Nothing, OfNew, Page, Parameters, Part, Query, Reading, Window, set_once, whole,
 };
 pub(crate) use rights::{is_for_back_ends, right_for};
 pub(crate) use target::{Listened, Listener, Target, behalf, reserves_keys, threads_for};

@@ -8,6 +8,7 @@ use actix_web::HttpRequest;
 use super::decode::{decode_parameter, parameters};
 use super::extract::extract;
 use crate::answer::ApiResult;
+use crate::request::invalid;
 use threadkeep_domain::{Excerpt, Key, KeyError, Slice, TTL_MAX, TTL_MIN};
 use threadkeep_web::ApiError;
 
@@ -77,16 +78,14 @@ pub(crate) struct Window {
 
 /// `?cursor=&limit=`.
 #[derive(Debug, Default)]
-pub(crate) struct Page {
+pub(crate) struct Page<const DEFAULT: usize = 100, const MOST: usize = 1_000> {
     pub(crate) cursor: Option<String>,
-    limit: Option<usize>,
+    limit: Limit<DEFAULT, MOST>,
 }
 
-/// `?limit=` of a list without pages.
+/// `?limit=`.
 #[derive(Debug, Default)]
-pub(crate) struct Most {
-    limit: Option<usize>,
-}
+pub(crate) struct Limit<const DEFAULT: usize, const MOST: usize>(Option<usize>);
 
 /// `?peek=` of a read of a thread.
 #[derive(Debug, Default)]
@@ -101,26 +100,22 @@ impl Reading {
     }
 }
 
-/// The default and the maximum size of a page.
-const LIMIT: usize = 100;
-const LIMIT_MAX: usize = 1_000;
-
-impl Most {
+impl<const DEFAULT: usize, const MOST: usize> Limit<DEFAULT, MOST> {
     /// The size of the list.
-    pub(crate) fn limit(&self) -> usize {
-        self.limit.unwrap_or(LIMIT)
+    pub(crate) fn get(&self) -> usize {
+        self.0.unwrap_or(DEFAULT)
     }
 }
 
-impl Page {
+impl<const DEFAULT: usize, const MOST: usize> Page<DEFAULT, MOST> {
     /// Whether the request has any of them.
     pub(crate) fn is_given(&self) -> bool {
-        self.cursor.is_some() || self.limit.is_some()
+        self.cursor.is_some() || self.limit.0.is_some()
     }
 
     /// The size of the page.
     pub(crate) fn limit(&self) -> usize {
-        self.limit.unwrap_or(LIMIT)
+        self.limit.get()
     }
 }
 
@@ -196,36 +191,32 @@ impl Parameters for Part {
 
     fn check(&self) -> ApiResult<()> {
         if self.tail.is_some() && (self.offset.is_some() || self.limit.is_some()) {
-            let detail = "`tail` excludes `offset` and `limit`";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid("`tail` excludes `offset` and `limit`"));
         }
         Ok(())
     }
 }
 
-impl Parameters for Page {
+impl<const DEFAULT: usize, const MOST: usize> Parameters for Page<DEFAULT, MOST> {
     const NAMES: &'static [&'static str] = &["cursor", "limit"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
-        match name {
-            "cursor" => {
-                let text = Some(value.to_owned());
-                set_once(&mut self.cursor, text, name, "must be given once")
-            }
-            _ => {
-                let malformed = "must be a whole number from 1 to 1000, given once";
-                set_once(&mut self.limit, up_to(LIMIT_MAX, value), name, malformed)
-            }
+        if name == "limit" {
+            return self.limit.take(name, value);
         }
+        let text = Some(value.to_owned());
+        set_once(&mut self.cursor, text, name, "must be given once")
     }
 }
 
-impl Parameters for Most {
+impl<const DEFAULT: usize, const MOST: usize> Parameters for Limit<DEFAULT, MOST> {
     const NAMES: &'static [&'static str] = &["limit"];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
-        let malformed = "must be a whole number from 1 to 100, given once";
-        set_once(&mut self.limit, up_to(LIMIT, value), name, malformed)
+        let limit = whole(value).and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.filter(|limit| (1..=MOST).contains(limit));
+        let malformed = format!("must be a whole number from 1 to {MOST}, given once");
+        set_once(&mut self.0, limit, name, &malformed)
     }
 }
 
@@ -268,15 +259,9 @@ fn unknown(name: &str, allowed: &[&str]) -> ApiError {
         names => names.join(", "),
     };
     let name = Excerpt(name);
-    ApiError::InvalidParameter(format!(
+    invalid(format!(
         "Unknown query parameter `{name}`. Allowed: {allowed}"
     ))
-}
-
-/// A whole number from 1.
-fn up_to(most: usize, value: &str) -> Option<usize> {
-    let number = usize::try_from(whole(value)?).ok()?;
-    (1..=most).contains(&number).then_some(number)
 }
 
 /// A number in digits, without a sign. One beyond 64 bits counts as the largest, which is no limit.
@@ -298,7 +283,7 @@ pub fn set_once<T>(
     malformed: &str,
 ) -> Result<(), ApiError> {
     if value.is_none() || place.is_some() {
-        return Err(ApiError::InvalidParameter(format!("`{name}` {malformed}")));
+        return Err(invalid(format!("`{name}` {malformed}")));
     }
     *place = value;
     Ok(())
@@ -312,7 +297,7 @@ fn undecodable(name: &str) -> ApiError {
             operation: None,
         };
     }
-    ApiError::InvalidParameter("A query parameter is not percent-encoded UTF-8".into())
+    invalid("A query parameter is not percent-encoded UTF-8")
 }
 
 impl<P: Parameters> Query<P> {

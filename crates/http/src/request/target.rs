@@ -134,9 +134,6 @@ impl Target {
     }
 
     /// Listens to the thread, if the caller may read it.
-    ///
-    /// # Errors
-    /// [`ApiError`].
     pub(crate) async fn listener(self) -> ApiResult<Listener> {
         let access = self.threads().access();
         self.api.owners.check(&self.id, access).await?;

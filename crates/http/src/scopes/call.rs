@@ -9,8 +9,8 @@ use serde::de::Error as _;
 use crate::Api;
 use crate::answer::{ApiResult, accepts_json};
 use crate::request::{
-    About, BodyFault, Extract, JsonBody, Nothing, Query, behalf, body_object, extract, key_for,
-    read,
+    About, BodyFault, Extract, JsonBody, Nothing, Query, behalf, body_object, extract, invalid,
+    key_for, read,
 };
 use threadkeep_domain::scope::{Scope, ScopeError, ScopeId};
 use threadkeep_domain::{Json, ThreadId, member};
@@ -56,25 +56,16 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
     }
 
     /// The scopes that the caller may use.
-    ///
-    /// # Errors
-    /// [`ApiError`].
     pub(crate) fn scopes(&self) -> ApiResult<Cow<'_, ScopeService>> {
         Ok(self.api.scopes_for(&behalf(&self.api, &self.request)?))
     }
 
     /// The tools over these scopes.
-    ///
-    /// # Errors
-    /// [`ApiError`].
     pub(crate) fn tools(&self) -> ApiResult<Toolbox> {
         Ok(Toolbox::new(self.scopes()?.into_owned()))
     }
 
     /// Opens the scope that the body names, or else `request`, before it reads the rest of the body.
-    ///
-    /// # Errors
-    /// [`ApiError`].
     pub(crate) fn open<'a, B: Deserialize<'a>>(&'a self) -> ApiResult<(Scope, B)> {
         Ok((self.scope()?, read(&self.body)?))
     }
@@ -90,8 +81,8 @@ impl<const AROUND: usize, H: Extract> ScopeCall<AROUND, H> {
                 return Err(BodyFault::missing_field(SCOPE).into());
             }
             Scope::Request => {
-                return Err(ApiError::InvalidParameter(
-                    "`request` keeps nothing, so there is nothing to read or write".into(),
+                return Err(invalid(
+                    "`request` keeps nothing, so there is nothing to read or write",
                 ));
             }
         };

@@ -8,12 +8,9 @@ use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
 use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
 use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::ScopeProblems;
-use crate::request::{Repeatable, Whole};
+use crate::request::{IN_BODY, Repeatable, Whole};
 use threadkeep_domain::scope::ScopeWritten;
 use threadkeep_store::ScopeParts;
-
-/// Levels around a value: the body.
-const AROUND: usize = 1;
 
 /// Describe a scope
 #[utoipa::path(
@@ -25,7 +22,7 @@ const AROUND: usize = 1;
         ScopeProblems,
     ),
 )]
-pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> ApiResult {
+pub(crate) async fn describe_scope(call: ScopeCall<IN_BODY>) -> ApiResult {
     let (scope, OnlyScope { .. }) = call.open_kept()?;
     let parts = ScopeParts {
         tasks: true,
@@ -51,7 +48,7 @@ pub(crate) async fn describe_scope(call: ScopeCall<AROUND>) -> ApiResult {
         ScopeProblems,
     ),
 )]
-pub(crate) async fn clear_scope(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
+pub(crate) async fn clear_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResult {
     let (scope, body): (_, ClearScope) = call.open_kept()?;
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
     let options = call.headers.options(body.if_version);
@@ -74,7 +71,7 @@ pub(crate) async fn clear_scope(call: ScopeCall<AROUND, Repeatable>) -> ApiResul
         ScopeProblems,
     ),
 )]
-pub(crate) async fn end_scope(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
+pub(crate) async fn end_scope(call: ScopeCall<IN_BODY, Repeatable>) -> ApiResult {
     let (scope, body): (_, EndScope) = call.open_kept()?;
     let expected = body.if_version.map(|Whole(version)| version);
     let scopes = call.scopes()?;

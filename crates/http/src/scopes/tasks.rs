@@ -8,12 +8,9 @@ use super::object::{ScopeReceipt, TaskObject, TasksObject};
 use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
 use crate::answer::{ApiResult, json};
 use crate::problems::ScopeProblems;
-use crate::request::Repeatable;
+use crate::request::{IN_LIST, Repeatable};
 use threadkeep_domain::scope::NewTask;
 use threadkeep_store::ScopeParts;
-
-/// Levels around a value: the body, a list and a task.
-const AROUND: usize = 3;
 
 /// Read the task list of a scope
 #[utoipa::path(
@@ -25,7 +22,7 @@ const AROUND: usize = 3;
         ScopeProblems,
     ),
 )]
-pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> ApiResult {
+pub(crate) async fn get_tasks(call: ScopeCall<IN_LIST>) -> ApiResult {
     let (scope, OnlyScope { .. }) = call.open_kept()?;
     let parts = ScopeParts {
         tasks: true,
@@ -52,7 +49,7 @@ pub(crate) async fn get_tasks(call: ScopeCall<AROUND>) -> ApiResult {
         ScopeProblems,
     ),
 )]
-pub(crate) async fn set_tasks(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
+pub(crate) async fn set_tasks(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
     let (scope, body): (_, SetTasks) = call.open_kept()?;
     let tasks: Vec<_> = body.tasks.0.into_iter().map(NewTask::from).collect();
     let keep_unfinished = body.keep_unfinished.unwrap_or_default();
@@ -75,7 +72,7 @@ pub(crate) async fn set_tasks(call: ScopeCall<AROUND, Repeatable>) -> ApiResult 
         ScopeProblems,
     ),
 )]
-pub(crate) async fn update_task(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
+pub(crate) async fn update_task(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
     let (scope, body): (_, UpdateTask) = call.open_kept()?;
     let options = call.headers.options(body.if_version);
     let (task, change) = body.read()?;

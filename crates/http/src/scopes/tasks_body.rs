@@ -2,9 +2,8 @@
 
 use super::schemas::{NewTaskBody, UpdateTask};
 use crate::answer::ApiResult;
-use crate::request::Whole;
+use crate::request::{Whole, invalid};
 use threadkeep_domain::scope::{NewTask, TaskChange, TaskRef};
-use threadkeep_web::ApiError;
 
 impl From<NewTaskBody> for NewTask {
     fn from(task: NewTaskBody) -> Self {
@@ -23,7 +22,6 @@ impl UpdateTask {
     /// # Errors
     /// [`ApiError::InvalidParameter`].
     pub(super) fn read(self) -> ApiResult<(TaskRef, TaskChange)> {
-        let invalid = |detail: &str| ApiError::InvalidParameter(detail.into());
         let task = match (self.id, self.index) {
             (Some(id), None) => TaskRef::Id(id),
             (None, Some(Whole(index))) => {

@@ -9,12 +9,9 @@ use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values}
 use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
 use crate::answer::{ApiResult, json};
 use crate::problems::ScopeProblems;
-use crate::request::Repeatable;
+use crate::request::{IN_LIST, Repeatable};
 use threadkeep_domain::scope::{KvAnswer, KvOperation, ScopeKey};
 use threadkeep_store::ScopeParts;
-
-/// Levels around a value: the body, a list and an entry.
-const AROUND: usize = 3;
 
 /// Read keys of a scope
 #[utoipa::path(
@@ -26,7 +23,7 @@ const AROUND: usize = 3;
         ScopeProblems,
     ),
 )]
-pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> ApiResult {
+pub(crate) async fn get_values(call: ScopeCall<IN_LIST>) -> ApiResult {
     let (scope, body): (_, GetValues) = call.open_kept()?;
     let scopes = call.scopes()?;
     let is_one = body.key.is_some();
@@ -65,7 +62,7 @@ pub(crate) async fn get_values(call: ScopeCall<AROUND>) -> ApiResult {
         ScopeProblems,
     ),
 )]
-pub(crate) async fn set_values(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
+pub(crate) async fn set_values(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
     let (scope, body): (_, SetValues) = call.open_kept()?;
     let scopes = call.scopes()?;
     let options = call.headers.options(body.if_version);
@@ -99,7 +96,7 @@ pub(crate) async fn set_values(call: ScopeCall<AROUND, Repeatable>) -> ApiResult
         ScopeProblems,
     ),
 )]
-pub(crate) async fn delete_key(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
+pub(crate) async fn delete_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
     let (scope, body): (_, OnlyKey) = call.open_kept()?;
     let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
@@ -123,7 +120,7 @@ pub(crate) async fn delete_key(call: ScopeCall<AROUND, Repeatable>) -> ApiResult
         ScopeProblems,
     ),
 )]
-pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> ApiResult {
+pub(crate) async fn list_keys(call: ScopeCall<IN_LIST>) -> ApiResult {
     let (scope, body): (_, ListKeys) = call.open_kept()?;
     let prefix = body.prefix.unwrap_or_default();
     let parts = ScopeParts {
@@ -153,7 +150,7 @@ pub(crate) async fn list_keys(call: ScopeCall<AROUND>) -> ApiResult {
         ScopeProblems,
     ),
 )]
-pub(crate) async fn increment_key(call: ScopeCall<AROUND, Repeatable>) -> ApiResult {
+pub(crate) async fn increment_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
     let (scope, body): (_, IncrementKey) = call.open_kept()?;
     let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;

@@ -2,15 +2,12 @@
 
 use super::schemas::{Entry, GetValues, SetValues};
 use crate::answer::ApiResult;
-use crate::request::{List, Seconds};
+use crate::request::{List, Seconds, invalid};
 use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
 use threadkeep_web::ApiError;
 
 impl GetValues {
     /// One key or several.
-    ///
-    /// # Errors
-    /// [`ApiError`].
     pub(super) fn read_keys(self, rule: KeyRule) -> ApiResult<Vec<ScopeKey>> {
         match (self.key, self.keys) {
             (Some(key), None) => Ok(vec![ScopeKey::new(key, rule)?]),
@@ -18,18 +15,13 @@ impl GetValues {
                 let read = |(index, key)| ScopeKey::new(key, rule).map_err(at(Some(index)));
                 keys.into_iter().enumerate().map(read).collect()
             }
-            _ => Err(ApiError::InvalidParameter(
-                "Give either `key` or `keys`".into(),
-            )),
+            _ => Err(invalid("Give either `key` or `keys`")),
         }
     }
 }
 
 impl SetValues {
     /// One entry or several.
-    ///
-    /// # Errors
-    /// [`ApiError`].
     pub(super) fn read_entries(self, rule: KeyRule) -> ApiResult<Vec<KvOperation>> {
         match self {
             Self {
@@ -61,9 +53,7 @@ impl SetValues {
                 };
                 Ok(vec![entry.read(rule, None)?])
             }
-            _ => Err(ApiError::InvalidParameter(
-                "Give either `key` and `value`, or `entries`".into(),
-            )),
+            _ => Err(invalid("Give either `key` and `value`, or `entries`")),
         }
     }
 }

@@ -5,14 +5,11 @@ use utoipa::ToSchema;
 
 use crate::answer::ApiResult;
 use crate::request::{
-    NewOwner, OwnerText, RawObject, ThreadTtl, body_object, optional_body_object, read,
+    IN_OBJECT, NewOwner, OwnerText, RawObject, ThreadTtl, body_object, optional_body_object, read,
 };
 use threadkeep_domain::{Json, keyed_values};
 use threadkeep_service::{NewThread, ThreadPatch};
 use threadkeep_web::ApiError;
-
-/// Levels around a value: the body, and the state or metadata.
-const AROUND: usize = 2;
 
 /// A thread to create.
 #[derive(ToSchema, Deserialize)]
@@ -53,11 +50,8 @@ pub(super) struct ThreadPatchBody<'a> {
 }
 
 /// Reads the body of `POST /v1/threads`: the id as it was given, and the thread.
-///
-/// # Errors
-/// [`ApiError`] of the body.
 pub(super) fn read_new_thread(body: &str, max_keys: u32) -> ApiResult<(Option<String>, NewThread)> {
-    let body = optional_body_object(body, AROUND)?;
+    let body = optional_body_object(body, IN_OBJECT)?;
     let body: NewThreadBody<'_> = read(&body)?;
     let state = body.state.map_or("{}", |RawObject(state)| state);
     let new = NewThread {
@@ -70,11 +64,8 @@ pub(super) fn read_new_thread(body: &str, max_keys: u32) -> ApiResult<(Option<St
 }
 
 /// Reads the body of `PATCH /v1/threads/current`.
-///
-/// # Errors
-/// [`ApiError`] of the body.
 pub(super) fn read_patch(body: &str) -> ApiResult<ThreadPatch> {
-    let body = body_object(body, AROUND)?;
+    let body = body_object(body, IN_OBJECT)?;
     let body: ThreadPatchBody<'_> = read(&body)?;
     Ok(ThreadPatch {
         metadata: read_metadata(body.metadata)?,

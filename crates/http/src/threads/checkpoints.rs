@@ -11,15 +11,12 @@ use super::object::ThreadObject;
 use crate::answer::{ApiResult, json, mark_replay, respond};
 use crate::problems::{NotFound, ReadProblems, WriteProblems};
 use crate::request::{
-    CheckpointNameText, CheckpointPath, JsonBody, Nothing, Query, Target, ThreadWrite,
+    CheckpointNameText, CheckpointPath, IN_BODY, JsonBody, Nothing, Query, Target, ThreadWrite,
     WriteConditions, optional_body_object, read,
 };
 use crate::schemas::{CheckpointParam, WriteHeaders};
 use threadkeep_domain::Stamp;
 use threadkeep_web::tag;
-
-/// Levels around a value: the body.
-const AROUND: usize = 1;
 
 /// A write of a checkpoint.
 type CheckpointWrite<P = ()> = ThreadWrite<P, WriteConditions, Nothing>;
@@ -40,7 +37,7 @@ type CheckpointWrite<P = ()> = ThreadWrite<P, WriteConditions, Nothing>;
     ),
 )]
 pub(crate) async fn save_checkpoint(write: CheckpointWrite, body: JsonBody) -> ApiResult {
-    let body = optional_body_object(body.as_str(), AROUND)?;
+    let body = optional_body_object(body.as_str(), IN_BODY)?;
     let body: NewCheckpointBody = read(&body)?;
     let name = body.name.map(|CheckpointNameText(name)| name);
     let (target, options) = (&write.target, write.headers.options);

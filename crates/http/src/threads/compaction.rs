@@ -11,8 +11,8 @@ use super::history_query::SegmentPart;
 use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::{NotFound, ReadProblems, ScopeProblems};
 use crate::request::{
-    JsonBody, List, OfNew, Query, RawJson, Reading, Repeatable, Target, Whole, body_object,
-    extract, path_part, read,
+    IN_LIST, JsonBody, List, OfNew, Query, RawJson, Reading, Repeatable, Target, Whole,
+    body_object, extract, invalid, path_part, read,
 };
 use crate::schemas::{PeekParam, PlaceParams, SegmentParam};
 use crate::scopes::schemas::RepeatHeader;
@@ -21,8 +21,6 @@ use threadkeep_domain::{IdempotencyKey, Json, rfc3339};
 use threadkeep_store::Originals;
 use threadkeep_web::ApiError;
 
-/// Levels around a value: the body, the list and the item.
-const AROUND: usize = 3;
 /// `/v1/threads/{thread}/history/segments/{n}`: the seventh part, the first being empty.
 const PLACE: usize = 6;
 
@@ -147,7 +145,7 @@ pub(crate) async fn compact_history(
     body: JsonBody,
 ) -> ApiResult {
     let options = repeatable.options(None);
-    let body = body_object(body.as_str(), AROUND)?;
+    let body = body_object(body.as_str(), IN_LIST)?;
     let summary = read::<NewSummary<'_>>(&body)?;
     let (Whole(through), Whole(count)) = (&summary.through, &summary.count);
     let (through, count) = (*through, *count);
@@ -235,8 +233,9 @@ impl NewSummary<'_> {
     fn read(self, request: Option<IdempotencyKey>) -> ApiResult<(Vec<HistoryItem>, Duration)> {
         let List(items) = self.items;
         if items.len() as u64 > self.count.0.min(self.through.0) {
-            let detail = "`items` must have at most `count` items, and at most `through`";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid(
+                "`items` must have at most `count` items, and at most `through`",
+            ));
         }
         let keep = self.keep_seconds;
         let keep = keep.map_or(ORIGINALS_KEPT, |Whole(keep)| Duration::from_secs(keep));

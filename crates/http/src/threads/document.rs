@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 
 use crate::answer::ApiResult;
 use crate::request::{
-    CheckpointNameText, List, OwnerText, RawJson, RawObject, Time, Whole, body_object, read,
+    CheckpointNameText, List, OwnerText, RawJson, RawObject, Time, Whole, body_object, invalid,
+    read,
 };
 use threadkeep_domain::scope::{
     KV_MAX_KEYS, Kept, KeyImage, KeyRule, NewTask, ScopeError, ScopeImage, ScopeKey, ScopeValue,
@@ -254,9 +255,6 @@ fn read_metadata(metadata: RawObject<'_>) -> ApiResult<Json> {
 }
 
 /// Reads a document.
-///
-/// # Errors
-/// [`ApiError`] of the body.
 pub(super) fn parse(body: &str, max_keys: u32) -> ApiResult<(ThreadId, Image)> {
     let body = body_object(body, AROUND)?;
     let document: ThreadDocument<'_> = read(&body)?;
@@ -324,10 +322,6 @@ fn read_checkpoints(
     }
     saved.reverse();
     Ok(CheckpointImages { last, saved })
-}
-
-fn invalid(detail: &str) -> ApiError {
-    ApiError::InvalidParameter(detail.into())
 }
 
 fn part(error: ScopeError, index: usize) -> ApiError {

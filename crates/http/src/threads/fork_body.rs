@@ -4,13 +4,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::answer::ApiResult;
-use crate::request::{List, OwnerText, RawObject, Whole, optional_body_object, read};
+use crate::request::{IN_OBJECT, List, OwnerText, RawObject, Whole, optional_body_object, read};
 use threadkeep_domain::{Included, Json};
 use threadkeep_service::ForkDraft;
 use threadkeep_web::ApiError;
-
-/// Levels around a value: the body and the metadata.
-const AROUND: usize = 2;
 
 /// A copy to make.
 #[derive(ToSchema, Deserialize)]
@@ -44,11 +41,8 @@ pub(super) enum ForkPart {
 }
 
 /// Reads the body: the id as it was given, and the copy.
-///
-/// # Errors
-/// [`ApiError`] of the body.
 pub(super) fn read_fork(body: &str) -> ApiResult<(Option<String>, ForkDraft)> {
-    let body = optional_body_object(body, AROUND)?;
+    let body = optional_body_object(body, IN_OBJECT)?;
     let body: ForkBody<'_> = read(&body)?;
     let metadata = body.metadata.map(|RawObject(text)| Json::parse(text));
     let draft = ForkDraft {

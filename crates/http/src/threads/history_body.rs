@@ -4,13 +4,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::answer::ApiResult;
-use crate::request::{List, RawJson, body_object, read};
+use crate::request::{IN_LIST, List, RawJson, body_object, invalid, read};
 use threadkeep_domain::Json;
 use threadkeep_domain::scope::HistoryItem;
 use threadkeep_web::ApiError;
-
-/// Levels around a value: the body, the list and the item.
-const AROUND: usize = 3;
 
 /// Either one item, or `items`.
 #[derive(ToSchema, Deserialize)]
@@ -40,11 +37,8 @@ pub(super) struct NewItem<'a> {
 }
 
 /// One item, or those of `items`.
-///
-/// # Errors
-/// [`ApiError`].
 pub(super) fn read_items(body: &str) -> ApiResult<Vec<HistoryItem>> {
-    let body = body_object(body, AROUND)?;
+    let body = body_object(body, IN_LIST)?;
     match read(&body)? {
         NewItems {
             id: None,
@@ -59,9 +53,7 @@ pub(super) fn read_items(body: &str) -> ApiResult<Vec<HistoryItem>> {
             value: Some(value),
             items: None,
         } => Ok(vec![NewItem { id, value }.read(None)?]),
-        _ => Err(ApiError::InvalidParameter(
-            "Give either `id` and `value`, or `items`".into(),
-        )),
+        _ => Err(invalid("Give either `id` and `value`, or `items`")),
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::archive_query::OfLife;
 use crate::answer::ApiResult;
-use crate::request::{Page, Parameters, Reading, set_once, whole};
+use crate::request::{Page, Parameters, Reading, invalid, set_once, whole};
 use threadkeep_store::HistoryFrom;
-use threadkeep_web::ApiError;
 
 /// The most items that a page has.
 const TAIL_MAX: u64 = 1_000;
@@ -118,13 +117,13 @@ impl Parameters for HistoryPart {
 
     fn check(&self) -> ApiResult<()> {
         if self.tail.is_some() && self.has_originals() {
-            let detail = "`tail` excludes `originals`";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid("`tail` excludes `originals`"));
         }
         let is_part = self.after.is_some() || self.before.is_some() || self.is_backwards.is_some();
         if self.tail.is_some() && (is_part || self.page.is_given()) {
-            let detail = "`tail` excludes `after`, `before`, `order` and `limit`";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid(
+                "`tail` excludes `after`, `before`, `order` and `limit`",
+            ));
         }
         let detail = match (self.after, self.before, self.is_backwards) {
             (Some(_), Some(_), _) => "`after` excludes `before`",
@@ -132,7 +131,7 @@ impl Parameters for HistoryPart {
             (None, Some(_), Some(false)) => "`before` excludes `order=asc`",
             _ => return Ok(()),
         };
-        Err(ApiError::InvalidParameter(detail.into()))
+        Err(invalid(detail))
     }
 }
 

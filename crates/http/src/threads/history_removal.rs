@@ -8,15 +8,14 @@ use super::history_page::HistoryItemObject;
 use crate::answer::ApiResult;
 use crate::problems::ScopeProblems;
 use crate::request::{
-    JsonBody, Repeatable, ThreadWrite, Whole, extract, optional_body_object, path_part, read,
+    IN_BODY, JsonBody, Repeatable, ThreadWrite, Whole, extract, optional_body_object, path_part,
+    read,
 };
 use crate::schemas::{ItemParam, OfNewParam};
 use crate::scopes::lifecycle::answer;
 use crate::scopes::schemas::RepeatHeader;
 use threadkeep_domain::scope::{ItemId, Removal, ScopeError, ScopeId, ScopeWritten};
 
-/// Levels around a value: the body.
-const AROUND: usize = 1;
 /// `/v1/threads/{thread}/history/{item}`: the sixth part, the first being empty.
 const PLACE: usize = 5;
 
@@ -69,7 +68,7 @@ pub(crate) struct ItemPath(ItemId);
     ),
 )]
 pub(crate) async fn take_history(write: HistoryWrite, body: JsonBody) -> ApiResult {
-    let body = optional_body_object(body.as_str(), AROUND)?;
+    let body = optional_body_object(body.as_str(), IN_BODY)?;
     let TakeItems { count } = read(&body)?;
     let newest = Removal::Newest(count.map_or(1, |Whole(count)| count as usize));
     let written = remove(&write, newest).await?;

@@ -14,14 +14,14 @@ use crate::Api;
 use crate::answer::{ApiResult, json};
 use crate::problems::{BackEndProblems, BodyProblems, ImportProblems, NotFound, WriteProblems};
 use crate::request::{
-    About, BackEnd, JsonBody, Nothing, OfNew, Query, Target, ThreadMaker, WriteConditions, key_for,
+    About, BackEnd, JsonBody, Nothing, OfNew, Query, Target, ThreadMaker, WriteConditions, invalid,
+    key_for,
 };
 use crate::schemas::{OfNewParam, WriteHeaders};
 use threadkeep_domain::{Access, Refusal};
 use threadkeep_identity::Caller;
 use threadkeep_service::{ForkDraft, ServiceError};
 use threadkeep_store::Imported;
-use threadkeep_web::ApiError;
 
 /// Fork a thread
 ///
@@ -130,8 +130,9 @@ pub(crate) async fn import_thread(
     body: JsonBody,
 ) -> ApiResult {
     if request.headers().contains_key(IF_MATCH) {
-        let detail = "If-Match is not supported when you import a thread";
-        return Err(ApiError::InvalidParameter(detail.into()));
+        return Err(invalid(
+            "If-Match is not supported when you import a thread",
+        ));
     }
     let (id, image) = document::parse(body.as_str(), api.service.policy().max_keys)?;
     request.extensions_mut().insert(About(id));

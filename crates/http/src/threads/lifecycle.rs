@@ -11,12 +11,12 @@ use crate::answer::{ApiResult, accepts_json, content, mark_replay, respond};
 use crate::problems::{ReadProblems, WriteProblems};
 use crate::request::{
     About, JsonBody, Nothing, Query, ReadConditions, Reading, Target, ThreadMaker, ThreadWrite,
-    WriteConditions, behalf, change_context, key_for, reserves_keys, threads_for,
+    WriteConditions, behalf, change_context, invalid, key_for, reserves_keys, threads_for,
 };
 use crate::schemas::{OfNewParam, PeekParam, WriteHeaders};
 use threadkeep_domain::{Policy, Stamp, ThreadId, Written};
 use threadkeep_identity::THREAD_ID;
-use threadkeep_web::{ApiError, tag};
+use threadkeep_web::tag;
 
 /// Create a thread
 ///
@@ -41,8 +41,9 @@ pub(crate) async fn create_thread(
 ) -> ApiResult {
     accepts_json(&request)?;
     if request.headers().contains_key(IF_MATCH) {
-        let detail = "If-Match is not supported when you create a thread";
-        return Err(ApiError::InvalidParameter(detail.into()));
+        return Err(invalid(
+            "If-Match is not supported when you create a thread",
+        ));
     }
     let maker = ThreadMaker::of(&request, &api)?;
     let (id, new) = read_new_thread(body.as_str(), api.service.policy().max_keys)?;

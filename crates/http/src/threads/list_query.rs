@@ -1,34 +1,25 @@
 //! Query parameters of lists of threads.
 
 use crate::answer::ApiResult;
-use crate::request::{Parameters, set_once, whole};
+use crate::request::{Page, Parameters, invalid, set_once};
 use threadkeep_domain::Owner;
 use threadkeep_service::MetadataFilter;
 use threadkeep_store::ThreadOrder;
-use threadkeep_web::ApiError;
 
 /// `?owner=&limit=&cursor=&order=&metadata.<key>=`.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadListing {
     pub(super) owner: Option<Owner>,
-    pub(super) cursor: Option<String>,
+    pub(super) page: Page<20, 100>,
     order: Option<ThreadOrder>,
-    limit: Option<usize>,
     pub(super) filter: MetadataFilter,
 }
 
-/// Threads on a page, by default and at most.
-const LIMIT: usize = 20;
-const LIMIT_MAX: u64 = 100;
 /// Members that a filter compares at most.
 const FILTERS_MAX: usize = 8;
 const METADATA: &str = "metadata.";
 
 impl ThreadListing {
-    pub(super) fn limit(&self) -> usize {
-        self.limit.unwrap_or(LIMIT)
-    }
-
     pub(super) fn order(&self) -> ThreadOrder {
         self.order.unwrap_or(ThreadOrder::Updated)
     }
@@ -54,20 +45,7 @@ impl Parameters for ThreadListing {
                 let malformed = "must be 1 to 256 bytes without control characters, given once";
                 set_once(&mut self.owner, Owner::new(value).ok(), name, malformed)
             }
-            "limit" => {
-                let limit = whole(value).filter(|limit| (1..=LIMIT_MAX).contains(limit));
-                let malformed = "must be a whole number from 1 to 100, given once";
-                set_once(
-                    &mut self.limit,
-                    limit.map(|limit| limit as usize),
-                    name,
-                    malformed,
-                )
-            }
-            "cursor" => {
-                let malformed = "must be given once";
-                set_once(&mut self.cursor, Some(value.to_owned()), name, malformed)
-            }
+            "limit" | "cursor" => self.page.take(name, value),
             "order" => {
                 let order = match value {
                     "updated" => Some(ThreadOrder::Updated),
@@ -83,8 +61,7 @@ impl Parameters for ThreadListing {
 
     fn check(&self) -> ApiResult<()> {
         if self.owner.is_none() && self.order.is_some() {
-            let detail = "`order` is for the threads of one owner";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid("`order` is for the threads of one owner"));
         }
         Ok(())
     }
@@ -96,7 +73,7 @@ impl ThreadListing {
         let filter = &mut self.filter.0;
         if filter.iter().any(|(known, _)| known == key) || filter.len() == FILTERS_MAX {
             let detail = "`metadata.<key>` must be given once for a key, and for 8 keys at most";
-            return Err(ApiError::InvalidParameter(detail.into()));
+            return Err(invalid(detail));
         }
         filter.push((key.to_owned(), value.to_owned()));
         Ok(())

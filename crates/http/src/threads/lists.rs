@@ -62,7 +62,7 @@ pub(crate) async fn list_threads(
             return Err(ServiceError::from(Refusal::NotTheOwner).into());
         }
     }
-    let (limit, filter) = (listing.limit(), &listing.filter);
+    let (limit, filter) = (listing.page.limit(), &listing.filter);
     match &listing.owner {
         Some(owner) => {
             let after = place(&api, &listing)?;
@@ -85,7 +85,7 @@ pub(crate) async fn list_threads(
 }
 
 fn place<P: Cursor>(api: &Api, listing: &ThreadListing) -> ApiResult<Option<P>> {
-    let text = listing.cursor.as_deref();
+    let text = listing.page.cursor.as_deref();
     cursor::after(api.identity.ring(), &listing.about(), text)
 }
 

@@ -5,14 +5,12 @@ use utoipa::ToSchema;
 
 use crate::answer::ApiResult;
 use crate::request::{
-    BodyFault, ByOp, List, RawJson, Whole, body_object, optional_body_object, read, read_value,
+    BodyFault, ByOp, IN_LIST, List, RawJson, Whole, body_object, optional_body_object, read,
+    read_value,
 };
 use threadkeep_domain::scope::{HistoryItem, ItemId, ScopeError};
 use threadkeep_domain::{IdempotencyKey, Json, Key, Mismatch, Operation, Value};
 use threadkeep_web::ApiError;
-
-/// Levels around a value: the body, the list and the operation.
-const AROUND: usize = 3;
 
 /// A merge.
 #[derive(ToSchema, Deserialize)]
@@ -97,15 +95,15 @@ pub(super) fn read_operations(
     body: &str,
     request: Option<IdempotencyKey>,
 ) -> ApiResult<Vec<Operation>> {
-    let body = body_object(body, AROUND)?;
+    let body = body_object(body, IN_LIST)?;
     let merge = read_value(body.as_str());
     let Merge { operations } = merge.map_err(|fault: BodyFault| match fault.is_length() {
-        true => invalid(fault, None),
+        true => invalid_operation(fault, None),
         false => fault.into(),
     })?;
     let read = |(index, RawJson(text))| {
         let operation = read_value::<OperationBody<'_>>(text);
-        let operation = operation.map_err(|fault| invalid(fault, Some(index)))?;
+        let operation = operation.map_err(|fault| invalid_operation(fault, Some(index)))?;
         operation.read(index, request)
     };
     operations.0.into_iter().enumerate().map(read).collect()
@@ -121,7 +119,7 @@ pub(super) fn read_increment(body: &str) -> ApiResult<i64> {
     Ok(by.unwrap_or(1))
 }
 
-fn invalid(fault: BodyFault, operation: Option<usize>) -> ApiError {
+fn invalid_operation(fault: BodyFault, operation: Option<usize>) -> ApiError {
     let detail = fault.to_string();
     ApiError::InvalidOperation { detail, operation }
 }
@@ -132,7 +130,7 @@ impl OperationBody<'_> {
         let key = |RawJson(text): RawJson<'_>| {
             if !text.starts_with('"') {
                 let fault = BodyFault::unwanted("a string").in_member("key");
-                return Err(invalid(fault, operation));
+                return Err(invalid_operation(fault, operation));
             }
             Key::from_json(text).map_err(|error| ApiError::InvalidKey { error, operation })
         };

@@ -6,10 +6,9 @@ use utoipa::ToSchema;
 
 use crate::answer::{ApiResult, json};
 use crate::problems::BackEndProblems;
-use crate::request::{BackEnd, Nothing, Query, extract, path_part};
+use crate::request::{BackEnd, Nothing, Query, extract, invalid, path_part};
 use threadkeep_domain::Owner;
 use threadkeep_service::ServiceError;
-use threadkeep_web::ApiError;
 
 /// The part of `/v1/owners/{owner}` that names the owner.
 const OWNER_PLACE: usize = 3;
@@ -110,7 +109,7 @@ impl OwnerPath {
         let owner = text.and_then(|text| Owner::new(&text).ok());
         owner.map(Self).ok_or_else(|| {
             let detail = "The owner must have 1 to 256 bytes of UTF-8 without control characters";
-            ApiError::InvalidParameter(detail.into())
+            invalid(detail)
         })
     }
 }

@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 use crate::answer::{ApiResult, json, mark_replay};
 use crate::problems::{ReadProblems, WriteProblems};
 use crate::request::{
-    JsonBody, Nothing, OfNew, Query, Repeatable, Target, ThreadWrite, Whole, optional_body_object,
-    read, turn,
+    IN_BODY, JsonBody, Nothing, OfNew, Query, Repeatable, Target, ThreadWrite, Whole, invalid,
+    optional_body_object, read, turn,
 };
 use crate::schemas::{OfNewParam, TokenHeader};
 use crate::scopes::schemas::RepeatHeader;
@@ -20,9 +20,6 @@ use threadkeep_web::ApiError;
 
 /// How long a turn lasts by default.
 const TTL_SECONDS: u64 = 30;
-
-/// Levels around a value: the body.
-const AROUND: usize = 1;
 
 type TurnTtl = Whole<1, 600>;
 
@@ -108,7 +105,7 @@ impl From<Option<TurnHeld>> for TurnState {
     ),
 )]
 pub(crate) async fn take_turn(write: ThreadWrite<(), Repeatable>, body: JsonBody) -> ApiResult {
-    let body: NewTurnBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
+    let body: NewTurnBody = read(&optional_body_object(body.as_str(), IN_BODY)?)?;
     let request = TurnRequest {
         ttl: ttl(body.ttl_seconds),
         exclusive: body.exclusive.unwrap_or_default(),
@@ -145,7 +142,7 @@ pub(crate) async fn renew_turn(
     body: JsonBody,
 ) -> ApiResult {
     let token = token(&request)?;
-    let body: TurnPatchBody = read(&optional_body_object(body.as_str(), AROUND)?)?;
+    let body: TurnPatchBody = read(&optional_body_object(body.as_str(), IN_BODY)?)?;
     let granted = target
         .turns(&OfNew::default())
         .renew(&target.id, token, ttl(body.ttl_seconds))
@@ -190,5 +187,5 @@ fn ttl(given: Option<TurnTtl>) -> Duration {
 /// The token of a request about a turn.
 fn token(request: &HttpRequest) -> ApiResult<TurnToken> {
     let missing = "x-turn-token must have the token of the turn";
-    turn(request)?.ok_or_else(|| ApiError::InvalidParameter(missing.into()))
+    turn(request)?.ok_or_else(|| invalid(missing))
 }

@@ -6,14 +6,13 @@ use utoipa::ToSchema;
 
 use crate::answer::{ApiResult, json};
 use crate::problems::McpUrlProblems;
-use crate::request::{BackEnd, JsonBody, Nothing, Query, Seconds, Whole, body_object, read};
+use crate::request::{
+    BackEnd, IN_BODY, JsonBody, Nothing, Query, Seconds, Whole, body_object, read,
+};
 use threadkeep_domain::rfc3339;
 use threadkeep_domain::scope::Scope;
 use threadkeep_identity::ScopeGrant;
 use threadkeep_store::Clock;
-
-/// Levels around a value: the body.
-const AROUND: usize = 1;
 
 /// The scope of a URL to create.
 #[derive(ToSchema, Deserialize)]
@@ -57,7 +56,7 @@ pub(crate) async fn create_mcp_url(
     _: Query<Nothing>,
     body: JsonBody,
 ) -> ApiResult {
-    let body = body_object(body.as_str(), AROUND)?;
+    let body = body_object(body.as_str(), IN_BODY)?;
     let body: McpUrlBody = read(&body)?;
     let scope: Scope = body.scope.parse()?;
     let now = Clock::system().now_ms() / 1_000;

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde_json::{Value, json};
 
 use crate::answer::ApiResult;
-use crate::request::{BodyFault, RawJson, read_value};
+use crate::request::{BodyFault, RawJson, invalid, read_value};
 use threadkeep_domain::{Excerpt, elements};
 use threadkeep_service::tools::{Outcome, Tool};
 use threadkeep_web::ApiError;
@@ -55,8 +55,8 @@ impl Wire {
             (Some(json), None, None) => Ok((Self::OpenAi, list("tool_calls", json, false))),
             (None, Some(json), None) => Ok((Self::Anthropic, list("tool_use", json, false))),
             (None, None, Some(json)) => Ok((Self::Anthropic, list("content", json, true))),
-            _ => Err(ApiError::InvalidParameter(
-                "Give one of `tool_calls`, `tool_use` and `content`".into(),
+            _ => Err(invalid(
+                "Give one of `tool_calls`, `tool_use` and `content`",
             )),
         }
     }

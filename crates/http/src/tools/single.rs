@@ -3,15 +3,12 @@
 use super::schemas::{ToolCallBody, ToolList, ToolResult};
 use crate::answer::{ApiResult, accepts_json, json, mark_replay};
 use crate::problems::{ScopeProblems, ToolProblems};
-use crate::request::{Parameters, Query, RawJson, Repeatable, set_once};
+use crate::request::{IN_OBJECT, Parameters, Query, RawJson, Repeatable, set_once};
 use crate::scopes::call::ScopeCall;
 use crate::scopes::schemas::RepeatCallsHeader;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use threadkeep_service::tools::{Answered, Call, Format, Outcome, Tool, definitions};
 use threadkeep_web::ApiError;
-
-/// Levels around a value: the body, and the arguments.
-const AROUND: usize = 2;
 
 /// The warning about a write without a scope. Callers that name `request` need none.
 pub(super) const NOT_KEPT: &str =
@@ -70,7 +67,7 @@ pub(crate) async fn list_tools(
 )]
 pub(crate) async fn call_tool(
     request: HttpRequest,
-    call: ScopeCall<AROUND, Repeatable>,
+    call: ScopeCall<IN_OBJECT, Repeatable>,
 ) -> ApiResult {
     let (scope, body): (_, ToolCallBody<'_>) = call.open()?;
     let name = request.match_info().get("name").unwrap_or_default();

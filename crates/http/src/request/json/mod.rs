@@ -14,6 +14,7 @@ mod types;
 use serde::Deserialize;
 
 use crate::answer::ApiResult;
+use crate::request::invalid;
 use threadkeep_domain::{Json, ObjectError};
 use threadkeep_web::ApiError;
 
@@ -24,6 +25,13 @@ pub(crate) use types::{
 };
 pub use types::{RawJson, RawObject, ThreadTtl};
 
+/// Levels around a value in a body.
+pub(crate) const IN_BODY: usize = 1;
+/// Levels around a value in an object of a body.
+pub(crate) const IN_OBJECT: usize = 2;
+/// Levels around a value in an element of a list of a body.
+pub(crate) const IN_LIST: usize = 3;
+
 /// Checks a body that must be an object, with `around` levels outside of its values.
 ///
 /// # Errors
@@ -31,7 +39,7 @@ pub use types::{RawJson, RawObject, ThreadTtl};
 pub(crate) fn body_object(body: &str, around: usize) -> ApiResult<Json> {
     Json::parse_object(body, around).map_err(|error| match error {
         ObjectError::Json(error) => ApiError::InvalidJson(error),
-        ObjectError::NotAnObject => ApiError::InvalidParameter("The body must be an object".into()),
+        ObjectError::NotAnObject => invalid("The body must be an object"),
     })
 }
 
