@@ -112,8 +112,8 @@ problems! {
     ScopeProblems = "400" "401" "403" "404" "406" "409" "410" "412" "413" "415" "422" "429" "503";
     /// Refusals of any operation for back ends that answers with JSON.
     BackEndProblems = "400" "401" "403" "406" "503";
-    /// Refusals of any operation on an entry or a namespace.
-    EntryProblems = "400" "401" "403" "503";
+    /// Refusals of any operation for back ends that answers with another type.
+    AnyAnswerProblems = "400" "401" "403" "503";
     /// Refusals of an import, besides those of its body and of any operation for back ends.
     ImportProblems = "409" "410" "422" "429";
     /// Refusals of a body.
@@ -122,13 +122,11 @@ problems! {
     ToolProblems = "400" "406";
     /// Refusals of an operation for back ends that asks no store.
     McpUrlProblems = "400" "401" "403" "406" "413" "415";
-    NotAcceptable = "406";
     PreconditionFailed = "412";
-    TooLarge = "413";
     NotFound = "404";
     Conflict = "409";
-    /// Refusals of a write for its idempotency key.
-    RepeatProblems = "422" "429";
+    /// Refusals of a write for its idempotency key, which covers its body.
+    RepeatProblems = "413" "422" "429";
     Unavailable = "503";
 }
 

@@ -6,7 +6,7 @@ use super::batch_bodies::{EntriesObject, GetEntries, PutEntries, PutOutcomes};
 use super::object::EntryObject;
 use super::path::NamespacePath;
 use crate::answer::{ApiResult, json, ok_or_replay};
-use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems};
+use crate::problems::{BackEndProblems, BodyProblems, RepeatProblems};
 use crate::request::{BackEnd, IN_LIST, JsonBody, Nothing, OnlyRepeat, Query, body_object, read};
 use crate::schemas::NamespaceParam;
 use threadkeep_web::ApiError;
@@ -22,9 +22,8 @@ use threadkeep_web::ApiError;
     request_body(content = GetEntries),
     responses(
         (status = 200, description = "The entries.", body = EntriesObject),
-        NotAcceptable,
         BodyProblems,
-        EntryProblems,
+        BackEndProblems,
     ),
 )]
 pub(crate) async fn get_entries(
@@ -57,10 +56,9 @@ pub(crate) async fn get_entries(
     request_body(content = PutEntries),
     responses(
         (status = 200, description = "The outcomes.", body = PutOutcomes),
-        NotAcceptable,
         BodyProblems,
         RepeatProblems,
-        EntryProblems,
+        BackEndProblems,
     ),
 )]
 pub(crate) async fn put_entries(

@@ -10,7 +10,7 @@ use super::query::OfLifetime;
 use super::write::{AnyBody, EntryConditions};
 use crate::answer::{ApiResult, json, mark_replay, ok_or_replay};
 use crate::problems::{
-    EntryProblems, NotAcceptable, NotFound, PreconditionFailed, RepeatProblems, TooLarge,
+    AnyAnswerProblems, BackEndProblems, NotFound, PreconditionFailed, RepeatProblems,
 };
 use crate::request::{AnyAnswer, BackEnd, Nothing, Query, ReadConditions};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
@@ -38,7 +38,7 @@ use threadkeep_web::tag;
         (status = 304, description = "The entry has one of the tags."),
         NotFound,
         PreconditionFailed,
-        EntryProblems,
+        AnyAnswerProblems,
     ),
 )]
 pub(crate) async fn get_entry(
@@ -85,11 +85,9 @@ pub(crate) async fn get_entry(
     responses(
         (status = 200, description = "The entry was replaced.", body = EntryReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
         (status = 201, description = "The entry was created.", body = EntryReceipt, headers(("etag" = String), ("x-thread-version" = u64))),
-        NotAcceptable,
         PreconditionFailed,
-        TooLarge,
         RepeatProblems,
-        EntryProblems,
+        BackEndProblems,
     ),
 )]
 pub(crate) async fn put_entry(
@@ -130,11 +128,9 @@ pub(crate) async fn put_entry(
     ),
     responses(
         (status = 200, description = "The entry no longer exists.", body = EntryDeletion),
-        NotAcceptable,
         PreconditionFailed,
-        TooLarge,
         RepeatProblems,
-        EntryProblems,
+        BackEndProblems,
     ),
 )]
 pub(crate) async fn delete_entry(

@@ -9,7 +9,7 @@ use super::object::{
 use super::path::NamespacePath;
 use super::query::{EntryListing, NamespaceListing};
 use crate::answer::{ApiResult, json, ok_or_replay};
-use crate::problems::{BodyProblems, EntryProblems, NotAcceptable, RepeatProblems, TooLarge};
+use crate::problems::{BackEndProblems, BodyProblems, RepeatProblems};
 use crate::request::{BackEnd, JsonBody, Nothing, OnlyRepeat, Query, cursor};
 use crate::schemas::{EntryRepeatHeader, NamespaceParam};
 use threadkeep_domain::EntryKey;
@@ -28,8 +28,7 @@ use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
     ),
     responses(
         (status = 200, description = "A page of namespaces.", body = NamespaceList),
-        NotAcceptable,
-        EntryProblems,
+        BackEndProblems,
     ),
 )]
 pub(crate) async fn list_namespaces(
@@ -71,8 +70,7 @@ pub(crate) async fn list_namespaces(
     ),
     responses(
         (status = 200, description = "A page of keys.", body = EntryList),
-        NotAcceptable,
-        EntryProblems,
+        BackEndProblems,
     ),
 )]
 pub(crate) async fn list_entries(
@@ -122,17 +120,13 @@ pub(crate) async fn list_entries(
 #[utoipa::path(
     put,
     path = "/v1/kv/{namespace}",
-    params(
-        NamespaceParam,
-        EntryRepeatHeader,
-    ),
+    params(NamespaceParam, EntryRepeatHeader),
     request_body(content = Option<NamespaceBody<'_>>),
     responses(
         (status = 200, description = "The namespace after the change.", body = NamespaceObject),
-        NotAcceptable,
         BodyProblems,
         RepeatProblems,
-        EntryProblems,
+        BackEndProblems,
     ),
 )]
 pub(crate) async fn put_namespace(
@@ -161,16 +155,11 @@ pub(crate) async fn put_namespace(
 #[utoipa::path(
     delete,
     path = "/v1/kv/{namespace}",
-    params(
-        NamespaceParam,
-        EntryRepeatHeader,
-    ),
+    params(NamespaceParam, EntryRepeatHeader),
     responses(
         (status = 200, description = "The namespace no longer exists.", body = NamespaceDeletion),
-        NotAcceptable,
-        TooLarge,
         RepeatProblems,
-        EntryProblems,
+        BackEndProblems,
     ),
 )]
 pub(crate) async fn delete_namespace(

@@ -75,21 +75,12 @@ impl Parameters for EntryListing {
                     "desc" => Some(KeyOrder::Descending),
                     _ => None,
                 };
-                set_once(
-                    &mut self.order,
-                    order,
-                    name,
-                    "must be `asc` or `desc`, given once",
-                )
+                let malformed = "must be `asc` or `desc`, given once";
+                set_once(&mut self.order, order, name, malformed)
             }
             "bodies" => {
-                let bodies = value.parse().ok();
-                set_once(
-                    &mut self.bodies,
-                    bodies,
-                    name,
-                    "must be `true` or `false`, given once",
-                )
+                let malformed = "must be `true` or `false`, given once";
+                set_once(&mut self.bodies, value.parse().ok(), name, malformed)
             }
             _ => self.page.take(name, value),
         }

@@ -199,11 +199,7 @@ pub(crate) async fn list_segments(target: Target, Query(reading): Query<Reading>
 #[utoipa::path(
     get,
     path = "/v1/threads/current/history/segments/{n}",
-    params(
-        SegmentParam,
-        PeekParam,
-        PlaceParams,
-    ),
+    params(SegmentParam, PeekParam, PlaceParams),
     responses(
         (status = 200, description = "A page of items, exactly as they were sent.", body = SegmentItems<'_>),
         NotFound,
