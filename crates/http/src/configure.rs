@@ -3,9 +3,8 @@
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{Resource, Route};
 
-use super::fallback::{not_allowed, not_allowed_for_thread, not_found};
-use super::request::back_end::not_allowed_for_back_end;
-use super::request::rights::is_for_back_ends;
+use super::fallback::{not_allowed, not_found};
+use super::request::{AnyAnswer, Target, is_for_back_ends};
 use super::routes::{OF_A_THREAD, OF_THREADS, OTHERS, Path};
 use super::{Api, openapi};
 
@@ -27,7 +26,7 @@ impl Api {
         add(config, OF_THREADS);
         for thread in THREAD {
             for path in OF_A_THREAD {
-                config.service(path.below(thread, not_allowed_for_thread));
+                config.service(path.below(thread, not_allowed::<Target>));
             }
         }
         add(config, OTHERS);
@@ -40,8 +39,8 @@ impl Api {
 fn add(config: &mut ServiceConfig, paths: &[Path]) {
     for path in paths {
         let not_allowed = match is_for_back_ends(path.path) {
-            true => not_allowed_for_back_end,
-            false => not_allowed,
+            true => not_allowed::<AnyAnswer>,
+            false => not_allowed::<()>,
         };
         config.service(path.below("", not_allowed));
     }

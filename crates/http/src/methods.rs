@@ -25,7 +25,7 @@ where
     web::resource(path)
         .route(on(Method::GET).to(answer.clone()))
         .route(on(Method::HEAD).to(answer))
-        .default_service(not_allowed("GET, HEAD"))
+        .default_service(not_allowed::<()>("GET, HEAD"))
 }
 
 /// A path that supports only POST.
@@ -37,5 +37,5 @@ where
 {
     web::resource(path)
         .route(on(Method::POST).to(answer))
-        .default_service(not_allowed("POST"))
+        .default_service(not_allowed::<()>("POST"))
 }

@@ -1,10 +1,8 @@
 //! The caller of a path for back ends.
 
-use std::future::ready;
 use std::sync::Arc;
 
-use actix_web::http::Method;
-use actix_web::{HttpMessage, HttpRequest, Route, web};
+use actix_web::{HttpMessage, HttpRequest, web};
 
 use super::context::key_of;
 use super::rights::needed;
@@ -105,10 +103,3 @@ impl AnyAnswer {
 }
 
 extract!(BackEnd, AnyAnswer);
-
-/// Rejects a method that a path for back ends does not support.
-pub(crate) fn not_allowed_for_back_end(allow: &'static str) -> Route {
-    web::to(move |_: AnyAnswer, method: Method| {
-        ready(Err::<&str, _>(ApiError::MethodNotAllowed { method, allow }))
-    })
-}
