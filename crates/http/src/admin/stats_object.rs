@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use threadkeep_domain::rfc3339;
-use threadkeep_stats::{Busy, CallRow, Durations, LargeState, Level, Report, Requests, RouteRow};
+use threadkeep_stats::{Busy, CallRow, Durations, LargeState, Report, Requests, RouteRow};
 
 /// Figures of a replica.
 #[derive(Debug, Serialize, ToSchema)]
@@ -175,20 +175,12 @@ pub(super) struct EventsObject {
 impl StatsObject {
     /// A report, with the number of threads that the store has.
     pub(super) fn of(report: Report, stored_threads: Option<u64>) -> Self {
-        let Level {
-            store,
-            store_bytes,
-            store_limit_bytes,
-            connections,
-            event_streams,
-            delivery_lag_ms,
-        } = report.level;
-        let threads = report.threads;
+        let (level, threads) = (report.level, report.threads);
         Self {
             replica: ReplicaObject {
                 id: report.replica.id,
                 version: env!("CARGO_PKG_VERSION"),
-                store,
+                store: level.store,
                 started_at: time(report.replica.started_at),
                 now: time(report.replica.now),
             },
@@ -213,13 +205,13 @@ impl StatsObject {
             },
             counts: CountsObject {
                 threads: stored_threads,
-                bytes: store_bytes,
-                memory_limit_bytes: store_limit_bytes,
-                connections,
-                event_streams,
+                bytes: level.store_bytes,
+                memory_limit_bytes: level.store_limit_bytes,
+                connections: level.connections,
+                event_streams: level.event_streams,
             },
             events: EventsObject {
-                lag_ms: delivery_lag_ms,
+                lag_ms: level.delivery_lag_ms,
             },
         }
     }

@@ -17,72 +17,67 @@ use threadkeep_web::ApiError;
 const RANDOM_KEY_BYTES: usize = 32;
 
 /// The creator of a thread.
-pub(crate) enum ThreadMaker {
+pub(crate) struct ThreadMaker<'a> {
+    request: &'a HttpRequest,
+    api: &'a Api,
+    kind: Kind,
+}
+
+enum Kind {
     BackEnd(Arc<str>),
     Caller(Caller),
     Stranger,
 }
 
-impl ThreadMaker {
+impl<'a> ThreadMaker<'a> {
     /// If a provider identifies callers, strangers create no threads, and nobody does with an unknown API key.
-    pub(crate) fn of(request: &HttpRequest, api: &Api) -> ApiResult<Self> {
-        if key_of(request, api).is_some() {
-            return Ok(Self::BackEnd(key_for(request, api)?.name));
-        }
-        if let Some(caller) = api.identity.known_caller(request) {
-            return Ok(Self::Caller(caller));
-        }
-        match no_key(request, &api.identity) {
-            ApiError::ApiKeyRequired if !api.identity.has_provider() => Ok(Self::Stranger),
-            refusal => Err(refusal),
-        }
+    pub(crate) fn of(request: &'a HttpRequest, api: &'a Api) -> ApiResult<Self> {
+        let kind = if key_of(request, api).is_some() {
+            Kind::BackEnd(key_for(request, api)?.name)
+        } else if let Some(caller) = api.identity.known_caller(request) {
+            Kind::Caller(caller)
+        } else {
+            match no_key(request, &api.identity) {
+                ApiError::ApiKeyRequired if !api.identity.has_provider() => Kind::Stranger,
+                refusal => return Err(refusal),
+            }
+        };
+        Ok(Self { request, api, kind })
     }
 
     /// An id that the client has chosen; only back ends may choose one.
-    pub(crate) fn chosen_id(
-        &self,
-        request: &HttpRequest,
-        api: &Api,
-        id: &str,
-    ) -> ApiResult<ThreadId> {
-        match self {
-            Self::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
-            Self::Caller(_) | Self::Stranger => Err(no_key(request, &api.identity)),
+    pub(crate) fn chosen_id(&self, id: &str) -> ApiResult<ThreadId> {
+        match &self.kind {
+            Kind::BackEnd(_) => id.parse().map_err(|_| ApiError::InvalidThreadId),
+            Kind::Caller(_) | Kind::Stranger => Err(no_key(self.request, &self.api.identity)),
         }
     }
 
     /// A random id; with an idempotency key, the same id for a repeat, since the key is remembered with the thread.
     /// The key counts within the caller. Two strangers with the same key must not get the same thread, so a stranger's
     /// key has to be long enough to be random, and counts within its client address.
-    pub(crate) fn made_id(
-        &self,
-        request: &HttpRequest,
-        api: &Api,
-        key: Option<&HeaderValue>,
-    ) -> ApiResult<ThreadId> {
+    pub(crate) fn made_id(&self, key: Option<&HeaderValue>) -> ApiResult<ThreadId> {
         let Some(key) = key else {
             return Ok(ThreadId::random());
         };
-        let (kind, name) = self.named(request, api, key)?;
+        let (kind, name) = self.named(key)?;
         let parts = [kind.as_bytes(), name.as_bytes(), key.as_bytes()];
-        let ring = api.identity.ring();
+        let ring = self.api.identity.ring();
         Ok(ring.derive("threadkeep idempotent create", &parts))
     }
 
     /// The id of a copy of a thread, made in the same way, in the bucket of the thread if possible.
     pub(crate) fn id_near(
         &self,
-        request: &HttpRequest,
-        api: &Api,
         key: Option<&HeaderValue>,
         source: &ThreadId,
     ) -> ApiResult<ThreadId> {
         let Some(key) = key else {
-            return Ok(api.images.id_near(source, |_| ThreadId::random()));
+            return Ok(self.api.images.id_near(source, |_| ThreadId::random()));
         };
-        let (kind, name) = self.named(request, api, key)?;
-        let ring = api.identity.ring();
-        Ok(api.images.id_near(source, |number| {
+        let (kind, name) = self.named(key)?;
+        let ring = self.api.identity.ring();
+        Ok(self.api.images.id_near(source, |number| {
             let parts: [&[u8]; 5] = [
                 kind.as_bytes(),
                 name.as_bytes(),
@@ -95,21 +90,16 @@ impl ThreadMaker {
     }
 
     /// The caller within which an idempotency key counts.
-    fn named(
-        &self,
-        request: &HttpRequest,
-        api: &Api,
-        key: &HeaderValue,
-    ) -> ApiResult<(&'static str, String)> {
-        match self {
-            Self::BackEnd(name) => Ok(("key", name.to_string())),
-            Self::Caller(caller) => Ok(("thread", caller.id.to_string())),
-            Self::Stranger if key.len() >= RANDOM_KEY_BYTES => {
-                let client = api.identity.proxies().client(request);
+    fn named(&self, key: &HeaderValue) -> ApiResult<(&'static str, String)> {
+        match &self.kind {
+            Kind::BackEnd(name) => Ok(("key", name.to_string())),
+            Kind::Caller(caller) => Ok(("thread", caller.id.to_string())),
+            Kind::Stranger if key.len() >= RANDOM_KEY_BYTES => {
+                let client = self.api.identity.proxies().client(self.request);
                 let name = client.map_or_else(String::new, |client| client.to_string());
                 Ok(("stranger", name))
             }
-            Self::Stranger => Err(no_key(request, &api.identity)),
+            Kind::Stranger => Err(no_key(self.request, &self.api.identity)),
         }
     }
 }

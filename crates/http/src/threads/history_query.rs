@@ -98,13 +98,9 @@ impl Parameters for HistoryPart {
             }
             "tail" => {
                 let tail = whole(value).filter(|tail| *tail <= TAIL_MAX);
+                let tail = tail.map(|tail| tail as usize);
                 let malformed = "must be a whole number from 0 to 1000, given once";
-                set_once(
-                    &mut self.tail,
-                    tail.map(|tail| tail as usize),
-                    name,
-                    malformed,
-                )
+                set_once(&mut self.tail, tail, name, malformed)
             }
             "originals" => {
                 let malformed = "must be true or false, given once";

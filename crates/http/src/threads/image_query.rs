@@ -26,12 +26,8 @@ impl Parameters for OfExisting {
             "skip" => Some(IfExists::Skip),
             _ => None,
         };
-        set_once(
-            &mut self.0,
-            known,
-            name,
-            "must be replace or skip, given once",
-        )
+        let malformed = "must be replace or skip, given once";
+        set_once(&mut self.0, known, name, malformed)
     }
 }
 

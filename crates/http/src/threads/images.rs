@@ -54,8 +54,8 @@ pub(crate) async fn fork_thread(
         key_for(&request, &api)?;
     }
     let id = match id {
-        Some(id) => maker.chosen_id(&request, &api, &id)?,
-        None => maker.id_near(&request, &api, conditions.key.as_ref(), &target.id)?,
+        Some(id) => maker.chosen_id(&id)?,
+        None => maker.id_near(conditions.key.as_ref(), &target.id)?,
     };
     let draft = ForkDraft {
         ttl: of_new.ttl,

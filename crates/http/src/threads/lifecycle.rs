@@ -51,8 +51,8 @@ pub(crate) async fn create_thread(
         key_for(&request, &api)?;
     }
     let id = match id {
-        Some(id) => maker.chosen_id(&request, &api, &id)?,
-        None => maker.made_id(&request, &api, conditions.key.as_ref())?,
+        Some(id) => maker.chosen_id(&id)?,
+        None => maker.made_id(conditions.key.as_ref())?,
     };
     request.extensions_mut().insert(About(id));
     let threads = threads_for(

@@ -5,8 +5,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
-use serde::ser::{self, Serialize, Serializer};
+use serde::ser::{self, Serializer};
 use serde_json::value::RawValue;
 
 use threadkeep_domain::{
@@ -25,7 +26,7 @@ pub struct RawJson<'a>(pub &'a str);
 pub struct RawObject<'a>(pub &'a str);
 
 /// A whole number within bounds, both included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Whole<const LEAST: u64, const MOST: u64>(pub(crate) u64);
 
 /// How long a thread lives after its last use, in seconds.
@@ -48,7 +49,7 @@ pub(crate) struct Time(pub(crate) u64);
 pub(crate) type Version = Whole<0, { i64::MAX as u64 }>;
 
 /// A list with `MIN` to `MAX` elements. Further ones are not read.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct List<T, const LEAST: usize, const MOST: usize>(pub(crate) Vec<T>);
 
 /// A variant of an enum, named by the member `op` of its object. This is only for the schema: the
@@ -130,18 +131,6 @@ impl Serialize for CheckpointNameText {
 impl Serialize for OwnerText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.as_str().serialize(serializer)
-    }
-}
-
-impl<const LEAST: u64, const MOST: u64> Serialize for Whole<LEAST, MOST> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<T: Serialize, const LEAST: usize, const MOST: usize> Serialize for List<T, LEAST, MOST> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
     }
 }
 
