@@ -12,13 +12,12 @@ use actix_web::HttpResponse;
 use actix_web::http::header::HeaderName;
 
 pub(crate) use gzip::{AcceptsGzip, padded};
-pub(crate) use json::json;
+pub(crate) use json::{json, json_with};
 pub(crate) use memory::{AnswerMemory, HeldAnswer};
-pub(crate) use negotiation::{
-    BodyType, EVENT_STREAM, NDJSON, accepts_events, accepts_json, accepts_ndjson,
-};
+pub(crate) use negotiation::{BodyType, EVENT_STREAM, JSON, NDJSON, accepts, accepts_json};
 pub(crate) use receipt::{
     content, mark_replay, merge_receipt, not_modified, ok_or_replay, receipt, respond, state,
+    tagged,
 };
 pub(crate) use streamed::{COMMENT, streamed};
 use threadkeep_web::ApiError;

@@ -10,20 +10,12 @@ use crate::answer::ApiResult;
 use threadkeep_web::ApiError;
 
 /// The type of most answers.
-const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 /// The type of streams.
 pub const EVENT_STREAM: &str = "text/event-stream";
 
 /// The type of JSON documents, one per line.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
-
-/// Checks that the client takes JSON documents, one per line.
-///
-/// # Errors
-/// [`ApiError::NotAcceptable`].
-pub(crate) fn accepts_ndjson(request: &HttpRequest) -> ApiResult<()> {
-    accepts(request, NDJSON)
-}
 
 /// Checks that the client takes JSON.
 ///
@@ -33,15 +25,11 @@ pub fn accepts_json(request: &HttpRequest) -> Result<(), ApiError> {
     accepts(request, JSON)
 }
 
-/// Checks that the client takes a stream of events.
+/// Checks that the client takes answers of that type.
 ///
 /// # Errors
 /// [`ApiError::NotAcceptable`].
-pub(crate) fn accepts_events(request: &HttpRequest) -> ApiResult<()> {
-    accepts(request, EVENT_STREAM)
-}
-
-fn accepts(request: &HttpRequest, answer: &'static str) -> ApiResult<()> {
+pub(crate) fn accepts(request: &HttpRequest, answer: &'static str) -> ApiResult<()> {
     match request.headers().get(ACCEPT).map(HeaderValue::as_bytes) {
         None | Some(b"*/*" | b"") => return Ok(()),
         Some(accepted) if accepted == answer.as_bytes() => return Ok(()),

@@ -62,7 +62,7 @@ pub(crate) fn not_modified(stamp: Stamp) -> HttpResponse {
 }
 
 /// A response with the tag of that version.
-fn tagged(status: StatusCode, stamp: Stamp) -> HttpResponseBuilder {
+pub(crate) fn tagged(status: StatusCode, stamp: Stamp) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
     tag(&mut builder, stamp);
     builder

@@ -7,7 +7,7 @@ use super::feed::{Frame, Source};
 use super::query::{Filter, LastEvent};
 use crate::Api;
 use crate::admin::webhook_body::EventTypeName;
-use crate::answer::{ApiResult, accepts_events};
+use crate::answer::{ApiResult, EVENT_STREAM, accepts};
 use crate::problems::BackEndProblems;
 use crate::request::{AnyAnswer, BackEnd, Query, cursor};
 use threadkeep_events::{GlobalItem, GlobalStream, Watermark};
@@ -46,7 +46,7 @@ pub(crate) async fn get_events(
     Query(filter): Query<Filter>,
     last: LastEvent,
 ) -> ApiResult {
-    accepts_events(&request)?;
+    accepts(&request, EVENT_STREAM)?;
     let after = cursor_of(&api, &last, &filter)?;
     let stream = api.events.global_stream(filter.types(), after).await;
     let stream = stream.map_err(ServiceError::Store)?;
@@ -61,7 +61,7 @@ pub(crate) async fn head_events(
     Query(filter): Query<Filter>,
     last: LastEvent,
 ) -> ApiResult {
-    accepts_events(&request)?;
+    accepts(&request, EVENT_STREAM)?;
     cursor_of(&api, &last, &filter)?;
     Ok(feed::head())
 }

@@ -13,7 +13,7 @@ use super::context::{change_context, key_of};
 use super::extract::extract;
 use super::query::{OfNew, Reading};
 use crate::Api;
-use crate::answer::{ApiResult, accepts_events, accepts_json};
+use crate::answer::{ApiResult, EVENT_STREAM, JSON, accepts};
 use threadkeep_domain::{Access, Policy, ThreadId};
 use threadkeep_identity::{ApiKey, Behalf, Caller, Right, Source};
 use threadkeep_service::{CheckpointService, ScopeService, ThreadService, TurnService};
@@ -158,13 +158,10 @@ impl Target {
     }
 
     pub(super) fn of(request: &HttpRequest) -> ApiResult<Self> {
-        Self::accepting(request, accepts_json)
+        Self::accepting(request, JSON)
     }
 
-    fn accepting(
-        request: &HttpRequest,
-        accepts: fn(&HttpRequest) -> ApiResult<()>,
-    ) -> ApiResult<Self> {
+    fn accepting(request: &HttpRequest, answer: &'static str) -> ApiResult<Self> {
         let api = request
             .app_data::<web::Data<Api>>()
             .ok_or(ApiError::NotFound)?
@@ -180,7 +177,7 @@ impl Target {
         };
         let (id, source) = (caller.id, caller.source);
         request.extensions_mut().insert(caller);
-        accepts(request)?;
+        accepts(request, answer)?;
         let reserves_keys = source != Source::ApiKey && reserves_keys(&api, request);
         Ok(Self {
             api,
@@ -194,7 +191,7 @@ impl Target {
 
 impl Listened {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        Target::accepting(request, accepts_events).map(Self)
+        Target::accepting(request, EVENT_STREAM).map(Self)
     }
 }
 

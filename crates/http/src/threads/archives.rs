@@ -1,17 +1,18 @@
 //! Handlers of archives, which hold ended threads.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 
 use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
 use super::archive_query::{Listing, OfLife};
 use super::object::ThreadObject;
-use crate::answer::{ApiResult, json};
+use crate::answer::{ApiResult, json, json_with, tagged};
 use crate::problems::{BackEndProblems, Conflict, NotFound};
 use crate::request::{About, BackEnd, Query, cursor, extract};
 use threadkeep_domain::ThreadId;
 use threadkeep_identity::THREAD_ID;
 use threadkeep_store::{Archive, ArchivePlace};
-use threadkeep_web::{ApiError, tag};
+use threadkeep_web::ApiError;
 
 /// The thread of `/v1/archives/{id}`.
 #[derive(Debug)]
@@ -76,12 +77,7 @@ pub(crate) async fn get_archive(
 ) -> ApiResult {
     let Archive { head, state, .. } = api.archives.get(&id, life).await?;
     let object = ArchiveObject::of(&head, api.events.public_url());
-    let mut body = serde_json::to_vec(&object).expect("text and numbers always serialize");
-    // the text of the state is copied, never parsed
-    body.pop();
-    body.extend_from_slice(br#","state":"#);
-    body.extend_from_slice(&state);
-    body.push(b'}');
+    let body = json_with(&object, &[("state", &state)]);
     Ok(HttpResponse::Ok()
         .content_type("application/json")
         .body(body))
@@ -114,8 +110,7 @@ pub(crate) async fn restore_archive(
     let thread = api.archives.restore(&id, life).await?;
     let signed_id = api.identity.signed_id(&id);
     let object = ThreadObject::of(&id, &thread, api.service.policy()).signed(&signed_id);
-    let mut response = HttpResponse::Ok();
-    tag(&mut response, thread.stamp);
+    let mut response = tagged(StatusCode::OK, thread.stamp);
     Ok(response
         .content_type("application/json")
         .insert_header((THREAD_ID, signed_id))

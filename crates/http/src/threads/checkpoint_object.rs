@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::answer::json_with;
 use crate::request::CheckpointNameText;
 use threadkeep_domain::{Stamp, rfc3339};
 use threadkeep_store::{Checkpoint, CheckpointHead, Found};
@@ -76,21 +77,10 @@ impl CheckpointList {
     }
 }
 
-/// The JSON of a checkpoint with its state. The texts of metadata and state are copied, never parsed.
+/// The JSON of a checkpoint with its metadata and state.
 pub(super) fn whole_json(checkpoint: &Checkpoint) -> Vec<u8> {
-    let object = CheckpointObject::from(&checkpoint.head);
-    let mut json = serde_json::to_vec(&object).expect("text and numbers always serialize");
-    json.pop();
-    for (before, text) in [
-        (
-            br#","metadata":"#.as_slice(),
-            checkpoint.content.metadata.as_str().as_bytes(),
-        ),
-        (br#","state":"#.as_slice(), &*checkpoint.content.state),
-    ] {
-        json.extend_from_slice(before);
-        json.extend_from_slice(text);
-    }
-    json.push(b'}');
-    json
+    let Checkpoint { head, content } = checkpoint;
+    let metadata = content.metadata.as_str().as_bytes();
+    let members = [("metadata", metadata), ("state", &*content.state)];
+    json_with(&CheckpointObject::from(head), &members)
 }

@@ -1,22 +1,18 @@
 //! Handlers of checkpoints.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, HttpResponseBuilder};
 
 use super::checkpoint_object::{
     CheckpointList, CheckpointObject, CheckpointWithState, NewCheckpointBody, whole_json,
 };
-use super::lifecycle::object;
 use super::object::ThreadObject;
-use crate::answer::{ApiResult, json, mark_replay, respond};
+use crate::answer::{ApiResult, json, mark_replay, respond, tagged};
 use crate::problems::{NotFound, ReadProblems, WriteProblems};
 use crate::request::{
     CheckpointNameText, CheckpointPath, IN_BODY, JsonBody, Nothing, Query, Target, ThreadWrite,
     WriteConditions, optional_body_object, read,
 };
 use crate::schemas::{CheckpointParam, WriteHeaders};
-use threadkeep_domain::Stamp;
-use threadkeep_web::tag;
 
 /// A write of a checkpoint.
 type CheckpointWrite<P = ()> = ThreadWrite<P, WriteConditions, Nothing>;
@@ -43,7 +39,7 @@ pub(crate) async fn save_checkpoint(write: CheckpointWrite, body: JsonBody) -> A
     let (target, options) = (&write.target, write.headers.options);
     let checkpoints = target.checkpoints();
     let saved = checkpoints.save(&target.id, name.as_ref(), options).await?;
-    let mut response = tagged(HttpResponse::Created(), saved.stamp);
+    let mut response = tagged(StatusCode::CREATED, saved.stamp);
     mark_replay(&mut response, saved.replayed);
     Ok(json(response, &CheckpointObject::from(&saved.head)))
 }
@@ -62,7 +58,7 @@ pub(crate) async fn save_checkpoint(write: CheckpointWrite, body: JsonBody) -> A
 pub(crate) async fn list_checkpoints(target: Target, _: Query<Nothing>) -> ApiResult {
     let found = target.checkpoints().list(&target.id).await?;
     let (list, stamp) = CheckpointList::of(found);
-    Ok(json(tagged(HttpResponse::Ok(), stamp), &list))
+    Ok(json(tagged(StatusCode::OK, stamp), &list))
 }
 
 /// Read a checkpoint
@@ -82,7 +78,7 @@ pub(crate) async fn get_checkpoint(
     _: Query<Nothing>,
 ) -> ApiResult {
     let found = target.checkpoints().get(&target.id, number).await?;
-    let mut response = tagged(HttpResponse::Ok(), found.stamp);
+    let mut response = tagged(StatusCode::OK, found.stamp);
     let body = whole_json(&found.content);
     Ok(response.content_type("application/json").body(body))
 }
@@ -107,7 +103,8 @@ pub(crate) async fn restore_checkpoint(write: CheckpointWrite<CheckpointPath>) -
     let written = checkpoints
         .restore(&target.id, number, write.headers.options)
         .await?;
-    let object = object(target.threads().policy(), &target.id, &written);
+    let (threads, thread) = (target.threads(), written.thread.as_ref());
+    let object = ThreadObject::of_any(&target.id, thread, threads.policy());
     Ok(respond(StatusCode::OK, &written, object.to_json()))
 }
 
@@ -130,13 +127,7 @@ pub(crate) async fn delete_checkpoint(write: CheckpointWrite<CheckpointPath>) ->
     let deleted = checkpoints
         .delete(&target.id, number, write.headers.options)
         .await?;
-    let mut response = tagged(HttpResponse::NoContent(), deleted.stamp);
+    let mut response = tagged(StatusCode::NO_CONTENT, deleted.stamp);
     mark_replay(&mut response, deleted.replayed);
     Ok(response.finish())
-}
-
-/// An answer with the tag of the thread.
-fn tagged(mut response: HttpResponseBuilder, stamp: Stamp) -> HttpResponseBuilder {
-    tag(&mut response, stamp);
-    response
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::document;
 use super::image_query::Exporting;
 use crate::Api;
-use crate::answer::{AnswerMemory, ApiResult, HeldAnswer, NDJSON, accepts_ndjson};
+use crate::answer::{AnswerMemory, ApiResult, HeldAnswer, NDJSON, accepts};
 use crate::problems::BackEndProblems;
 use crate::request::{AnyAnswer, BackEnd, Query};
 use threadkeep_service::{Export, Exported};
@@ -53,7 +53,7 @@ pub(crate) async fn export_threads(
     AnyAnswer(BackEnd { api, .. }): AnyAnswer,
     Query(exporting): Query<Exporting>,
 ) -> ApiResult {
-    accepts_ndjson(&request)?;
+    accepts(&request, NDJSON)?;
     let mut export = export(&api, exporting)?;
     // a store that does not answer is an error of the request
     let first = export.next().await?;
@@ -81,7 +81,7 @@ pub(crate) async fn head_export(
     AnyAnswer(BackEnd { api, .. }): AnyAnswer,
     Query(exporting): Query<Exporting>,
 ) -> ApiResult {
-    accepts_ndjson(&request)?;
+    accepts(&request, NDJSON)?;
     export(&api, exporting)?;
     Ok(headers().streaming(stream::empty::<Result<Bytes, Cut>>()))
 }

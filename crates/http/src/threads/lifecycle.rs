@@ -7,16 +7,15 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use super::body::{NewThreadBody, ThreadPatchBody, read_new_thread, read_patch};
 use super::object::ThreadObject;
 use crate::Api;
-use crate::answer::{ApiResult, accepts_json, content, mark_replay, respond};
+use crate::answer::{ApiResult, accepts_json, content, mark_replay, respond, tagged};
 use crate::problems::{ReadProblems, WriteProblems};
 use crate::request::{
     About, JsonBody, Nothing, Query, ReadConditions, Reading, Target, ThreadMaker, ThreadWrite,
     WriteConditions, behalf, change_context, invalid, key_for, reserves_keys, threads_for,
 };
 use crate::schemas::{OfNewParam, PeekParam, WriteHeaders};
-use threadkeep_domain::{Policy, Stamp, ThreadId, Written};
+use threadkeep_domain::{Stamp, ThreadId, Written};
 use threadkeep_identity::THREAD_ID;
-use threadkeep_web::tag;
 
 /// Create a thread
 ///
@@ -133,7 +132,7 @@ pub(crate) async fn patch_thread(
     let written = service
         .patch_thread(id, patch, write.headers.options)
         .await?;
-    let object = object(service.policy(), id, &written);
+    let object = ThreadObject::of_any(id, written.thread.as_ref(), service.policy());
     Ok(respond(StatusCode::OK, &written, object.to_json()))
 }
 
@@ -168,8 +167,7 @@ pub(crate) async fn delete_thread(
                 .await?
         }
     };
-    let mut builder = HttpResponse::NoContent();
-    tag(&mut builder, Stamp::default());
+    let mut builder = tagged(StatusCode::NO_CONTENT, Stamp::default());
     mark_replay(&mut builder, destroyed.replayed);
     Ok(builder.finish())
 }
@@ -177,7 +175,7 @@ pub(crate) async fn delete_thread(
 /// The answer with a new thread.
 pub(super) fn created(api: &Api, id: &ThreadId, written: &Written) -> HttpResponse {
     let signed_id = api.identity.signed_id(id);
-    let object = object(api.service.policy(), id, written);
+    let object = ThreadObject::of_any(id, written.thread.as_ref(), api.service.policy());
     let object = object.signed(&signed_id);
     let mut response = respond(StatusCode::CREATED, written, object.to_json());
     let headers = response.headers_mut();
@@ -186,12 +184,4 @@ pub(super) fn created(api: &Api, id: &ThreadId, written: &Written) -> HttpRespon
         headers.insert(LOCATION, location);
     }
     response
-}
-
-/// The object of a thread that was written to.
-pub(super) fn object(policy: &Policy, id: &ThreadId, written: &Written) -> ThreadObject {
-    match &written.thread {
-        Some(thread) => ThreadObject::of(id, thread, policy),
-        None => ThreadObject::absent(id, policy),
-    }
 }

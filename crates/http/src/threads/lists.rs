@@ -68,13 +68,8 @@ pub(crate) async fn list_threads(
             let after = place(&api, &listing)?;
             let order = listing.order();
             let page = api.owners.list_owned(owner, order, after, limit, filter);
-            Ok(respond(
-                &api,
-                &listing,
-                page.await?,
-                has_signed,
-                |(_, id)| id,
-            ))
+            let page = page.await?;
+            Ok(respond(&api, &listing, page, has_signed, |(_, id)| id))
         }
         None => {
             let after = place(&api, &listing)?;

@@ -57,6 +57,14 @@ impl ThreadObject {
         }
     }
 
+    /// The thread, or the absent one.
+    pub(crate) fn of_any(id: &ThreadId, thread: Option<&Thread>, policy: &Policy) -> Self {
+        match thread {
+            Some(thread) => Self::of(id, thread, policy),
+            None => Self::absent(id, policy),
+        }
+    }
+
     pub(crate) fn absent(id: &ThreadId, policy: &Policy) -> Self {
         Self {
             id: id.to_string(),

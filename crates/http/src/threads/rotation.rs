@@ -1,16 +1,16 @@
 //! The handler that moves a thread to another id.
 
+use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse};
 
 use super::object::ThreadObject;
-use crate::answer::{ApiResult, mark_replay};
+use crate::answer::{ApiResult, mark_replay, tagged};
 use crate::problems::WriteProblems;
 use crate::request::{Nothing, Query, Target, WriteConditions, change_context};
 use crate::schemas::WriteHeaders;
 use threadkeep_domain::Stamp;
 use threadkeep_identity::{Caller, Source, THREAD_ID};
-use threadkeep_web::{ApiError, tag};
+use threadkeep_web::ApiError;
 
 /// Move a thread to a new id
 ///
@@ -38,18 +38,15 @@ pub(crate) async fn rotate_thread(
     }
     let threads = target.threads();
     let rotated = threads.rotate(&target.id, conditions.options).await?;
-    let stamp = rotated.thread.as_ref().map(|thread| thread.stamp);
-    let object = match &rotated.thread {
-        Some(thread) => ThreadObject::of(&rotated.id, thread, threads.policy()),
-        None => ThreadObject::absent(&rotated.id, threads.policy()),
-    };
+    let thread = rotated.thread.as_ref();
+    let object = ThreadObject::of_any(&rotated.id, thread, threads.policy());
     let signed_id = target.signed_id(&rotated.id);
     let object = object.signed(&signed_id);
     // of the same source: a browser that has sent its cookie gets the new one
     let next = Caller::of(rotated.id, target.source).replacing(target.id);
     change_context(&request, |context| context.successor = Some(next));
-    let mut response = HttpResponse::build(StatusCode::OK);
-    tag(&mut response, stamp.unwrap_or(Stamp::default()));
+    let stamp = thread.map_or(Stamp::default(), |thread| thread.stamp);
+    let mut response = tagged(StatusCode::OK, stamp);
     response.insert_header((THREAD_ID, signed_id));
     mark_replay(&mut response, rotated.replayed);
     Ok(response
