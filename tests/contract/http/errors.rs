@@ -162,6 +162,15 @@ async fn an_answer_is_json_or_not_acceptable(server: &Server) {
             .refused(406, "not_acceptable")
             .await;
     }
+    let webhooks = || {
+        let list = server.client().get("/v1/webhooks?unknown=1");
+        list.header("accept", "text/html")
+    };
+    webhooks().refused(401, "api_key_required").await;
+    webhooks()
+        .bearer(API_SECRET)
+        .refused(406, "not_acceptable")
+        .await;
     assert_eq!(thread.object().await["exists"], false);
 }
 
