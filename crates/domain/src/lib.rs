@@ -34,7 +34,8 @@ pub use json::array::{Array, CHUNK_BYTES};
 pub use json::integer::{IntegerError, add};
 pub use json::members::{KeyedValues, ObjectFault, keyed_values, keyed_values_of_any_key};
 pub use json::members::{
-    elements, given, has_more_values, is_named, member, member_text, members, quoted, text_of,
+    elements, given, has_more_values, is_named, member, member_elements, member_text, members,
+    object_of, quoted, text_of,
 };
 pub use json::merge_patch::{MergePatch, Patched, merge_json};
 pub use json::text::{Json, JsonError, MAX_DEPTH, ObjectError};

@@ -1,9 +1,38 @@
 //! Parts of answers, the same for all kinds.
 
 use super::client::Failure;
-use crate::json::{Object, array, inside_member};
-use threadkeep_domain::{Json, elements};
+use crate::json::{Object, array, inside_member, parse};
+use threadkeep_domain::{Json, Usage, elements, given, member};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer, content_of};
+
+/// Reads the body of a whole answer.
+///
+/// # Errors
+/// [`Failure`] if it is unreadable, or an error stands in its place.
+pub(super) fn read_body(body: &[u8]) -> Result<Json, Failure> {
+    let body = parse(body).ok_or_else(Failure::malformed)?;
+    match given(body.as_str(), "error") {
+        Some(error) => Err(Failure::of_error(error)),
+        None => Ok(body),
+    }
+}
+
+/// The tokens in an answer of OpenAI; numbers that are missing or of another type are 0. `input` and `output` are the names
+/// of their counts.
+pub(super) fn usage(body: &str, input: &str, output: &str) -> Usage {
+    let usage = member(body, "usage").unwrap_or_default();
+    let count = |of: &str, name: &str| member(of, name).and_then(|count| count.parse().ok());
+    let detail = |counted: &str, name| {
+        let details = member(usage, &format!("{counted}_details"));
+        count(details.unwrap_or_default(), name).unwrap_or(0)
+    };
+    Usage {
+        input_tokens: count(usage, input).unwrap_or(0),
+        cached_tokens: detail(input, "cached_tokens"),
+        output_tokens: count(usage, output).unwrap_or(0),
+        reasoning_tokens: detail(output, "reasoning_tokens"),
+    }
+}
 
 /// Adds an empty message to an answer that has neither a message nor a call.
 ///
@@ -41,18 +70,19 @@ pub(super) fn message(content: &[String]) -> AnswerPart {
 
 /// A part of a message with the inside of a JSON string.
 pub(super) fn output_text(text: &str) -> String {
-    Object::new()
-        .json("type", "\"output_text\"")
-        .json("text", &format!("\"{text}\""))
+    output_text_with(&format!("\"{text}\""), "[]")
+}
+
+/// A part of a message with a text and the probabilities of its tokens, both as JSON.
+pub(super) fn output_text_with(text: &str, logprobs: &str) -> String {
+    Object::of_type("output_text")
+        .json("text", text)
         .json("annotations", "[]")
-        .json("logprobs", "[]")
+        .json("logprobs", logprobs)
         .close()
 }
 
 /// A refusal in a message, with the inside of a JSON string.
 pub(super) fn refusal(text: &str) -> String {
-    Object::new()
-        .json("type", "\"refusal\"")
-        .json("refusal", &format!("\"{text}\""))
-        .close()
+    Object::of_type("refusal").inside("refusal", text).close()
 }

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::client::Failure;
+use super::json::inside_member;
+use threadkeep_domain::Json;
 use threadkeep_responses::{ModelAnswer, Piece};
 
 /// Reads the answers of one kind of upstream.
@@ -20,6 +22,22 @@ pub(super) trait Codec: Sync {
 
     /// A reader of one stream, which keeps at most `max_bytes` of it.
     fn stream(&self, max_bytes: u64) -> Self::Stream<'_>;
+}
+
+/// Reads the data of an event.
+///
+/// # Errors
+/// [`Failure`] if it is not JSON.
+pub(super) fn parse_event(data: &str) -> Result<Json, Failure> {
+    Json::parse(data).map_err(|_| Failure::malformed())
+}
+
+/// The kind of an event, which its `type` names, unless it is an error.
+pub(super) fn kind_of_event<'a>(name: Option<&'a str>, event: &'a str) -> Option<&'a str> {
+    match name {
+        Some("error") => name,
+        _ => inside_member(event, "type").or(name),
+    }
 }
 
 /// Reads the events of one stream.

@@ -1,11 +1,11 @@
 //! Answers of operations that count the tokens of a request.
 
-use threadkeep_domain::{Json, member};
+use crate::json::parse;
+use threadkeep_domain::member;
 
 /// The number in an answer `{"input_tokens"}`, which OpenAI's API and Anthropic's have in common.
 pub(super) fn read_count(body: &[u8]) -> Option<u64> {
-    let body = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
-    member(body.as_str(), "input_tokens")?.parse().ok()
+    member(parse(body)?.as_str(), "input_tokens")?.parse().ok()
 }
 
 #[cfg(test)]

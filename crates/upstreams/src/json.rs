@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use threadkeep_domain::{member, quoted, unescaped};
+use threadkeep_domain::{Json, member, quoted, unescaped};
 
 /// An object in the making.
 pub(super) struct Object(String);
@@ -10,6 +10,11 @@ pub(super) struct Object(String);
 impl Object {
     pub(super) fn new() -> Self {
         Self("{".into())
+    }
+
+    /// An object with that `type`.
+    pub(super) fn of_type(kind: &str) -> Self {
+        Self::new().inside("type", kind)
     }
 
     /// Adds a member whose value is JSON.
@@ -36,6 +41,40 @@ impl Object {
         self.json(name, &quoted(value))
     }
 
+    /// Adds a member whose value is a text, given as the inside of a JSON string.
+    pub(super) fn inside(self, name: &'static str, value: &str) -> Self {
+        self.json(name, &format!("\"{value}\""))
+    }
+
+    /// Adds a member whose value is JSON, if there is one that is not `null`.
+    pub(super) fn given(self, name: &'static str, value: Option<&Json>) -> Self {
+        self.optional(name, value.map(Json::as_str))
+    }
+
+    /// Adds a member whose value is a number, if there is one.
+    pub(super) fn number(self, name: &'static str, value: Option<u64>) -> Self {
+        self.optional(name, value.map(|value| value.to_string()).as_deref())
+    }
+
+    /// Adds a member whose value is a truth value, if there is one.
+    pub(super) fn boolean(self, name: &'static str, value: Option<bool>) -> Self {
+        self.optional(
+            name,
+            value.map(|value| if value { "true" } else { "false" }),
+        )
+    }
+
+    /// Adds a member that is `true`, if `value` is.
+    pub(super) fn flag(self, name: &'static str, value: bool) -> Self {
+        self.boolean(name, value.then_some(true))
+    }
+
+    /// Adds the members of another object with these names, unless they are missing or `null`.
+    pub(super) fn members_of(self, object: &str, names: &[&'static str]) -> Self {
+        let names = names.iter();
+        names.fold(self, |to, name| to.optional(name, member(object, name)))
+    }
+
     pub(super) fn close(mut self) -> String {
         self.0.push('}');
         self.0
@@ -45,6 +84,11 @@ impl Object {
 /// An array of JSON values.
 pub(super) fn array(values: &[String]) -> String {
     format!("[{}]", values.join(","))
+}
+
+/// Reads a body, which need not be JSON.
+pub(super) fn parse(body: &[u8]) -> Option<Json> {
+    Json::parse(std::str::from_utf8(body).ok()?).ok()
 }
 
 /// The text of a JSON string; a lone surrogate in it becomes a replacement character. None for other values.
@@ -64,6 +108,11 @@ pub(super) fn inside(json: &str) -> Option<&str> {
 /// A member of a compact value that is a string which is not empty, without its quotes.
 pub(super) fn inside_member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     inside(member(object, name)?).filter(|text| !text.is_empty())
+}
+
+/// The text of a member of a compact value that is a string which is not empty.
+pub(super) fn text_member<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
+    text(member(object, name)?).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

@@ -20,14 +20,14 @@ mod names;
 mod openai_chat;
 mod openai_images;
 mod openai_responses;
+mod parameters;
 mod retry;
 mod settings;
 
 pub use anthropic::AnthropicMessages;
 pub use client::HttpClient;
 pub use openai_chat::OpenAiChat;
-pub use openai_images::OpenAiImages;
-pub use openai_images::UpstreamImage;
+pub use openai_images::{OpenAiImages, UpstreamImage};
 pub use openai_responses::OpenAiResponses;
 pub use settings::{
     UpstreamKey, UpstreamKeyError, UpstreamSettings, UpstreamUrl, UpstreamUrlError,

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+/// Bytes of the name of a function, and of the id of a call.
+const MAX_BYTES: usize = 64;
 /// Room for a number behind the beginning of a text.
 const SUFFIX_BYTES: usize = 12;
 
@@ -17,8 +19,12 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The text to send for another, of at most `max_bytes`.
-    pub(super) fn send(&mut self, original: &str, max_bytes: usize) -> String {
+    /// The text to send for another.
+    pub(super) fn send(&mut self, original: &str) -> String {
+        self.send_within(original, MAX_BYTES)
+    }
+
+    fn send_within(&mut self, original: &str, max_bytes: usize) -> String {
         if let Some(sent) = self.sent.get(original) {
             return sent.clone();
         }
@@ -74,7 +80,7 @@ mod tests {
             &long[..19],
         ];
 
-        let sent = all.map(|name| names.send(name, 18));
+        let sent = all.map(|name| names.send_within(name, 18));
 
         let expected = [
             "kv_get",

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap};
-
 use super::client::{Endpoint, HttpClient};
-use super::json::{Object, text};
+use super::json::{Object, parse, text_member};
 use super::settings::UpstreamSettings;
-use threadkeep_domain::{Json, elements, member};
+use threadkeep_domain::member_elements;
 use threadkeep_responses::UpstreamError;
 
 /// A model that generates images, at an upstream that speaks OpenAI's API: `POST {url}/images/generations`.
@@ -30,13 +28,13 @@ impl OpenAiImages {
     /// The model of that name at the upstream of those settings.
     #[must_use]
     pub fn new(http: &HttpClient, settings: &UpstreamSettings, model: &str) -> Self {
-        let key = settings.key.as_ref();
-        let headers: HeaderMap = key
-            .map(|key| (AUTHORIZATION, key.bearer()))
-            .into_iter()
-            .collect();
         Self {
-            endpoint: Endpoint::new(http, settings, &["images", "generations"], headers),
+            endpoint: Endpoint::new(
+                http,
+                settings,
+                &["images", "generations"],
+                settings.headers(),
+            ),
             model: model.into(),
         }
     }
@@ -66,9 +64,9 @@ impl OpenAiImages {
 
 /// The image of an answer: the first one, of which one was wanted.
 fn read(body: &[u8]) -> Option<UpstreamImage> {
-    let json = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
-    let image = elements(member(json.as_str(), "data")?).next()?;
-    let member = |name| text(member(image, name)?).filter(|text| !text.is_empty());
+    let json = parse(body)?;
+    let image = member_elements(json.as_str(), "data").next()?;
+    let member = |name| text_member(image, name);
     let base64 = member("b64_json").map(|text| UpstreamImage::Base64(text.into_owned()));
     base64.or_else(|| Some(UpstreamImage::Url(member("url")?.into_owned())))
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 
 const URL_MAX_BYTES: usize = 2_048;
 
@@ -111,21 +111,30 @@ impl fmt::Debug for UpstreamUrl {
     }
 }
 
+impl UpstreamSettings {
+    /// The headers that show the key.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let key = self.key.iter();
+        key.map(|key| (AUTHORIZATION, key.bearer())).collect()
+    }
+}
+
 impl UpstreamKey {
     /// The value of a header `Authorization` with this key as a bearer token (RFC 6750).
     pub fn bearer(&self) -> HeaderValue {
-        let text = format!("Bearer {}", self.0);
-        let mut value = HeaderValue::try_from(text).expect("visible ASCII is a header's value");
-        value.set_sensitive(true);
-        value
+        sensitive(&format!("Bearer {}", self.0))
     }
 
     /// The value of another header with this key alone.
     pub fn plain(&self) -> HeaderValue {
-        let mut value = HeaderValue::from_str(&self.0).expect("visible ASCII is a header's value");
-        value.set_sensitive(true);
-        value
+        sensitive(&self.0)
     }
+}
+
+fn sensitive(text: &str) -> HeaderValue {
+    let mut value = HeaderValue::from_str(text).expect("visible ASCII is a header's value");
+    value.set_sensitive(true);
+    value
 }
 
 impl FromStr for UpstreamKey {

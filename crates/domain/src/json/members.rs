@@ -133,6 +133,20 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The elements of a member of a compact object that is an array. Other values have none.
+pub fn member_elements<'a>(object: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    elements(member(object, name).unwrap_or_default())
+}
+
+/// The compact object that has members as [`members`] gives them.
+pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let members = members.into_iter();
+    let members: Vec<_> = members
+        .map(|(key, value)| [key, ":", value].concat())
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
 /// Whether compact JSON text has more values than `limit`, those inside others included.
 pub fn has_more_values(text: &str, limit: usize) -> bool {
     let mut cursor = Cursor::new(text);

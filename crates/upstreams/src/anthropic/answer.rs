@@ -1,10 +1,11 @@
 //! Whole answers, and what tells how an answer ended.
 
 use super::blocks::Blocks;
+use crate::answer::read_body;
 use crate::client::Failure;
 use crate::json::inside_member;
 use crate::names::Names;
-use threadkeep_domain::{Json, Usage, elements, given, member};
+use threadkeep_domain::{Usage, member, member_elements};
 use threadkeep_responses::{Finish, ModelAnswer};
 
 /// Reads a whole answer. Fields are looked up where they are needed: further fields and fields of other types do no harm.
@@ -12,16 +13,11 @@ use threadkeep_responses::{Finish, ModelAnswer};
 /// # Errors
 /// [`Failure`] if it is an error or unreadable.
 pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
-    let body = std::str::from_utf8(body).ok();
-    let body = body.and_then(|body| Json::parse(body).ok());
-    let body = body.ok_or_else(Failure::malformed)?;
+    let body = read_body(body)?;
     let body = body.as_str();
-    if let Some(error) = error_of(body) {
-        return Err(Failure::of_error(error));
-    }
     // the body is bounded itself
     let mut blocks = Blocks::new(names, u64::MAX);
-    for block in elements(member(body, "content").unwrap_or_default()) {
+    for block in member_elements(body, "content") {
         blocks.begin("", block)?;
         blocks.end_block("")?;
         blocks.pieces().clear();
@@ -31,11 +27,6 @@ pub(super) fn read(body: &[u8], names: &Names) -> Result<ModelAnswer, Failure> {
     ending.read_reason(body);
     let (answer, _) = blocks.end(ending)?;
     Ok(answer)
-}
-
-/// The error that stands in the place of an answer.
-pub(super) fn error_of(body: &str) -> Option<&str> {
-    given(body, "error")
 }
 
 /// Why an answer ended, and its tokens.

@@ -182,7 +182,6 @@ impl<'a> Blocks<'a> {
         for index in open {
             self.end_block(&index)?;
         }
-        let answer = self.draft.end(ending.finish(), ending.usage());
-        answer.ok_or_else(Failure::malformed)
+        self.draft.end(ending.finish(), ending.usage())
     }
 }

@@ -1,7 +1,7 @@
 //! Images and documents.
 
-use crate::json::{Object, text};
-use threadkeep_domain::{member, quoted};
+use crate::json::{Object, text, text_member};
+use threadkeep_domain::member;
 
 /// Types of images that the API takes as data.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -15,35 +15,25 @@ pub(super) fn image(part: &str) -> Option<String> {
 
 /// The block of an `input_file` part. The API takes PDF documents, by their data or their URL.
 pub(super) fn document(part: &str) -> Option<String> {
-    let member = |name| {
-        member(part, name)
-            .and_then(text)
-            .filter(|text| !text.is_empty())
-    };
-    let place = member("file_data").or_else(|| member("file_url"))?;
+    let place = text_member(part, "file_data").or_else(|| text_member(part, "file_url"))?;
     block("document", &source(&place, &[PDF])?)
 }
 
 fn block(kind: &str, source: &str) -> Option<String> {
-    let block = Object::new().text("type", kind).json("source", source);
-    Some(block.close())
+    Some(Object::of_type(kind).json("source", source).close())
 }
 
 /// The source of a URL, which may hold the data itself.
 fn source(url: &str, types: &[&str]) -> Option<String> {
     let Some(data) = url.strip_prefix("data:") else {
-        let source = Object::new().json("type", "\"url\"");
-        return Some(source.text("url", url).close());
+        return Some(Object::of_type("url").text("url", url).close());
     };
     let (kind, data) = data.split_once(";base64,")?;
     // parameters of the type do not matter
     let kind = kind.split(';').next().unwrap_or_default();
     types.contains(&kind).then(|| {
-        Object::new()
-            .json("type", "\"base64\"")
-            .text("media_type", kind)
-            .json("data", &quoted(data))
-            .close()
+        let source = Object::of_type("base64").text("media_type", kind);
+        source.text("data", data).close()
     })
 }
 

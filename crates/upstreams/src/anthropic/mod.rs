@@ -9,7 +9,7 @@ mod stream;
 mod thinking;
 
 use async_trait::async_trait;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderName, HeaderValue};
 use tokio::sync::mpsc::Sender;
 
 use super::client::{Endpoint, Failure, HttpClient};
@@ -41,9 +41,8 @@ impl AnthropicMessages {
     /// wants one.
     #[must_use]
     pub fn new(http: &HttpClient, settings: &UpstreamSettings, max_output_tokens: u64) -> Self {
-        let key = settings.key.as_ref();
-        let key = key.map(|key| (AUTHORIZATION, key.bearer()));
-        let headers: HeaderMap = key.into_iter().chain([VERSION]).collect();
+        let mut headers = settings.headers();
+        headers.extend([VERSION]);
         let endpoint = |path: &[&str]| Endpoint::new(http, settings, path, headers.clone());
         Self {
             endpoint: endpoint(&["v1", "messages"]),

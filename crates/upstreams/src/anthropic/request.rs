@@ -6,8 +6,6 @@ use crate::names::Names;
 use threadkeep_domain::{Json, PromptItem, member, quoted};
 use threadkeep_responses::{Function, Parameters, Question, ToolChoice};
 
-/// Bytes of the name of a tool.
-pub(super) const NAME_MAX_BYTES: usize = 64;
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
 /// Levels of effort that have the same name in OpenAI's API.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
@@ -34,7 +32,7 @@ pub(super) fn write(
             (!system.is_empty()).then(|| array(&system)).as_deref(),
         )
         .json("messages", &array(&messages))
-        .optional("stream", is_streamed.then_some("true"))
+        .flag("stream", is_streamed)
         .optional("tools", tools.as_ref().map(|(tools, _)| tools.as_str()))
         .optional(
             "tool_choice",
@@ -45,7 +43,7 @@ pub(super) fn write(
             "output_config",
             output_config(parameters, &thinking).as_deref(),
         )
-        .optional("stop_sequences", parameters.stop.as_ref().map(Json::as_str))
+        .given("stop_sequences", parameters.stop.as_ref())
         .optional("metadata", metadata(parameters).as_deref());
     let tier = parameters.service_tier.as_ref().map(Json::as_str);
     let has_tier = |tier: &&str| ["\"auto\"", "\"standard_only\""].contains(tier);
@@ -119,15 +117,15 @@ impl Thinking {
     }
 
     fn config(&self) -> Option<String> {
-        let config = Object::new();
-        Some(match self {
-            Self::Unset => return None,
-            Self::Off => config.json("type", "\"disabled\"").close(),
-            Self::On { has_summary, .. } => config
-                .json("type", "\"adaptive\"")
-                .optional("display", has_summary.then_some("\"summarized\""))
-                .close(),
-        })
+        match self {
+            Self::Unset => None,
+            Self::Off => Some(Object::of_type("disabled").close()),
+            Self::On { has_summary, .. } => {
+                let display = has_summary.then_some("\"summarized\"");
+                let config = Object::of_type("adaptive");
+                Some(config.optional("display", display).close())
+            }
+        }
     }
 }
 
@@ -141,8 +139,9 @@ fn output_config(parameters: &Parameters, thinking: &Thinking) -> Option<String>
     let schema = member(format, "schema");
     let format = schema.filter(|_| inside_member(format, "type") == Some("json_schema"));
     let format = format.map(|schema| {
-        let format = Object::new().json("type", "\"json_schema\"");
-        format.json("schema", schema).close()
+        Object::of_type("json_schema")
+            .json("schema", schema)
+            .close()
     });
     let config = Object::new()
         .optional("effort", effort.as_deref())
@@ -174,7 +173,7 @@ fn tools(
     let mut called = Vec::new();
     for item in question.prompt {
         if let PromptItem::Call { name, .. } = item {
-            called.push(names.send(name, NAME_MAX_BYTES));
+            called.push(names.send(name));
         }
     }
     called.sort_unstable();
@@ -186,7 +185,7 @@ fn tools(
             tool.json("input_schema", ANY_OBJECT).close()
         })
         .collect();
-    let none = Object::new().json("type", "\"none\"").close();
+    let none = Object::of_type("none").close();
     (!tools.is_empty()).then(|| (array(&tools), Some(none)))
 }
 
@@ -195,15 +194,10 @@ fn tool(function: &Function, names: &mut Names) -> String {
     let parameters = function.parameters.as_ref().map(Json::as_str);
     let schema = parameters.filter(|schema| schema.starts_with('{') && *schema != "{}");
     Object::new()
-        .text("name", &names.send(&function.name, NAME_MAX_BYTES))
+        .text("name", &names.send(&function.name))
         .optional("description", description.as_deref())
         .json("input_schema", schema.unwrap_or(ANY_OBJECT))
-        .optional(
-            "strict",
-            function
-                .strict
-                .map(|strict| if strict { "true" } else { "false" }),
-        )
+        .boolean("strict", function.strict)
         .close()
 }
 
@@ -211,19 +205,18 @@ fn tool(function: &Function, names: &mut Names) -> String {
 fn choice(question: &Question<'_>, thinking: &Thinking, names: &mut Names) -> Option<String> {
     let is_thinking = matches!(thinking, Thinking::On { .. });
     let is_single = question.parameters.parallel_tool_calls == Some(false);
-    let choice = Object::new();
     let choice = match question.choice {
-        ToolChoice::None => return Some(choice.json("type", "\"none\"").close()),
-        ToolChoice::Required if !is_thinking => choice.json("type", "\"any\""),
-        ToolChoice::Function(name) if !is_thinking => choice
-            .json("type", "\"tool\"")
-            .text("name", &names.send(name, NAME_MAX_BYTES)),
+        ToolChoice::None => return Some(Object::of_type("none").close()),
+        ToolChoice::Required if !is_thinking => Object::of_type("any"),
+        ToolChoice::Function(name) if !is_thinking => {
+            Object::of_type("tool").text("name", &names.send(name))
+        }
         // the default
         ToolChoice::Auto if !is_single => return None,
-        _ => choice.json("type", "\"auto\""),
+        _ => Object::of_type("auto"),
     };
-    let single = is_single.then_some("true");
-    Some(choice.optional("disable_parallel_tool_use", single).close())
+    let choice = choice.flag("disable_parallel_tool_use", is_single);
+    Some(choice.close())
 }
 
 #[cfg(test)]

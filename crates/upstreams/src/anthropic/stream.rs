@@ -2,13 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use super::answer::{Ending, error_of};
+use super::answer::Ending;
 use super::blocks::Blocks;
 use crate::client::Failure;
-use crate::codec::EventReader;
-use crate::json::inside_member;
+use crate::codec::{EventReader, kind_of_event, parse_event};
 use crate::names::Names;
-use threadkeep_domain::{Json, member};
+use threadkeep_domain::{given, member};
 use threadkeep_responses::{ModelAnswer, Piece};
 
 /// Reads the events of a stream.
@@ -32,15 +31,11 @@ impl<'a> MessageStream<'a> {
 
 impl EventReader for MessageStream<'_> {
     fn event(&mut self, name: Option<&str>, data: &str) -> Result<ControlFlow<()>, Failure> {
-        let event = Json::parse(data).map_err(|_| Failure::malformed())?;
+        let event = parse_event(data)?;
         let event = event.as_str();
         let index = member(event, "index").unwrap_or_default();
         let member = |name| member(event, name).unwrap_or_default();
-        let kind = match name {
-            Some("error") => name,
-            _ => inside_member(event, "type").or(name),
-        };
-        match kind {
+        match kind_of_event(name, event) {
             Some("message_start") => self.ending.read_usage(member("message")),
             Some("content_block_start") => {
                 self.blocks.begin(index, member("content_block"))?;
@@ -55,7 +50,7 @@ impl EventReader for MessageStream<'_> {
                 self.has_stopped = true;
                 return Ok(ControlFlow::Break(()));
             }
-            Some("error") => return Err(Failure::of_error(error_of(event).unwrap_or(event))),
+            Some("error") => return Err(Failure::of_error(given(event, "error").unwrap_or(event))),
             // `ping`, and those of tomorrow
             _ => {}
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::json::{Object, array, inside, inside_member};
-use threadkeep_domain::{Json, carried, carry, member, members};
+use threadkeep_domain::{Json, carried, carry, member, members, object_of};
 
 /// The member of an item that has its block, unchanged. Other kinds of upstreams do not read it.
 const BLOCK: &str = "anthropic_block";
@@ -28,15 +28,10 @@ pub(super) fn begun() -> Json {
 /// The item of a block. Thinking, which is a summary in this API, is the summary of a `reasoning` item.
 pub(super) fn item(block: &str) -> Json {
     let item = if is_thinking(block) {
-        let summary = inside_member(block, "thinking").map(|text| {
-            Object::new()
-                .json("type", "\"summary_text\"")
-                .json("text", &format!("\"{text}\""))
-                .close()
-        });
+        let summary = inside_member(block, "thinking")
+            .map(|text| Object::of_type("summary_text").inside("text", text).close());
         let summary: Vec<_> = summary.into_iter().collect();
-        Object::new()
-            .json("type", "\"reasoning\"")
+        Object::of_type("reasoning")
             .json("summary", &array(&summary))
             .text("encrypted_content", &carry(CARRIED, block))
     } else {
@@ -119,11 +114,7 @@ impl Thinking {
                 values.push((key, value));
             }
         }
-        let values: Vec<_> = values
-            .iter()
-            .map(|(key, value)| format!("{key}:{value}"))
-            .collect();
-        format!("{{{}}}", values.join(","))
+        object_of(values)
     }
 }
 

@@ -6,47 +6,15 @@ use reqwest::Response;
 use time::OffsetDateTime;
 
 use super::body::read_whole;
-use crate::json::text;
+use crate::json::{parse, text};
 use crate::retry::requested_wait;
-use threadkeep_domain::{Json, member};
+use threadkeep_domain::member;
 use threadkeep_responses::UpstreamError;
 
 /// Longer bodies of a 400 are not searched for a message.
 const REFUSAL_MAX_BYTES: u64 = 65_536;
 const MESSAGE_MAX_CHARS: usize = 1_000;
 const NO_REASON: &str = "it gave no reason";
-/// The statuses that names of errors stand for: types at Anthropic, codes or types at OpenAI.
-const NAMED_STATUSES: [(u16, &[&str]); 4] = [
-    (
-        400,
-        &[
-            "context_length_exceeded",
-            "invalid_prompt",
-            "image_parse_error",
-        ],
-    ),
-    (
-        401,
-        &[
-            "authentication_error",
-            "billing_error",
-            "invalid_api_key",
-            "model_not_found",
-            "not_found_error",
-            "permission_error",
-            "request_too_large",
-        ],
-    ),
-    (408, &["timeout_error"]),
-    (
-        429,
-        &[
-            "insufficient_quota",
-            "rate_limit_error",
-            "rate_limit_exceeded",
-        ],
-    ),
-];
 /// The longest wait that callers are asked for.
 const CALLERS_WAIT_MAX: Duration = Duration::from_secs(60);
 
@@ -161,11 +129,7 @@ impl Failure {
 fn status_of_names(error: &str, code: Option<&str>) -> u16 {
     let kind = member(error, "type").and_then(text);
     let kind = kind.as_deref();
-    let named = [code, kind].into_iter().flatten().find_map(|name| {
-        let mut all = NAMED_STATUSES.iter();
-        let (status, _) = all.find(|(_, names)| names.contains(&name))?;
-        Some(*status)
-    });
+    let named = [code, kind].into_iter().flatten().find_map(status_named);
     match (named, code) {
         (Some(status), _) => status,
         (None, None) if kind == Some("invalid_request_error") => 400,
@@ -173,6 +137,23 @@ fn status_of_names(error: &str, code: Option<&str>) -> u16 {
         (None, Some(_)) if kind == Some("invalid_request_error") => 401,
         _ => 500,
     }
+}
+
+/// The status that the name of an error stands for: a type at Anthropic, a code or type at OpenAI.
+fn status_named(name: &str) -> Option<u16> {
+    Some(match name {
+        "context_length_exceeded" | "image_parse_error" | "invalid_prompt" => 400,
+        "authentication_error"
+        | "billing_error"
+        | "invalid_api_key"
+        | "model_not_found"
+        | "not_found_error"
+        | "permission_error"
+        | "request_too_large" => 401,
+        "timeout_error" => 408,
+        "insufficient_quota" | "rate_limit_error" | "rate_limit_exceeded" => 429,
+        _ => return None,
+    })
 }
 
 /// The reason of a 400.
@@ -186,7 +167,7 @@ async fn refusal(response: Response) -> String {
 /// The message in the body of an error: `error.message` at OpenAI and Anthropic, `error` or `message` at others. It is
 /// cut after 1,000 characters, which loses nothing but words: it is for people, and no program reads it.
 fn message(body: &[u8]) -> Option<String> {
-    let json = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
+    let json = parse(body)?;
     let body = json.as_str();
     message_of(member(body, "error").unwrap_or(body))
 }

@@ -3,10 +3,9 @@
 use super::text::Text;
 use super::{Draft, Part, part_of};
 use crate::client::Failure;
-use crate::json::text;
+use crate::json::text_member;
 use crate::names::Names;
 use threadkeep_domain::CallForm;
-use threadkeep_domain::member;
 use threadkeep_responses::{AnswerPart, Piece};
 
 #[derive(Debug, Default)]
@@ -35,15 +34,10 @@ impl Draft {
         id: &str,
         names: &Names,
     ) -> Result<usize, Failure> {
-        let member = |name| {
-            member(object, name)
-                .and_then(text)
-                .filter(|text| !text.is_empty())
-        };
-        let name = member("name").ok_or_else(Failure::malformed)?;
+        let name = text_member(object, "name").ok_or_else(Failure::malformed)?;
         let name = names.original(&name).to_owned();
         let part = self.add_call(form)?;
-        self.name(part, member(id).map(Into::into), name)?;
+        self.name(part, text_member(object, id).map(Into::into), name)?;
         Ok(part)
     }
 

@@ -83,19 +83,26 @@ impl Draft {
         Ok(())
     }
 
-    /// The answer, and the last pieces. None if a call has no name.
-    pub(super) fn end(self, finish: Finish, usage: Usage) -> Option<(ModelAnswer, Vec<Piece>)> {
+    /// The answer, and the last pieces.
+    ///
+    /// # Errors
+    /// [`Failure`] if a call has no name.
+    pub(super) fn end(
+        self,
+        finish: Finish,
+        usage: Usage,
+    ) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let mut pieces = self.pieces;
         let parts = self.parts.into_iter().enumerate();
         let parts: Option<Vec<_>> = parts
             .map(|(number, part)| part.end(number, &mut pieces))
             .collect();
         let answer = ModelAnswer {
-            parts: parts?,
+            parts: parts.ok_or_else(Failure::malformed)?,
             finish,
             usage,
         };
-        Some((answer, pieces))
+        Ok((answer, pieces))
     }
 }
 

@@ -7,7 +7,7 @@ use threadkeep_domain::CallForm;
 use threadkeep_responses::TextKind;
 
 fn ended(draft: Draft) -> Option<(ModelAnswer, Vec<Piece>)> {
-    draft.end(Finish::Done, Usage::default())
+    draft.end(Finish::Done, Usage::default()).ok()
 }
 
 #[test]

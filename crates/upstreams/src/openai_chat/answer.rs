@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use super::calls::tool_of;
 use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
-use crate::answer::{message, output_text, refusal};
+use crate::answer::{self, message, output_text, read_body, refusal};
 use crate::client::Failure;
-use crate::json::{inside_member, text};
-use threadkeep_domain::{CallForm, Json, Usage, elements, given, member};
+use crate::json::{inside_member, text, text_member};
+use threadkeep_domain::{CallForm, Usage, member, member_elements};
 use threadkeep_responses::{AnswerPart, Finish, ModelAnswer};
 
 /// Reads a whole answer.
@@ -16,14 +16,9 @@ use threadkeep_responses::{AnswerPart, Finish, ModelAnswer};
 /// # Errors
 /// [`Failure`] if it is an error or unreadable.
 pub(super) fn read(body: &[u8]) -> Result<ModelAnswer, Failure> {
-    let body = std::str::from_utf8(body).ok();
-    let body = body.and_then(|body| Json::parse(body).ok());
-    let body = body.ok_or_else(Failure::malformed)?;
+    let body = read_body(body)?;
     let body = body.as_str();
-    if let Some(error) = error_of(body) {
-        return Err(Failure::of_error(error));
-    }
-    let mut choices = elements(member(body, "choices").unwrap_or_default());
+    let mut choices = member_elements(body, "choices");
     let choice = choices.next().ok_or_else(Failure::malformed)?;
     let finish = finish_of(choice)?;
     // some servers give no reason
@@ -51,11 +46,6 @@ fn parts(choice: &str) -> Option<Vec<AnswerPart>> {
     Some(reasoning.into_iter().chain(message).chain(calls).collect())
 }
 
-/// The error that stands in the place of an answer.
-pub(super) fn error_of(body: &str) -> Option<&str> {
-    given(body, "error")
-}
-
 /// Why the model stopped (`finish_reason`).
 pub(super) fn finish_of(choice: &str) -> Result<Option<Finish>, Failure> {
     match member(choice, "finish_reason") {
@@ -79,7 +69,7 @@ fn message_content(message: &str) -> Vec<String> {
 /// The texts of a message or a delta as insides of JSON strings, none of them empty. Some servers give the content in
 /// parts.
 pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
-    let parts = elements(member(message, "content").unwrap_or_default());
+    let parts = member_elements(message, "content");
     let texts = parts.filter_map(|part| inside_member(part, "text"));
     inside_member(message, "content").into_iter().chain(texts)
 }
@@ -87,10 +77,13 @@ pub(super) fn texts(message: &str) -> impl Iterator<Item = &str> {
 /// The calls, or the one of the older field `function_call`. None if one of them is neither that of a function nor that of a
 /// custom tool.
 fn calls(message: &str) -> Option<Vec<AnswerPart>> {
-    let calls: Option<Vec<_>> = elements(member(message, "tool_calls").unwrap_or_default())
+    let calls: Option<Vec<_>> = member_elements(message, "tool_calls")
         .map(|call| match tool_of(call)? {
-            (CallForm::Function, function) => function_call(member(call, "id"), function),
-            (CallForm::Custom, tool) => custom_call(member(call, "id"), tool),
+            (CallForm::Function, function) => function_call(text_member(call, "id"), function),
+            (CallForm::Custom, tool) => {
+                let input = text(member(tool, "input")?)?;
+                self::call(text_member(call, "id"), tool, input)
+            }
         })
         .collect();
     let calls = calls?;
@@ -103,7 +96,7 @@ fn calls(message: &str) -> Option<Vec<AnswerPart>> {
 }
 
 /// A call. Some servers send the arguments as an object instead of its text, or leave them out or empty.
-fn function_call(id: Option<&str>, function: &str) -> Option<AnswerPart> {
+fn function_call(id: Option<Cow<'_, str>>, function: &str) -> Option<AnswerPart> {
     let arguments = match member(function, "arguments") {
         None | Some("null" | "\"\"") => "{}".into(),
         Some(arguments) => text(arguments).unwrap_or(arguments.into()),
@@ -112,36 +105,17 @@ fn function_call(id: Option<&str>, function: &str) -> Option<AnswerPart> {
 }
 
 /// A call of a custom tool.
-fn custom_call(id: Option<&str>, tool: &str) -> Option<AnswerPart> {
-    call(id, tool, text(member(tool, "input")?)?)
-}
-
-fn call(id: Option<&str>, tool: &str, arguments: Cow<'_, str>) -> Option<AnswerPart> {
+fn call(id: Option<Cow<'_, str>>, tool: &str, arguments: Cow<'_, str>) -> Option<AnswerPart> {
     Some(AnswerPart::Call {
-        id: id
-            .and_then(text)
-            .filter(|id| !id.is_empty())
-            .map(Into::into),
+        id: id.map(Into::into),
         name: text(member(tool, "name")?)?.into(),
         arguments: arguments.into(),
     })
 }
 
-/// The tokens; numbers that are missing or of another type are 0.
+/// The tokens of an answer or a chunk.
 pub(super) fn usage(body: &str) -> Usage {
-    let usage = member(body, "usage").unwrap_or_default();
-    let count = |path: &[&str]| {
-        let value = path
-            .iter()
-            .try_fold(usage, |value, name| member(value, name));
-        value.and_then(|value| value.parse().ok()).unwrap_or(0)
-    };
-    Usage {
-        input_tokens: count(&["prompt_tokens"]),
-        cached_tokens: count(&["prompt_tokens_details", "cached_tokens"]),
-        output_tokens: count(&["completion_tokens"]),
-        reasoning_tokens: count(&["completion_tokens_details", "reasoning_tokens"]),
-    }
+    answer::usage(body, "prompt_tokens", "completion_tokens")
 }
 
 #[cfg(test)]
@@ -150,6 +124,7 @@ mod tests {
 
     use super::*;
     use crate::answer::with_words;
+    use threadkeep_domain::Json;
 
     const WHOLE: &str = r#"{
         "id": "chatcmpl-1", "object": "chat.completion", "new": [{"a": 1}],

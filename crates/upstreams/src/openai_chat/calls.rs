@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::json::text;
+use crate::json::{text, text_member};
 use threadkeep_domain::{CallForm, Json, given, member};
 
 /// The calls of a stream so far.
@@ -77,15 +77,13 @@ impl Calls {
 
 /// The id in a delta.
 pub(super) fn id_of(delta: &str) -> Option<String> {
-    let id = member(delta, "id").and_then(text)?;
-    (!id.is_empty()).then(|| id.into())
+    text_member(delta, "id").map(Into::into)
 }
 
 /// The name in a delta.
 pub(super) fn name_of(delta: &str) -> Option<String> {
     let (_, tool) = tool_of(delta)?;
-    let name = member(tool, "name").and_then(text)?;
-    (!name.is_empty()).then(|| name.into())
+    text_member(tool, "name").map(Into::into)
 }
 
 /// The form of a call or of its delta, and the object with its name and arguments.

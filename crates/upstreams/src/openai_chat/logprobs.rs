@@ -1,7 +1,8 @@
 //! Log probabilities of the tokens of a text.
 
+use crate::answer::output_text_with;
 use crate::json::{Object, array, inside_member};
-use threadkeep_domain::{Json, elements, member};
+use threadkeep_domain::{Json, elements, member, member_elements};
 use threadkeep_responses::AnswerPart;
 
 /// Those of the tokens so far, in the form of the Responses API.
@@ -12,13 +13,12 @@ impl Logprobs {
     /// Adds those of a choice, whole or in a chunk. Returns their bytes. Tokens of other forms are left out.
     pub(super) fn add(&mut self, choice: &str) -> usize {
         let logprobs = member(choice, "logprobs").unwrap_or_default();
-        let tokens = elements(member(logprobs, "content").unwrap_or_default());
+        let tokens = member_elements(logprobs, "content");
         let before = self.0.len();
         self.0.extend(tokens.filter_map(|token| {
-            let top = elements(member(token, "top_logprobs").unwrap_or_default());
-            let top: Vec<_> = top
-                .filter_map(|token| Some(of_token(token)?.close()))
-                .collect();
+            let top = member_elements(token, "top_logprobs");
+            let top = top.filter_map(|token| Some(of_token(token)?.close()));
+            let top: Vec<_> = top.collect();
             Some(of_token(token)?.json("top_logprobs", &array(&top)).close())
         }));
         self.0[before..].iter().map(String::len).sum()
@@ -35,12 +35,7 @@ impl Logprobs {
         };
         let all = array(&self.0);
         let with_all = elements(content.as_str()).map(|part| match inside_member(part, "type") {
-            Some("output_text") => Object::new()
-                .json("type", "\"output_text\"")
-                .json("text", member(part, "text").unwrap_or("\"\""))
-                .json("annotations", "[]")
-                .json("logprobs", &all)
-                .close(),
+            Some("output_text") => output_text_with(member(part, "text").unwrap_or("\"\""), &all),
             _ => part.to_owned(),
         });
         *content = Json::from_compact(array(&with_all.collect::<Vec<_>>()));

@@ -10,7 +10,6 @@ mod request;
 mod stream;
 
 use async_trait::async_trait;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::mpsc::Sender;
 
 use super::client::{Endpoint, Failure, HttpClient};
@@ -31,13 +30,8 @@ impl OpenAiChat {
     /// The upstream of those settings.
     #[must_use]
     pub fn new(http: &HttpClient, settings: &UpstreamSettings) -> Self {
-        let key = settings.key.as_ref();
-        let headers: HeaderMap = key
-            .map(|key| (AUTHORIZATION, key.bearer()))
-            .into_iter()
-            .collect();
         Self {
-            endpoint: Endpoint::new(http, settings, &["chat", "completions"], headers),
+            endpoint: Endpoint::new(http, settings, &["chat", "completions"], settings.headers()),
             dialect: Dialect::of_host(settings.url.host()),
         }
     }

@@ -1,7 +1,7 @@
 //! Reasoning as an item, and as a field of a message.
 
 use crate::json::{Object, array, inside_member};
-use threadkeep_domain::{Json, elements, member};
+use threadkeep_domain::{Json, member_elements};
 
 /// The fields that compatible servers have for reasoning. `DeepSeek` and llama.cpp have the first one, `OpenRouter`,
 /// Groq and newer versions of vLLM the second one. Groq answers 400 to a message with the first one, so reasoning goes back
@@ -29,11 +29,8 @@ impl Field {
 
 /// The item of a reasoning, whose text is the inside of a JSON string.
 pub(super) fn item(field: Field, text: &str) -> Json {
-    let part = Object::new()
-        .json("type", "\"reasoning_text\"")
-        .json("text", &format!("\"{text}\""));
-    let item = Object::new()
-        .json("type", "\"reasoning\"")
+    let part = Object::of_type("reasoning_text").inside("text", text);
+    let item = Object::of_type("reasoning")
         .json("summary", "[]")
         .json("content", &array(&[part.close()]));
     let item = match field {
@@ -53,7 +50,7 @@ pub(super) struct Reasoning {
 impl Reasoning {
     /// Adds the text of an item. Reasoning that only another kind of upstream can read has none.
     pub(super) fn add(&mut self, item: &str) {
-        let parts = elements(member(item, "content").unwrap_or_default());
+        let parts = member_elements(item, "content");
         let texts = parts.filter_map(|part| inside_member(part, "text"));
         self.text.extend(texts);
         let field = inside_member(item, FIELD).unwrap_or(FIELDS[0]);
@@ -65,7 +62,7 @@ impl Reasoning {
         if self.text.is_empty() {
             return message;
         }
-        message.json(FIELDS[self.field.0], &format!("\"{}\"", self.text))
+        message.inside(FIELDS[self.field.0], &self.text)
     }
 }
 

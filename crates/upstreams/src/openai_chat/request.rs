@@ -3,6 +3,7 @@
 use super::dialect::Dialect;
 use super::messages::messages;
 use crate::json::{Object, array, text};
+use crate::parameters::{with_sampling, with_service};
 use threadkeep_domain::{CallForm, Json, member, quoted};
 use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 
@@ -11,12 +12,9 @@ pub(super) fn write(question: &Question<'_>, dialect: Dialect, is_streamed: bool
     let body = Object::new()
         .text("model", question.model)
         .json("messages", &messages(question, dialect));
-    let body = match is_streamed {
-        true => body
-            .json("stream", "true")
-            .json("stream_options", r#"{"include_usage":true}"#),
-        false => body,
-    };
+    let options = is_streamed.then_some(r#"{"include_usage":true}"#);
+    let body = body.flag("stream", is_streamed);
+    let body = body.optional("stream_options", options);
     let body = with_tools(body, question);
     with_parameters(body, question.parameters, dialect).close()
 }
@@ -27,10 +25,12 @@ fn with_tools(body: Object, question: &Question<'_>) -> Object {
         return body;
     }
     let tools: Vec<_> = question.functions.iter().map(tool).collect();
-    let is_parallel = question.parameters.parallel_tool_calls;
     body.json("tools", &array(&tools))
         .optional("tool_choice", choice(question).as_deref())
-        .optional("parallel_tool_calls", is_parallel.map(boolean))
+        .boolean(
+            "parallel_tool_calls",
+            question.parameters.parallel_tool_calls,
+        )
 }
 
 fn tool(function: &Function) -> String {
@@ -41,37 +41,25 @@ fn tool(function: &Function) -> String {
             .text("name", &function.name)
             .optional("description", description.as_deref())
             .optional("format", format.as_deref());
-        return Object::new()
-            .json("type", "\"custom\"")
-            .json("custom", &declared.close())
-            .close();
+        let tool = Object::of_type("custom");
+        return tool.json("custom", &declared.close()).close();
     }
     let declared = Object::new()
         .text("name", &function.name)
         .optional("description", description.as_deref())
-        .optional("parameters", function.parameters.as_ref().map(Json::as_str))
-        .optional("strict", function.strict.map(boolean));
-    Object::new()
-        .json("type", "\"function\"")
-        .json("function", &declared.close())
-        .close()
+        .given("parameters", function.parameters.as_ref())
+        .boolean("strict", function.strict);
+    let tool = Object::of_type("function");
+    tool.json("function", &declared.close()).close()
 }
 
 /// The format of a custom tool. This API has the members of a grammar in an object of their own.
 fn custom_format(format: &str) -> String {
-    let grammar = ["syntax", "definition"]
-        .into_iter()
-        .fold(Object::new(), |grammar, name| {
-            grammar.optional(name, member(format, name))
-        })
-        .close();
-    Object::new()
-        .optional("type", member(format, "type"))
-        .optional(
-            "grammar",
-            Some(&*grammar).filter(|grammar| *grammar != "{}"),
-        )
-        .close()
+    let grammar = Object::new().members_of(format, &["syntax", "definition"]);
+    let grammar = grammar.close();
+    let grammar = Some(&*grammar).filter(|grammar| *grammar != "{}");
+    let format = Object::new().members_of(format, &["type"]);
+    format.optional("grammar", grammar).close()
 }
 
 fn choice(question: &Question<'_>) -> Option<String> {
@@ -86,61 +74,39 @@ fn choice(question: &Question<'_>) -> Option<String> {
                 CallForm::Custom => "custom",
             };
             let tool = Object::new().text("name", name).close();
-            Some(Object::new().text("type", kind).json(kind, &tool).close())
+            Some(Object::of_type(kind).json(kind, &tool).close())
         }
     }
 }
 
 fn with_parameters(body: Object, parameters: &Parameters, dialect: Dialect) -> Object {
-    let json = |value: &'_ Option<Json>| value.as_ref().map(|json| json.as_str().to_owned());
-    let inside = |value: &Option<Json>, name: &str| {
-        member(value.as_ref()?.as_str(), name).map(str::to_owned)
-    };
-    let number = |value: Option<u64>| value.map(|number| number.to_string());
-    let format = inside(&parameters.text, "format").and_then(|format| response_format(&format));
-    [
-        (dialect.max_tokens(), number(parameters.max_output_tokens)),
-        ("temperature", json(&parameters.temperature)),
-        ("top_p", json(&parameters.top_p)),
-        ("presence_penalty", json(&parameters.presence_penalty)),
-        ("frequency_penalty", json(&parameters.frequency_penalty)),
-        ("logprobs", parameters.logprobs.then(|| "true".into())),
-        ("top_logprobs", number(parameters.top_logprobs)),
-        ("stop", json(&parameters.stop)),
-        ("response_format", format),
-        ("verbosity", inside(&parameters.text, "verbosity")),
-        ("reasoning_effort", inside(&parameters.reasoning, "effort")),
-        ("user", json(&parameters.user)),
-        ("safety_identifier", json(&parameters.safety_identifier)),
-        ("prompt_cache_key", json(&parameters.prompt_cache_key)),
-        ("service_tier", json(&parameters.service_tier)),
-    ]
-    .into_iter()
-    .fold(body, |body, (name, value)| {
-        body.optional(name, value.as_deref())
-    })
+    let text = parameters.text.as_ref().map_or("", Json::as_str);
+    let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
+    let format = member(text, "format").and_then(response_format);
+    let body = body.number(dialect.max_tokens(), parameters.max_output_tokens);
+    let body = with_sampling(body, parameters)
+        .flag("logprobs", parameters.logprobs)
+        .number("top_logprobs", parameters.top_logprobs)
+        .given("stop", parameters.stop.as_ref())
+        .optional("response_format", format.as_deref())
+        .optional("verbosity", member(text, "verbosity"))
+        .optional("reasoning_effort", member(reasoning, "effort"));
+    with_service(body, parameters)
 }
 
 /// The format of the answer. Text is the default.
 fn response_format(format: &str) -> Option<String> {
     let kind = text(member(format, "type")?)?;
     match &*kind {
-        "json_object" => Some(Object::new().json("type", "\"json_object\"").close()),
+        "json_object" => Some(Object::of_type("json_object").close()),
         "json_schema" => {
-            let schema = ["name", "description", "schema", "strict"]
-                .into_iter()
-                .fold(Object::new(), |schema, name| {
-                    schema.optional(name, member(format, name))
-                });
-            let format = Object::new().json("type", "\"json_schema\"");
-            Some(format.json("json_schema", &schema.close()).close())
+            let names = ["name", "description", "schema", "strict"];
+            let schema = Object::new().members_of(format, &names).close();
+            let format = Object::of_type("json_schema");
+            Some(format.json("json_schema", &schema).close())
         }
         _ => None,
     }
-}
-
-fn boolean(value: bool) -> &'static str {
-    if value { "true" } else { "false" }
 }
 
 #[cfg(test)]

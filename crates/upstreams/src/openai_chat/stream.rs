@@ -2,15 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use super::answer::{error_of, finish_of, texts, usage};
+use super::answer::{finish_of, texts, usage};
 use super::calls::{Calls, id_of, name_of, tool_of};
 use super::logprobs::Logprobs;
 use super::reasoning::{self, Field};
 use crate::client::Failure;
-use crate::codec::EventReader;
+use crate::codec::{EventReader, parse_event};
 use crate::draft::Draft;
-use crate::json::{inside, inside_member, text};
-use threadkeep_domain::{CallForm, Json, Usage, elements, member, quoted};
+use crate::json::{inside, inside_member, text_member};
+use threadkeep_domain::{CallForm, Json, Usage, given, member, member_elements, quoted};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
 
 /// Reads the chunks of a stream.
@@ -53,9 +53,9 @@ impl EventReader for ChatStream {
         if data.trim() == "[DONE]" {
             return Ok(ControlFlow::Break(()));
         }
-        let chunk = Json::parse(data).map_err(|_| Failure::malformed())?;
+        let chunk = parse_event(data)?;
         let chunk = chunk.as_str();
-        if let Some(error) = error_of(chunk) {
+        if let Some(error) = given(chunk, "error") {
             return Err(Failure::of_error(error));
         }
         if name == Some("error") {
@@ -65,7 +65,7 @@ impl EventReader for ChatStream {
             self.usage = usage(chunk);
         }
         // further choices are answers that nobody wants
-        let mut choices = elements(member(chunk, "choices").unwrap_or_default());
+        let mut choices = member_elements(chunk, "choices");
         let first = choices.find(|choice| matches!(member(choice, "index"), None | Some("0")));
         if let Some(choice) = first {
             self.delta(member(choice, "delta").unwrap_or_default())?;
@@ -84,8 +84,7 @@ impl EventReader for ChatStream {
     fn end(mut self) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = self.finish.ok_or_else(Failure::malformed)?;
         self.end_reasoning()?;
-        let answer = self.draft.end(finish, self.usage);
-        let (mut answer, pieces) = answer.ok_or_else(Failure::malformed)?;
+        let (mut answer, pieces) = self.draft.end(finish, self.usage)?;
         self.logprobs.put_into(&mut answer.parts);
         Ok((answer, pieces))
     }
@@ -104,7 +103,7 @@ impl ChatStream {
             let place = (TextKind::Refusal, None);
             self.draft.text(part, place, refusal)?;
         }
-        for call in elements(member(delta, "tool_calls").unwrap_or_default()) {
+        for call in member_elements(delta, "tool_calls") {
             let (form, tool) = tool_of(call).unwrap_or_default();
             let part = match self.calls.part_of(call) {
                 Some(part) => part,
@@ -199,8 +198,7 @@ impl ChatStream {
                 .older_call
                 .insert(self.draft.add_call(CallForm::Function)?),
         };
-        let name = member(function, "name").and_then(text);
-        if let Some(name) = name.filter(|name| !name.is_empty()) {
+        if let Some(name) = text_member(function, "name") {
             self.draft.name(part, None, name.into())?;
         }
         self.arguments(part, function)

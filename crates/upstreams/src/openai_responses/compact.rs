@@ -2,7 +2,7 @@
 
 use super::input::input;
 use super::output::usage;
-use crate::json::{Object, array, inside_member};
+use crate::json::{Object, array, inside_member, parse};
 use crate::names::Names;
 use threadkeep_domain::{Json, elements, member, quoted};
 use threadkeep_responses::{CompactedPrompt, Question};
@@ -20,7 +20,7 @@ pub(super) fn write(question: &Question<'_>) -> String {
 
 /// Reads an answer, whose output has a compaction.
 pub(super) fn read(body: &[u8]) -> Option<CompactedPrompt> {
-    let body = Json::parse(std::str::from_utf8(body).ok()?).ok()?;
+    let body = parse(body)?;
     let body = body.as_str();
     let output: Vec<_> = elements(member(body, "output")?)
         .map(|item| item.starts_with('{').then(|| Json::from_compact(item)))

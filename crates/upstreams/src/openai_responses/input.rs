@@ -1,9 +1,8 @@
 //! The items of a request.
 
-use super::request::NAME_MAX_BYTES;
 use crate::json::{Object, inside, inside_member};
 use crate::names::Names;
-use threadkeep_domain::{PromptItem, is_carried, member, members, quoted};
+use threadkeep_domain::{PromptItem, is_carried, member, members, object_of, quoted};
 use threadkeep_responses::{Question, upstream_id_of};
 
 /// The names of members, as JSON.
@@ -14,8 +13,6 @@ const STATUS: &str = r#""status""#;
 const CONTENT: &str = r#""content""#;
 const STEP: &str = r#""step""#;
 const UPSTREAM_ID: &str = r#""upstream_id""#;
-/// Bytes of the id of a call.
-const ID_MAX_BYTES: usize = 64;
 
 /// The conversation as items, whose content is in the form of this API already.
 ///
@@ -38,10 +35,9 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
                 name,
                 arguments,
             } => {
-                let call = Object::new()
-                    .text("type", form.call_kind().as_str())
-                    .text("call_id", &ids.send(id, ID_MAX_BYTES))
-                    .text("name", &names.send(name, NAME_MAX_BYTES))
+                let call = Object::of_type(form.call_kind().as_str())
+                    .text("call_id", &ids.send(id))
+                    .text("name", &names.send(name))
                     .text(form.arguments_member(), arguments);
                 Some(call.close())
             }
@@ -54,9 +50,8 @@ pub(super) fn input(question: &Question<'_>, names: &mut Names) -> Vec<String> {
                 } else {
                     quoted(output)
                 };
-                let result = Object::new()
-                    .text("type", form.output_kind().as_str())
-                    .text("call_id", &ids.send(id, ID_MAX_BYTES))
+                let result = Object::of_type(form.output_kind().as_str())
+                    .text("call_id", &ids.send(id))
                     .json("output", &output);
                 Some(result.close())
             }
@@ -75,7 +70,7 @@ fn message(role: &str, content: &str, item: &str) -> Option<String> {
     let further = members(item).filter(|(name, value)| {
         ![TYPE, ID, ROLE, STATUS, CONTENT, STEP].contains(name) && *value != "null"
     });
-    (content != "[]").then(|| object(own.into_iter().chain(further)))
+    (content != "[]").then(|| object_of(own.into_iter().chain(further)))
 }
 
 /// An item of this upstream under its id there, without the members of this server and some others.
@@ -84,14 +79,7 @@ fn returned(item: &str, without: &[&str]) -> String {
     let id = id.as_deref().map(|id| (ID, id));
     let its = members(item)
         .filter(|(name, _)| ![ID, UPSTREAM_ID, STEP].contains(name) && !without.contains(name));
-    object(id.into_iter().chain(its))
-}
-
-fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let members: Vec<_> = members
-        .map(|(name, value)| format!("{name}:{value}"))
-        .collect();
-    format!("{{{}}}", members.join(","))
+    object_of(id.into_iter().chain(its))
 }
 
 /// Whether the upstream, or one of its kind, has encrypted an item.

@@ -8,7 +8,6 @@ mod request;
 mod stream;
 
 use async_trait::async_trait;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::mpsc::Sender;
 
 use super::client::{Endpoint, Failure, HttpClient};
@@ -33,12 +32,7 @@ impl OpenAiResponses {
     /// The upstream of those settings.
     #[must_use]
     pub fn new(http: &HttpClient, settings: &UpstreamSettings) -> Self {
-        let key = settings.key.as_ref();
-        let headers: HeaderMap = key
-            .map(|key| (AUTHORIZATION, key.bearer()))
-            .into_iter()
-            .collect();
-        let endpoint = |path: &[&str]| Endpoint::new(http, settings, path, headers.clone());
+        let endpoint = |path: &[&str]| Endpoint::new(http, settings, path, settings.headers());
         Self {
             endpoint: endpoint(&["responses"]),
             compactions: endpoint(&["responses", "compact"]),

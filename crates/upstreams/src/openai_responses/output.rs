@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::answer;
 use crate::client::Failure;
 use crate::draft::Draft;
 use crate::json::{inside, inside_member};
 use crate::names::Names;
-use threadkeep_domain::{CallForm, Json, Usage, elements, given, member, members};
+use threadkeep_domain::{CallForm, Json, Usage, given, member, member_elements, members};
 use threadkeep_responses::{Finish, ModelAnswer, Piece, TextKind};
 
 /// Members that each message has.
@@ -142,16 +143,14 @@ impl<'a> Output<'a> {
     pub(super) fn end(mut self, response: &str) -> Result<(ModelAnswer, Vec<Piece>), Failure> {
         let finish = finish(response)?;
         // servers that stream no items, or not all, have them here
-        let output = elements(member(response, "output").unwrap_or_default());
-        for (index, item) in output.enumerate() {
+        for (index, item) in member_elements(response, "output").enumerate() {
             let index = index.to_string();
             let has_ended = self.items.get(&index).is_some_and(|item| item.has_ended);
             if !has_ended {
                 self.end_item(&index, item)?;
             }
         }
-        let answer = self.draft.end(finish, usage(response));
-        answer.ok_or_else(Failure::malformed)
+        self.draft.end(finish, usage(response))
     }
 }
 
@@ -187,19 +186,7 @@ fn finish(response: &str) -> Result<Finish, Failure> {
     }
 }
 
-/// The tokens; numbers that are missing or of another type are 0.
+/// The tokens of a response.
 pub(super) fn usage(response: &str) -> Usage {
-    let usage = member(response, "usage").unwrap_or_default();
-    let count = |path: &[&str]| {
-        let value = path
-            .iter()
-            .try_fold(usage, |value, name| member(value, name));
-        value.and_then(|value| value.parse().ok()).unwrap_or(0)
-    };
-    Usage {
-        input_tokens: count(&["input_tokens"]),
-        cached_tokens: count(&["input_tokens_details", "cached_tokens"]),
-        output_tokens: count(&["output_tokens"]),
-        reasoning_tokens: count(&["output_tokens_details", "reasoning_tokens"]),
-    }
+    answer::usage(response, "input_tokens", "output_tokens")
 }

@@ -3,11 +3,10 @@
 use super::input::input;
 use crate::json::{Object, array, inside_member};
 use crate::names::Names;
+use crate::parameters::{with_sampling, with_service};
 use threadkeep_domain::{CallForm, Json, quoted};
 use threadkeep_responses::{CustomTool, Function, Parameters, Question, ToolChoice};
 
-/// Bytes of the name of a function.
-pub(super) const NAME_MAX_BYTES: usize = 64;
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
 /// Writes the body, which may ask for a stream. The fields of a question are those of this API, except `stop`, which it has
@@ -16,7 +15,7 @@ pub(super) fn write(question: &Question<'_>, is_streamed: bool, names: &mut Name
     let tools = tools(question, names);
     let body = prompt(question, names)
         .json("store", "false")
-        .optional("stream", is_streamed.then_some("true"));
+        .flag("stream", is_streamed);
     let body = with_tools(body, question, &tools, names);
     with_parameters(body, question.parameters).close()
 }
@@ -26,11 +25,8 @@ pub(super) fn write_counted(question: &Question<'_>) -> String {
     let names = &mut Names::default();
     let tools = tools(question, names);
     let body = with_tools(prompt(question, names), question, &tools, names);
-    let Parameters {
-        text, reasoning, ..
-    } = question.parameters;
-    body.optional("text", text.as_ref().map(Json::as_str))
-        .optional("reasoning", reasoning.as_ref().map(Json::as_str))
+    body.given("text", question.parameters.text.as_ref())
+        .given("reasoning", question.parameters.reasoning.as_ref())
         .close()
 }
 
@@ -58,9 +54,9 @@ fn with_tools(
         false => body
             .json("tools", &array(tools))
             .optional("tool_choice", choice(question, names).as_deref())
-            .optional(
+            .boolean(
                 "parallel_tool_calls",
-                question.parameters.parallel_tool_calls.map(boolean),
+                question.parameters.parallel_tool_calls,
             ),
     }
 }
@@ -69,21 +65,19 @@ fn with_tools(
 fn tool(function: &Function, names: &mut Names) -> String {
     let description = function.description.as_deref().map(quoted);
     if let Some(CustomTool { format }) = &function.custom {
-        return Object::new()
-            .json("type", "\"custom\"")
-            .text("name", &names.send(&function.name, NAME_MAX_BYTES))
+        return Object::of_type("custom")
+            .text("name", &names.send(&function.name))
             .optional("description", description.as_deref())
-            .optional("format", format.as_ref().map(Json::as_str))
+            .given("format", format.as_ref())
             .close();
     }
     let parameters = function.parameters.as_ref().map(Json::as_str);
     let parameters = parameters.filter(|schema| schema.starts_with('{'));
-    Object::new()
-        .json("type", "\"function\"")
-        .text("name", &names.send(&function.name, NAME_MAX_BYTES))
+    Object::of_type("function")
+        .text("name", &names.send(&function.name))
         .optional("description", description.as_deref())
         .json("parameters", parameters.unwrap_or(ANY_OBJECT))
-        .json("strict", boolean(function.strict.unwrap_or(false)))
+        .boolean("strict", Some(function.strict.unwrap_or(false)))
         .close()
 }
 
@@ -95,39 +89,24 @@ fn choice(question: &Question<'_>, names: &mut Names) -> Option<String> {
         ToolChoice::Required => Some(quoted("required")),
         ToolChoice::Function(name) => {
             let kind = match question.form_of(name) {
-                CallForm::Function => "\"function\"",
-                CallForm::Custom => "\"custom\"",
+                CallForm::Function => "function",
+                CallForm::Custom => "custom",
             };
-            let choice = Object::new().json("type", kind);
-            let name = names.send(name, NAME_MAX_BYTES);
-            Some(choice.text("name", &name).close())
+            let name = names.send(name);
+            Some(Object::of_type(kind).text("name", &name).close())
         }
     }
 }
 
 fn with_parameters(body: Object, parameters: &Parameters) -> Object {
-    let json = |value: &'_ Option<Json>| value.as_ref().map(|json| json.as_str().to_owned());
-    let number = |value: Option<u64>| value.map(|number| number.to_string());
-    [
-        ("include", include(parameters)),
-        ("max_output_tokens", number(parameters.max_output_tokens)),
-        ("temperature", json(&parameters.temperature)),
-        ("top_p", json(&parameters.top_p)),
-        ("presence_penalty", json(&parameters.presence_penalty)),
-        ("frequency_penalty", json(&parameters.frequency_penalty)),
-        ("top_logprobs", number(parameters.top_logprobs)),
-        ("text", json(&parameters.text)),
-        ("reasoning", json(&parameters.reasoning)),
-        ("user", json(&parameters.user)),
-        ("safety_identifier", json(&parameters.safety_identifier)),
-        ("prompt_cache_key", json(&parameters.prompt_cache_key)),
-        ("service_tier", json(&parameters.service_tier)),
-        ("truncation", json(&parameters.truncation)),
-    ]
-    .into_iter()
-    .fold(body, |body, (name, value)| {
-        body.optional(name, value.as_deref())
-    })
+    let body = body
+        .optional("include", include(parameters).as_deref())
+        .number("max_output_tokens", parameters.max_output_tokens);
+    let body = with_sampling(body, parameters)
+        .number("top_logprobs", parameters.top_logprobs)
+        .given("text", parameters.text.as_ref())
+        .given("reasoning", parameters.reasoning.as_ref());
+    with_service(body, parameters).given("truncation", parameters.truncation.as_ref())
 }
 
 /// Details that the answer is to have.
@@ -147,10 +126,6 @@ fn asks_for_reasoning(parameters: &Parameters) -> bool {
     let reasoning = parameters.reasoning.as_ref().map_or("", Json::as_str);
     let effort = inside_member(reasoning, "effort");
     effort.is_some_and(|effort| effort != "none") || inside_member(reasoning, "summary").is_some()
-}
-
-fn boolean(value: bool) -> &'static str {
-    if value { "true" } else { "false" }
 }
 
 #[cfg(test)]

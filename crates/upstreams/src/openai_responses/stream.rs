@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::output::{Output, TextPlace};
 use crate::client::Failure;
-use crate::codec::EventReader;
-use crate::json::{inside, inside_member};
+use crate::codec::{EventReader, kind_of_event, parse_event};
+use crate::json::inside;
 use crate::names::Names;
 use threadkeep_domain::{Json, given, member};
 use threadkeep_responses::{ModelAnswer, Piece, TextKind};
@@ -32,15 +32,11 @@ impl EventReader for ResponseStream<'_> {
         if data.trim() == "[DONE]" {
             return Ok(ControlFlow::Break(()));
         }
-        let event = Json::parse(data).map_err(|_| Failure::malformed())?;
+        let event = parse_event(data)?;
         let event = event.as_str();
         let index = member(event, "output_index").unwrap_or_default();
         let item = member(event, "item").unwrap_or_default();
         let delta = member(event, "delta").and_then(inside).unwrap_or_default();
-        let kind = match name {
-            Some("error") => name,
-            _ => inside_member(event, "type").or(name),
-        };
         let place = |kind| {
             let list = match kind {
                 TextKind::Summary => "summary_index",
@@ -50,7 +46,7 @@ impl EventReader for ResponseStream<'_> {
             TextPlace { index, kind, place }
         };
         let mut text = |kind| self.output.text(place(kind), delta);
-        match kind {
+        match kind_of_event(name, event) {
             Some("response.output_item.added") => {
                 self.output.begin(index, item)?;
             }

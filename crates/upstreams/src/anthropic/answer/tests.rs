@@ -1,5 +1,6 @@
 use super::*;
 use crate::answer::with_words;
+use threadkeep_domain::Json;
 use threadkeep_responses::AnswerPart;
 
 const WHOLE: &str = r#"{
@@ -47,7 +48,7 @@ fn call(id: Option<&str>, name: &str, arguments: &str) -> AnswerPart {
 #[test]
 fn an_answer_has_its_blocks_in_order_and_its_tokens() {
     let mut names = Names::default();
-    names.send("kv.get", 64);
+    names.send("kv.get");
 
     let answer = super::read(WHOLE.as_bytes(), &names).unwrap();
 

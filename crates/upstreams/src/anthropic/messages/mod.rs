@@ -1,7 +1,6 @@
 //! The messages of a request.
 
 use super::media::{document, image};
-use super::request::NAME_MAX_BYTES;
 use super::thinking;
 use crate::content::{Part, arguments_object, input_object, part, parts, plain_text};
 use crate::json::{Object, array, inside, text};
@@ -9,8 +8,6 @@ use crate::names::Names;
 use threadkeep_domain::{CallForm, PromptItem, quoted};
 use threadkeep_responses::Question;
 
-/// Bytes of the id of a call.
-const ID_MAX_BYTES: usize = 64;
 /// Stands before a conversation that begins with the assistant, because the first message has to be the user's.
 const BEGIN: &str = r#"{"type":"text","text":"(The conversation begins.)"}"#;
 
@@ -88,10 +85,9 @@ impl Writer<'_> {
                     CallForm::Function => arguments_object(arguments),
                     CallForm::Custom => input_object(arguments).into(),
                 };
-                let call = Object::new()
-                    .json("type", "\"tool_use\"")
-                    .text("id", &self.ids.send(id, ID_MAX_BYTES))
-                    .text("name", &self.names.send(name, NAME_MAX_BYTES))
+                let call = Object::of_type("tool_use")
+                    .text("id", &self.ids.send(id))
+                    .text("name", &self.names.send(name))
                     .json("input", &input);
                 self.push("assistant", [call.close()]);
             }
@@ -101,11 +97,10 @@ impl Writer<'_> {
                 is_mistake,
                 ..
             } => {
-                let result = Object::new()
-                    .json("type", "\"tool_result\"")
-                    .text("tool_use_id", &self.ids.send(id, ID_MAX_BYTES))
+                let result = Object::of_type("tool_result")
+                    .text("tool_use_id", &self.ids.send(id))
                     .json("content", &result_content(output))
-                    .optional("is_error", is_mistake.then_some("true"));
+                    .flag("is_error", *is_mistake);
                 self.push("user", [result.close()]);
             }
         }
@@ -199,8 +194,7 @@ fn text_block(inside: &str) -> Option<String> {
     if text(&json).is_none_or(|text| text.trim().is_empty()) {
         return None;
     }
-    let block = Object::new().json("type", "\"text\"").json("text", &json);
-    Some(block.close())
+    Some(Object::of_type("text").json("text", &json).close())
 }
 
 /// The content of a result: a text, or blocks if it has media.

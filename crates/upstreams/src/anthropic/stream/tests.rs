@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::anthropic::answer;
+use threadkeep_domain::Json;
 use threadkeep_responses::AnswerPart;
 use threadkeep_responses::TextKind;
 
@@ -179,7 +180,7 @@ fn a_stream_without_its_last_event_was_cut_off() {
 #[test]
 fn names_are_those_of_the_request_and_input_may_come_at_once() {
     let mut names = Names::default();
-    names.send("kv.get", 64);
+    names.send("kv.get");
     let mut stream = MessageStream::new(&names, 1_000);
     let block = r#"{"type":"tool_use","id":"a","name":"kv_get","input":{"k":1}}"#;
 

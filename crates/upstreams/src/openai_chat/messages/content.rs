@@ -28,10 +28,7 @@ pub(in crate::openai_chat) fn takes(content_part: &str) -> bool {
 /// A part in this API; None if it cannot be expressed.
 fn write(part: Part<'_>) -> Option<String> {
     match part {
-        Part::Text(text) => {
-            let part = Object::new().json("type", "\"text\"");
-            Some(part.json("text", &format!("\"{text}\"")).close())
-        }
+        Part::Text(text) => Some(Object::of_type("text").inside("text", text).close()),
         Part::Image(part) => Some(image(part)),
         Part::File(part) => file(part),
     }
@@ -42,20 +39,15 @@ fn image(part: &str) -> String {
     let url = Object::new()
         .optional("url", member(part, "image_url"))
         .optional("detail", member(part, "detail"));
-    let image = Object::new().json("type", "\"image_url\"");
+    let image = Object::of_type("image_url");
     image.json("image_url", &url.close()).close()
 }
 
 /// A file by its id or its data. This API knows no URLs of files.
 fn file(part: &str) -> Option<String> {
     inside_member(part, "file_id").or_else(|| inside_member(part, "file_data"))?;
-    let file = ["file_id", "filename", "file_data"]
-        .into_iter()
-        .fold(Object::new(), |file, name| {
-            file.optional(name, member(part, name))
-        });
-    let part = Object::new().json("type", "\"file\"");
-    Some(part.json("file", &file.close()).close())
+    let file = Object::new().members_of(part, &["file_id", "filename", "file_data"]);
+    Some(Object::of_type("file").json("file", &file.close()).close())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::answer::with_words;
-use threadkeep_domain::Usage;
+use threadkeep_domain::{Json, Usage};
 use threadkeep_responses::{AnswerPart, Finish};
 
 const WHOLE: &str = r#"{
@@ -37,7 +37,7 @@ fn call(id: Option<&str>, name: &str, arguments: &str) -> AnswerPart {
 #[test]
 fn an_answer_has_its_items_in_order_and_unchanged() {
     let mut names = Names::default();
-    names.send("kv.get", 64);
+    names.send("kv.get");
 
     let answer = super::read(WHOLE.as_bytes(), &names).unwrap();
 
