@@ -29,17 +29,19 @@ use deployment::rates::Counters;
 use deployment::registry::Kinds;
 use kv::spaces::{Gone, Spaces};
 use log::ledgers::ConsumerState;
+use past::Step;
 use shard::Shard;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
-    Key, Namespace, Position, Refusal, ResponseId, Retention, Slice, Stamp, Thread, ThreadId,
-    Write, Written,
+    IdempotencyKey, Key, Namespace, Position, Refusal, ResponseId, Retention, Slice, Stamp, Thread,
+    ThreadId, Write, Written,
 };
 use threadkeep_store::parts::{json, part};
 use threadkeep_store::{
     Backend, Clock, Destroy, Destroyed, Found, MemoryUse, Part, Reader, Rotate, Rotated, Store,
     StoreError, Usage, Whole, WriteError,
 };
+use threads::entry::Entry;
 use threads::live_thread::LiveThread;
 use threads::owner_reservations::OwnerReservations;
 use threads::turns::ENDED_KEPT;
@@ -153,6 +155,28 @@ impl MemoryStore {
             stamp: living.stamp,
             content: read(living),
         }))
+    }
+
+    /// Changes a thread, also while the store is full.
+    fn change<T>(&self, id: &ThreadId, change: impl FnOnce(&mut Entry, &mut Step<'_>) -> T) -> T {
+        let mut shard = self.0.of(id);
+        shard.change(id, self.0.clock.now_ms(), change)
+    }
+
+    /// Changes a thread. A full store only answers requests that it has answered before.
+    fn change_in_room<T>(
+        &self,
+        id: &ThreadId,
+        key: Option<IdempotencyKey>,
+        change: impl FnOnce(&mut Entry, &mut Step<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, WriteError> {
+        let has_room = self.0.has_room();
+        let mut shard = self.0.of(id);
+        let now_ms = self.0.clock.now_ms();
+        if !has_room && !shard.has_answered(id, key, now_ms) {
+            return Err(self.0.budget.refuse().into());
+        }
+        Ok(shard.change(id, now_ms, change)?)
     }
 }
 
@@ -365,10 +389,7 @@ impl Store for MemoryStore {
     async fn destroy(&self, id: &ThreadId, destroy: &Destroy) -> Result<Destroyed, WriteError> {
         // the archive of a thread is evicted next
         let has_room = self.0.has_room();
-        let mut shard = self.0.of(id);
-        Ok(shard.change(id, self.0.clock.now_ms(), |entry, step| {
-            entry.destroy(destroy, has_room, step)
-        })?)
+        Ok(self.change(id, |entry, step| entry.destroy(destroy, has_room, step))?)
     }
 
     async fn rotate(&self, id: &ThreadId, rotate: &Rotate) -> Result<Rotated, WriteError> {

@@ -52,10 +52,7 @@ impl EventLog for MemoryStore {
     async fn log_completed(&self, id: &ThreadId, completed: &Completed) -> Result<(), StoreError> {
         // what makes room for it if it can; else the event itself is evicted next
         self.0.has_room();
-        let mut shard = self.0.of(id);
-        shard.change(id, self.0.clock.now_ms(), |entry, step| {
-            entry.complete(completed, step);
-        });
+        self.change(id, |entry, step| entry.complete(completed, step));
         Ok(())
     }
 

@@ -82,9 +82,6 @@ impl Archives for MemoryStore {
         policy: &Policy,
     ) -> Result<Option<Thread>, WriteError> {
         self.0.admit()?;
-        let mut shard = self.0.of(id);
-        Ok(shard.change(id, self.0.clock.now_ms(), |entry, step| {
-            entry.restore(life, policy, step)
-        })?)
+        Ok(self.change(id, |entry, step| entry.restore(life, policy, step))?)
     }
 }

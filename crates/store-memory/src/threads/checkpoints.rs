@@ -20,15 +20,9 @@ impl Checkpoints for MemoryStore {
         name: Option<&CheckpointName>,
         conditions: &Conditions,
     ) -> Result<CheckpointSaved, WriteError> {
-        let has_room = self.0.has_room();
-        let mut shard = self.0.of(id);
-        let now_ms = self.0.clock.now_ms();
-        if !has_room && !shard.has_answered(id, conditions.idempotency, now_ms) {
-            return Err(self.0.budget.refuse().into());
-        }
-        Ok(shard.change(id, now_ms, |entry, step| {
+        self.change_in_room(id, conditions.idempotency, |entry, step| {
             entry.save_checkpoint(name, conditions, step)
-        })?)
+        })
     }
 
     async fn list_checkpoints(
@@ -89,9 +83,7 @@ impl Checkpoints for MemoryStore {
     ) -> Result<CheckpointDeleted, WriteError> {
         // declared before the lock, so dropped after it
         let mut gone = None;
-        let mut shard = self.0.of(id);
-        let now_ms = self.0.clock.now_ms();
-        Ok(shard.change(id, now_ms, |entry, step| {
+        Ok(self.change(id, |entry, step| {
             entry.delete_checkpoint(number, conditions, &mut gone, step)
         })?)
     }

@@ -25,14 +25,9 @@ impl Images for MemoryStore {
     async fn import(&self, id: &ThreadId, import: &Import<'_>) -> Result<Imported, WriteError> {
         // what can be large is made before the lock
         let new = LiveThread::of_image(import);
-        let has_room = self.0.has_room();
-        let mut shard = self.0.of(id);
-        let now_ms = self.0.clock.now_ms();
-        if !has_room && !shard.has_answered(id, import.idempotency, now_ms) {
-            return Err(self.0.budget.refuse().into());
-        }
-        let imported = shard.change(id, now_ms, |entry, step| entry.import(import, new, step));
-        Ok(imported?)
+        self.change_in_room(id, import.idempotency, |entry, step| {
+            entry.import(import, new, step)
+        })
     }
 
     async fn fork(
@@ -44,7 +39,7 @@ impl Images for MemoryStore {
         if let Some(first) = self.answer_to(id, fork.conditions.idempotency)? {
             return Ok(first);
         }
-        let (image, saved) = self.source(source, fork)?;
+        let (image, saved) = self.change(source, |entry, step| entry.source(fork, step.now_ms))?;
         let saved = saved.zip(fork.checkpoint);
         let saved = saved.map(|(saved, number)| saved.only(number));
         let image = with_checkpoints((image, saved))?;
@@ -64,16 +59,6 @@ impl MemoryStore {
         let now_ms = self.0.clock.now_ms();
         let entry = shard.entry(id);
         entry.map_or(Ok(None), |entry| entry.find(key, now_ms))
-    }
-
-    fn source(
-        &self,
-        id: &ThreadId,
-        fork: &Fork<'_>,
-    ) -> Result<(Image, Option<HeldCheckpoints>), Refusal> {
-        let mut shard = self.0.of(id);
-        let now_ms = self.0.clock.now_ms();
-        shard.change(id, now_ms, |entry, _| entry.source(fork, now_ms))
     }
 }
 

@@ -42,10 +42,8 @@ impl Turns for MemoryStore {
         access: Access,
         key: IdempotencyKey,
     ) -> Result<Option<TurnGranted>, WriteError> {
-        let mut shard = self.0.of(id);
-        let now_ms = self.0.clock.now_ms();
-        Ok(shard.change(id, now_ms, |entry, _| {
-            entry.recall_turn(access, Some(key), now_ms)
+        Ok(self.change(id, |entry, step| {
+            entry.recall_turn(access, Some(key), step.now_ms)
         })?)
     }
 
@@ -56,10 +54,8 @@ impl Turns for MemoryStore {
         token: TurnToken,
         ttl: Duration,
     ) -> Result<TurnGranted, WriteError> {
-        let mut shard = self.0.of(id);
-        let now_ms = self.0.clock.now_ms();
-        Ok(shard.change(id, now_ms, |entry, _| {
-            entry.renew_turn(access, token, ttl, now_ms)
+        Ok(self.change(id, |entry, step| {
+            entry.renew_turn(access, token, ttl, step.now_ms)
         })?)
     }
 
@@ -69,11 +65,8 @@ impl Turns for MemoryStore {
         access: Access,
         token: TurnToken,
     ) -> Result<(), WriteError> {
-        let mut shard = self.0.of(id);
-        let now_ms = self.0.clock.now_ms();
         let is_awaited =
-            shard.change(id, now_ms, |entry, _| entry.end_turn(access, token, now_ms))?;
-        drop(shard);
+            self.change(id, |entry, step| entry.end_turn(access, token, step.now_ms))?;
         if is_awaited {
             // there may be no receiver any more
             self.0.ended_turns.send(*id).ok();
