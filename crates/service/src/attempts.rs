@@ -13,10 +13,10 @@ use threadkeep_store::{StoreError, millis};
 ///
 /// # Errors
 /// Those of the work, or [`StoreError::Timeout`].
-pub(crate) async fn in_time<T>(
+pub(crate) async fn in_time<T, E: From<StoreError>>(
     limit: Duration,
-    work: impl Future<Output = Result<T, ServiceError>>,
-) -> Result<T, ServiceError> {
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     let bounded = timeout(limit, work).await;
     bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(limit)).into()))
 }

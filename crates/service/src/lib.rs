@@ -89,6 +89,16 @@ pub struct WriteOptions {
     pub idempotency: Option<IdempotencyKey>,
 }
 
+impl WriteOptions {
+    /// These options, with that precondition.
+    pub(crate) fn requiring(self, precondition: Precondition) -> Self {
+        Self {
+            precondition: Some(precondition),
+            ..self
+        }
+    }
+}
+
 impl ThreadService {
     /// A service over a store, which bounds its own calls. A merge patch that keeps meeting other
     /// writers to the same values gives up after `timeout`.

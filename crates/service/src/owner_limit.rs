@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::ServiceError;
+use super::attempts::in_time;
 use threadkeep_domain::{OwnerTag, Refusal};
-use threadkeep_store::{Owners, PlaceToken, StoreError, WriteError, millis};
+use threadkeep_store::{Owners, PlaceToken, WriteError};
 
 /// Lets an owner have a limited number of threads.
 ///
@@ -59,9 +60,7 @@ impl OwnerLimit {
             }
             Ok(written?)
         };
-        timeout(self.timeout, placed)
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
+        in_time(self.timeout, placed).await
     }
 
     /// The same limit for writes of whole threads.

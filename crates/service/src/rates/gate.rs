@@ -5,13 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
-
 use super::RateCounters;
 use super::subject::{RateSubject, Uncounted};
+use crate::attempts::in_time;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Fingerprint, Rate, RateLimited, RateLimits, RateName};
-use threadkeep_store::{Counted, Rates, Reader, Store, StoreError, WriteError, millis};
+use threadkeep_store::{Counted, Rates, Reader, Store, WriteError};
 
 /// Lets writes through as often as the limits say.
 ///
@@ -100,9 +99,7 @@ impl Limited {
                 Err(Turned::Failed(error)) => Err(error),
             }
         };
-        timeout(self.timeout, passed)
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Timeout(millis(self.timeout)).into()))
+        in_time(self.timeout, passed).await
     }
 
     async fn admit(&self, scope: &ScopeId, may_make: bool) -> Result<(), Turned> {

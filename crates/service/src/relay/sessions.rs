@@ -96,11 +96,7 @@ impl SessionService {
             record: Record::new(making, described).to_bytes(),
             ttl: None,
         };
-        let made = async {
-            self.0.make(making, &new).await?;
-            self.get(making.id).await
-        };
-        in_time(self.0.scopes.timeout, made).await
+        self.get_after(making.id, self.0.make(making, &new)).await
     }
 
     /// A session.
@@ -151,11 +147,7 @@ impl SessionService {
             record.of.metadata.check()?;
             Ok((record.to_bytes(), ScopeWrite::new(&policy)))
         });
-        let changed = async {
-            changed.await?;
-            self.get(id).await
-        };
-        in_time(self.0.scopes.timeout, changed).await
+        self.get_after(id, changed).await
     }
 
     /// Drops all messages, and what tools keep there if that is asked for.
@@ -190,11 +182,20 @@ impl SessionService {
             };
             self.0.scopes.commit(&scope, &write).await
         });
-        let cleared = async {
-            cleared.await?;
+        self.get_after(id, cleared).await
+    }
+
+    /// The session after a change, all within the time of one request.
+    async fn get_after<T>(
+        &self,
+        id: Uuid,
+        change: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<Session, ServiceError> {
+        let changed = async {
+            change.await?;
             self.get(id).await
         };
-        in_time(self.0.scopes.timeout, cleared).await
+        in_time(self.0.scopes.timeout, changed).await
     }
 
     /// Ends a session with all that it holds.

@@ -196,10 +196,7 @@ impl ScopeService {
             compacted => return Ok(compacted?),
         }
         // a thread that exists has no owner yet, and gets that of the caller
-        let exists = WriteOptions {
-            precondition: Some(Precondition::Exists),
-            ..WriteOptions::default()
-        };
+        let exists = WriteOptions::default().requiring(Precondition::Exists);
         match self.threads.merge(id, &[], exists).await {
             Ok(_) => Ok(compact().await?),
             Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {

@@ -83,10 +83,7 @@ impl ThreadService {
             metadata: metadata.as_ref(),
             owner: owner.as_ref().map_or(OwnerChange::None, OwnerChange::Bind),
             describe: true,
-            ..self.plain(WriteOptions {
-                precondition: Some(precondition),
-                ..options
-            })
+            ..self.plain(options.requiring(precondition))
         };
         let written = self.commit(id, &write).await?;
         Ok(Changed {
@@ -104,10 +101,7 @@ impl ThreadService {
         let write = Write {
             owner: OwnerChange::None,
             describe: true,
-            ..self.plain(WriteOptions {
-                precondition: Some(Precondition::Exists),
-                ..options
-            })
+            ..self.plain(options.requiring(Precondition::Exists))
         };
         match self.commit(id, &write).await {
             Ok(written) if written.replayed => Ok(written.thread.map(|thread| Changed {

@@ -82,16 +82,12 @@ impl ThreadService {
         &self,
         id: &ThreadId,
         operations: &[Operation],
-        metadata: Json,
+        new: Json,
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
-        let change = MetadataChange {
-            new: metadata,
-            old: None,
-        };
         let write = Write {
             operations,
-            metadata: Some(&change),
+            metadata: Some(&MetadataChange { new, old: None }),
             ..self.plain(options)
         };
         self.commit(id, &write).await
@@ -104,20 +100,13 @@ impl ThreadService {
     pub async fn replace_metadata(
         &self,
         id: &ThreadId,
-        metadata: Json,
+        new: Json,
         options: WriteOptions,
     ) -> Result<Written, ServiceError> {
-        let change = MetadataChange {
-            new: metadata,
-            old: None,
-        };
         let write = Write {
-            metadata: Some(&change),
+            metadata: Some(&MetadataChange { new, old: None }),
             describe: true,
-            ..self.plain(WriteOptions {
-                precondition: Some(Precondition::Exists),
-                ..options
-            })
+            ..self.plain(options.requiring(Precondition::Exists))
         };
         self.commit(id, &write).await
     }
@@ -162,18 +151,12 @@ impl ThreadService {
                 describe: true,
                 ..self.plain(options)
             };
-            let write = match &patch.owner {
-                Some(Some(owner)) => Write {
-                    owner: OwnerChange::Set(owner),
-                    ..write
-                },
-                Some(None) => Write {
-                    owner: OwnerChange::Clear,
-                    ..write
-                },
-                None => write,
+            let owner = match &patch.owner {
+                Some(Some(owner)) => OwnerChange::Set(owner),
+                Some(None) => OwnerChange::Clear,
+                None => write.owner,
             };
-            self.commit(id, &write).await
+            self.commit(id, &Write { owner, ..write }).await
         })
         .await
     }
@@ -215,19 +198,10 @@ impl ThreadService {
             metadata: metadata.as_ref(),
             ttl: new.ttl,
             describe: true,
-            ..self.plain(WriteOptions {
-                precondition: Some(Precondition::Version(0)),
-                ..options
-            })
+            ..self.plain(options.requiring(Precondition::Version(0)))
         };
-        let write = match &new.owner {
-            Some(owner) => Write {
-                owner: OwnerChange::Set(owner),
-                ..write
-            },
-            None => write,
-        };
-        match self.commit(id, &write).await {
+        let owner = new.owner.as_ref().map_or(write.owner, OwnerChange::Set);
+        match self.commit(id, &Write { owner, ..write }).await {
             Err(ServiceError::Refused(Refusal::VersionMismatch { .. })) => {
                 Err(ServiceError::ThreadExists)
             }

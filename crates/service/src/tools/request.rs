@@ -3,11 +3,11 @@
 use super::arguments::{Fields, read_object};
 use super::mistake::{Mistake, of_part};
 use super::tool::Tool;
-use threadkeep_domain::elements;
 use threadkeep_domain::scope::{
     KeyRule, KvOperation, NewTask, ScopeKey, ScopeValue, TASKS_MAX, TaskChange, TaskError, TaskRef,
     TaskStatus,
 };
+use threadkeep_domain::{Json, elements};
 
 /// The action, and the version that it expects.
 pub(super) struct Request {
@@ -45,21 +45,22 @@ impl Request {
     /// # Errors
     /// [`Mistake`].
     pub(super) fn read(tool: Tool, arguments: &str) -> Result<Self, Mistake> {
+        let object = &read_object(tool.dotted(), arguments)?;
         match tool {
-            Tool::KvWrite => kv_write(arguments),
-            Tool::KvRead => kv_read(arguments),
+            Tool::KvWrite => kv_write(tool, object),
+            Tool::KvRead => kv_read(tool, object),
             Tool::KvList => {
-                let with_version = read_version_only(tool, arguments)?;
+                let with_version = read_version_only(tool, object)?;
                 Ok(Self::of_read(Action::List, with_version))
             }
-            Tool::KvDelete => kv_delete(arguments),
-            Tool::KvIncrement => kv_increment(arguments),
-            Tool::TasksWrite => tasks_write(arguments),
+            Tool::KvDelete => kv_delete(tool, object),
+            Tool::KvIncrement => kv_increment(tool, object),
+            Tool::TasksWrite => tasks_write(tool, object),
             Tool::TasksRead => {
-                let with_version = read_version_only(tool, arguments)?;
+                let with_version = read_version_only(tool, object)?;
                 Ok(Self::of_read(Action::ReadTasks, with_version))
             }
-            Tool::TasksUpdate => tasks_update(arguments),
+            Tool::TasksUpdate => tasks_update(tool, object),
         }
     }
 
@@ -81,11 +82,9 @@ impl Request {
     }
 }
 
-fn kv_write(arguments: &str) -> Result<Request, Mistake> {
-    let tool = Tool::KvWrite;
-    let object = read_object(tool.dotted(), arguments)?;
+fn kv_write(tool: Tool, object: &Json) -> Result<Request, Mistake> {
     let names = ["key", "value", "ttl_seconds", "if_absent", "if_version"];
-    let fields = Fields::of(tool.dotted(), &object, names)?;
+    let fields = Fields::of(tool.dotted(), object, names)?;
     let if_absent = fields.flag(3)?;
     let key = key(tool, fields.required_text(0)?)?;
     let value = ScopeValue::new(fields.required_text(1)?).map_err(|error| of_part(tool, error))?;
@@ -102,39 +101,31 @@ fn kv_write(arguments: &str) -> Result<Request, Mistake> {
     Ok(Request::of_write(action, fields.whole(4)?))
 }
 
-fn kv_read(arguments: &str) -> Result<Request, Mistake> {
-    let tool = Tool::KvRead;
-    let object = read_object(tool.dotted(), arguments)?;
-    let fields = Fields::of(tool.dotted(), &object, ["key", "with_version"])?;
+fn kv_read(tool: Tool, object: &Json) -> Result<Request, Mistake> {
+    let fields = Fields::of(tool.dotted(), object, ["key", "with_version"])?;
     let action = Action::Get(key(tool, fields.required_text(0)?)?);
     Ok(Request::of_read(action, fields.flag(1)?))
 }
 
-fn kv_delete(arguments: &str) -> Result<Request, Mistake> {
-    let tool = Tool::KvDelete;
-    let object = read_object(tool.dotted(), arguments)?;
-    let fields = Fields::of(tool.dotted(), &object, ["key", "if_version"])?;
+fn kv_delete(tool: Tool, object: &Json) -> Result<Request, Mistake> {
+    let fields = Fields::of(tool.dotted(), object, ["key", "if_version"])?;
     let key = key(tool, fields.required_text(0)?)?;
     let action = Action::Delete(KvOperation::Delete { key });
     Ok(Request::of_write(action, fields.whole(1)?))
 }
 
-fn kv_increment(arguments: &str) -> Result<Request, Mistake> {
-    let tool = Tool::KvIncrement;
-    let object = read_object(tool.dotted(), arguments)?;
-    let fields = Fields::of(tool.dotted(), &object, ["key", "by", "if_version"])?;
+fn kv_increment(tool: Tool, object: &Json) -> Result<Request, Mistake> {
+    let fields = Fields::of(tool.dotted(), object, ["key", "by", "if_version"])?;
     let key = key(tool, fields.required_text(0)?)?;
     let by = fields.integer(1)?.unwrap_or(1);
     let action = Action::Increment(KvOperation::Increment { key, by });
     Ok(Request::of_write(action, fields.whole(2)?))
 }
 
-fn tasks_write(arguments: &str) -> Result<Request, Mistake> {
-    let tool = Tool::TasksWrite;
-    let object = read_object(tool.dotted(), arguments)?;
+fn tasks_write(tool: Tool, object: &Json) -> Result<Request, Mistake> {
     let fields = Fields::of(
         tool.dotted(),
-        &object,
+        object,
         ["tasks", "keep_unfinished", "if_version"],
     )?;
     let list = fields.required_array(0)?;
@@ -160,9 +151,7 @@ fn tasks_write(arguments: &str) -> Result<Request, Mistake> {
     Ok(Request::of_write(action, fields.whole(2)?))
 }
 
-fn tasks_update(arguments: &str) -> Result<Request, Mistake> {
-    let tool = Tool::TasksUpdate;
-    let object = read_object(tool.dotted(), arguments)?;
+fn tasks_update(tool: Tool, object: &Json) -> Result<Request, Mistake> {
     let names = [
         "id",
         "index",
@@ -171,7 +160,7 @@ fn tasks_update(arguments: &str) -> Result<Request, Mistake> {
         "active_form",
         "if_version",
     ];
-    let fields = Fields::of(tool.dotted(), &object, names)?;
+    let fields = Fields::of(tool.dotted(), object, names)?;
     let index = fields.whole(1)?;
     let which = match (fields.text(0)?, index) {
         (Some(id), None) => TaskRef::Id(id),
@@ -195,9 +184,8 @@ fn tasks_update(arguments: &str) -> Result<Request, Mistake> {
     Ok(Request::of_write(action, fields.whole(5)?))
 }
 
-fn read_version_only(tool: Tool, arguments: &str) -> Result<bool, Mistake> {
-    let object = read_object(tool.dotted(), arguments)?;
-    Fields::of(tool.dotted(), &object, ["with_version"])?.flag(0)
+fn read_version_only(tool: Tool, object: &Json) -> Result<bool, Mistake> {
+    Fields::of(tool.dotted(), object, ["with_version"])?.flag(0)
 }
 
 /// Models' keys are under the strict rule in every scope.

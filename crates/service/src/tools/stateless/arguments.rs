@@ -3,6 +3,7 @@
 use super::tool::StatelessTool;
 use crate::tools::arguments::{Fields, read_object};
 use crate::tools::mistake::Mistake;
+use threadkeep_domain::Json;
 
 /// Brave and Tavily take no longer queries.
 pub(super) const QUERY_CHARS_MAX: usize = 400;
@@ -57,19 +58,19 @@ impl StatelessCall {
     /// # Errors
     /// The mistake, in words for the model.
     pub fn read(tool: StatelessTool, arguments: &str) -> Result<Self, String> {
-        let read = match tool {
-            StatelessTool::WebSearch => read_search(arguments),
-            StatelessTool::WebFetch => read_fetch(arguments),
-            StatelessTool::ImageGeneration => read_image(arguments),
+        let name = tool.dotted();
+        let read = |object: &Json| match tool {
+            StatelessTool::WebSearch => read_search(name, object),
+            StatelessTool::WebFetch => read_fetch(name, object),
+            StatelessTool::ImageGeneration => read_image(name, object),
         };
-        read.map_err(|Mistake(text)| text)
+        let call = read_object(name, arguments).and_then(|object| read(&object));
+        call.map_err(|Mistake(text)| text)
     }
 }
 
-fn read_search(arguments: &str) -> Result<StatelessCall, Mistake> {
-    let tool = StatelessTool::WebSearch.dotted();
-    let object = read_object(tool, arguments)?;
-    let fields = Fields::of(tool, &object, ["query", "num_results", "site"])?;
+fn read_search(tool: &'static str, object: &Json) -> Result<StatelessCall, Mistake> {
+    let fields = Fields::of(tool, object, ["query", "num_results", "site"])?;
     let query = fields.required_text(0)?;
     if query.trim().is_empty() || query.chars().count() > QUERY_CHARS_MAX {
         return Err(fields.wrong(0, &format!("1 to {QUERY_CHARS_MAX} characters")));
@@ -85,10 +86,8 @@ fn read_search(arguments: &str) -> Result<StatelessCall, Mistake> {
     }))
 }
 
-fn read_fetch(arguments: &str) -> Result<StatelessCall, Mistake> {
-    let tool = StatelessTool::WebFetch.dotted();
-    let object = read_object(tool, arguments)?;
-    let fields = Fields::of(tool, &object, ["url", "max_length"])?;
+fn read_fetch(tool: &'static str, object: &Json) -> Result<StatelessCall, Mistake> {
+    let fields = Fields::of(tool, object, ["url", "max_length"])?;
     let url = fields.required_text(0)?;
     if url.len() > URL_BYTES_MAX {
         return Err(fields.wrong(0, &format!("at most {URL_BYTES_MAX} bytes")));
@@ -100,10 +99,8 @@ fn read_fetch(arguments: &str) -> Result<StatelessCall, Mistake> {
     }))
 }
 
-fn read_image(arguments: &str) -> Result<StatelessCall, Mistake> {
-    let tool = StatelessTool::ImageGeneration.dotted();
-    let object = read_object(tool, arguments)?;
-    let fields = Fields::of(tool, &object, ["prompt"])?;
+fn read_image(tool: &'static str, object: &Json) -> Result<StatelessCall, Mistake> {
+    let fields = Fields::of(tool, object, ["prompt"])?;
     let prompt = fields.required_text(0)?;
     if prompt.trim().is_empty() || prompt.chars().count() > PROMPT_CHARS_MAX {
         return Err(fields.wrong(0, &format!("1 to {PROMPT_CHARS_MAX} characters")));
