@@ -9,8 +9,10 @@ mod kv;
 mod sessions;
 mod socket;
 
+use std::future::ready;
 use std::sync::Arc;
 
+use actix_web::Resource;
 use actix_web::web::{self, ServiceConfig};
 
 use threadkeep_events::Events;
@@ -61,4 +63,10 @@ impl Agentuity {
             .configure(sessions::routes)
             .configure(socket::routes);
     }
+}
+
+/// A path that takes these methods.
+fn at(path: &str, allow: &'static str) -> Resource {
+    let refused = move || ready(Err::<&str, _>(AgentuityError::MethodNotAllowed { allow }));
+    web::resource(path).default_service(web::to(refused))
 }

@@ -53,19 +53,13 @@ pub enum RelayError {
     Overloaded,
     /// A response of a model has no answer.
     #[error("{0}")]
-    Turn(#[source] Arc<ResponseError>),
+    Turn(#[from] Arc<ResponseError>),
     /// A response of a model has failed. Its message may be that of an upstream, which is for the caller alone.
     #[error("the turn failed: {}", .0.code.as_str())]
     Failed(Failure),
     /// The service rejected the request, or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-}
-
-impl From<Arc<ResponseError>> for RelayError {
-    fn from(error: Arc<ResponseError>) -> Self {
-        Self::Turn(error)
-    }
 }
 
 impl From<ResponseError> for RelayError {

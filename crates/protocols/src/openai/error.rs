@@ -81,6 +81,21 @@ struct Row {
     message: String,
 }
 
+impl Row {
+    /// Names the parameter.
+    fn at(self, param: impl Into<String>) -> Self {
+        let param = Some(param.into());
+        Self { param, ..self }
+    }
+
+    fn of_server(self) -> Self {
+        Self {
+            kind: "server_error",
+            ..self
+        }
+    }
+}
+
 impl From<Arc<ResponseError>> for OpenAiError {
     fn from(error: Arc<ResponseError>) -> Self {
         Self::Turn(error)
@@ -233,21 +248,17 @@ impl OpenAiError {
                 code: Some("invalid_json"),
                 ..row_of(error)
             },
-            Self::Invalid(InvalidRequest(fault)) => Row {
-                param: Some(fault.param.clone()),
-                ..row(StatusCode::BAD_REQUEST, Some(fault.code))
-            },
+            Self::Invalid(InvalidRequest(fault)) => {
+                row(StatusCode::BAD_REQUEST, Some(fault.code)).at(fault.param.clone())
+            }
             Self::NotAnObject => row(StatusCode::BAD_REQUEST, None),
             Self::NoSuchConversation | Self::NoSuchItem => row(StatusCode::NOT_FOUND, None),
             // OpenAI's status, code and parameter: its clients, and the Open Responses suite, match on them
-            Self::NoPreviousResponse(_) => Row {
-                param: Some("previous_response_id".into()),
-                ..row(StatusCode::BAD_REQUEST, Some("previous_response_not_found"))
-            },
-            Self::UnknownCursor => Row {
-                param: Some("after".into()),
-                ..row(StatusCode::NOT_FOUND, None)
-            },
+            Self::NoPreviousResponse(_) => {
+                row(StatusCode::BAD_REQUEST, Some("previous_response_not_found"))
+                    .at("previous_response_id")
+            }
+            Self::UnknownCursor => row(StatusCode::NOT_FOUND, None).at("after"),
             Self::Turn(error) => row_of_turn(error, row),
             Self::Failed { failure, .. } => row_of_failure(failure, row),
             Self::UnknownUrl { .. } => row(StatusCode::NOT_FOUND, Some("unknown_url")),
@@ -270,32 +281,21 @@ fn row_of_turn(
     error: &ResponseError,
     row: impl Fn(StatusCode, Option<&'static str>) -> Row,
 ) -> Row {
-    let unavailable = |code| Row {
-        kind: "server_error",
-        ..row(StatusCode::SERVICE_UNAVAILABLE, Some(code))
-    };
+    let unavailable = |code| row(StatusCode::SERVICE_UNAVAILABLE, Some(code)).of_server();
     match error {
-        ResponseError::NoModel => Row {
-            param: Some("model".into()),
-            ..row(StatusCode::NOT_FOUND, Some("model_not_found"))
-        },
+        ResponseError::NoModel => row(StatusCode::NOT_FOUND, Some("model_not_found")).at("model"),
         ResponseError::NoResponse => row(StatusCode::NOT_FOUND, Some("response_not_found")),
-        ResponseError::StreamExpired => Row {
-            param: Some("stream".into()),
-            ..row(StatusCode::BAD_REQUEST, Some("stream_expired"))
-        },
-        ResponseError::NoSuchEvent => Row {
-            param: Some("starting_after".into()),
-            ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
-        },
-        ResponseError::NoCall { index } => Row {
-            param: Some(format!("input[{index}].call_id")),
-            ..row(StatusCode::BAD_REQUEST, Some("invalid_value"))
-        },
-        ResponseError::NoInput => Row {
-            param: Some("input".into()),
-            ..row(StatusCode::BAD_REQUEST, Some("missing_required_parameter"))
-        },
+        ResponseError::StreamExpired => {
+            row(StatusCode::BAD_REQUEST, Some("stream_expired")).at("stream")
+        }
+        ResponseError::NoSuchEvent => {
+            row(StatusCode::BAD_REQUEST, Some("invalid_value")).at("starting_after")
+        }
+        ResponseError::NoCall { index } => row(StatusCode::BAD_REQUEST, Some("invalid_value"))
+            .at(format!("input[{index}].call_id")),
+        ResponseError::NoInput => {
+            row(StatusCode::BAD_REQUEST, Some("missing_required_parameter")).at("input")
+        }
         ResponseError::NoConversation => row(StatusCode::NOT_FOUND, None),
         ResponseError::Locked { .. } => row(StatusCode::BAD_REQUEST, Some("conversation_locked")),
         ResponseError::TooMany => unavailable("too_many_turns"),
@@ -303,10 +303,9 @@ fn row_of_turn(
         ResponseError::Service(ServiceError::Refused(Refusal::Destroyed)) => {
             row(StatusCode::GONE, Some("conversation_destroyed"))
         }
-        ResponseError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => Row {
-            param: Some(format!("input[{item}].id")),
-            ..row(StatusCode::BAD_REQUEST, Some("item_id_reused"))
-        },
+        ResponseError::Service(ServiceError::Refused(Refusal::ItemIdReused { item })) => {
+            row(StatusCode::BAD_REQUEST, Some("item_id_reused")).at(format!("input[{item}].id"))
+        }
         ResponseError::Service(ServiceError::Refused(refusal)) => {
             let problem = ApiError::from(ServiceError::from(*refusal));
             row_of(&problem)
@@ -350,10 +349,7 @@ fn turn_message(error: &ResponseError) -> String {
 /// The row of a response that failed.
 fn row_of_failure(failure: &Failure, row: impl Fn(StatusCode, Option<&'static str>) -> Row) -> Row {
     let code = Some(failure.code.as_str());
-    let of_server = |status| Row {
-        kind: "server_error",
-        ..row(status, code)
-    };
+    let of_server = |status| row(status, code).of_server();
     match failure.code {
         FailureCode::UpstreamRefused => row(StatusCode::BAD_REQUEST, code),
         FailureCode::RateLimitExceeded => Row {
@@ -388,22 +384,14 @@ fn row_of(error: &ApiError) -> Row {
             Some("turn_taken"),
         ),
         (StatusCode::CONFLICT, code) => (StatusCode::BAD_REQUEST, INVALID, Some(code)),
-        (StatusCode::PAYLOAD_TOO_LARGE, "history_too_large") => (
-            StatusCode::PAYLOAD_TOO_LARGE,
-            INVALID,
-            Some("conversation_too_large"),
-        ),
-        (StatusCode::PAYLOAD_TOO_LARGE, _) => (
-            StatusCode::PAYLOAD_TOO_LARGE,
-            INVALID,
-            Some("request_too_large"),
-        ),
+        (status @ StatusCode::PAYLOAD_TOO_LARGE, "history_too_large") => {
+            (status, INVALID, Some("conversation_too_large"))
+        }
+        (status @ StatusCode::PAYLOAD_TOO_LARGE, _) => (status, INVALID, Some("request_too_large")),
         (StatusCode::BAD_REQUEST, _) => (StatusCode::BAD_REQUEST, INVALID, Some("invalid_value")),
-        (StatusCode::TOO_MANY_REQUESTS, _) => (
-            StatusCode::TOO_MANY_REQUESTS,
-            "requests",
-            Some("rate_limit_exceeded"),
-        ),
+        (status @ StatusCode::TOO_MANY_REQUESTS, _) => {
+            (status, "requests", Some("rate_limit_exceeded"))
+        }
         (status, _) if status.is_server_error() => {
             (status, "server_error", Some("store_unavailable"))
         }

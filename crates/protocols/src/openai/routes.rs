@@ -6,7 +6,7 @@ use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{Route, Scope, guard};
+use actix_web::{Resource, Scope, guard};
 
 use super::{OpenAi, OpenAiError, conversations, items, responses};
 use crate::frame::frame;
@@ -44,93 +44,89 @@ impl OpenAi {
 fn conversation_routes(config: &mut ServiceConfig) {
     config
         .service(
-            web::resource("/conversations")
-                .route(web::post().to(conversations::create_conversation))
-                .default_service(not_allowed("POST")),
+            at("/conversations", "POST").route(web::post().to(conversations::create_conversation)),
         )
         .service(
-            web::resource("/conversations/{conversation:[^/]*}")
-                .route(web::get().to(conversations::get_conversation))
-                .route(web::head().to(conversations::get_conversation))
-                .route(web::post().to(conversations::update_conversation))
-                .route(web::delete().to(conversations::delete_conversation))
-                .default_service(not_allowed("GET, HEAD, POST, DELETE")),
+            at(
+                "/conversations/{conversation:[^/]*}",
+                "GET, HEAD, POST, DELETE",
+            )
+            .route(web::get().to(conversations::get_conversation))
+            .route(web::head().to(conversations::get_conversation))
+            .route(web::post().to(conversations::update_conversation))
+            .route(web::delete().to(conversations::delete_conversation)),
         )
         .service(
-            web::resource("/conversations/{conversation:[^/]*}/items")
-                .route(web::get().to(items::list_items))
-                .route(web::head().to(items::list_items))
-                .route(web::post().to(items::add_items))
-                .default_service(not_allowed("GET, HEAD, POST")),
+            at(
+                "/conversations/{conversation:[^/]*}/items",
+                "GET, HEAD, POST",
+            )
+            .route(web::get().to(items::list_items))
+            .route(web::head().to(items::list_items))
+            .route(web::post().to(items::add_items)),
         )
         .service(
-            web::resource("/conversations/{conversation:[^/]*}/items/{item:[^/]*}")
-                .route(web::get().to(items::get_item))
-                .route(web::head().to(items::get_item))
-                .route(web::delete().to(items::delete_item))
-                .default_service(not_allowed("GET, HEAD, DELETE")),
+            at(
+                "/conversations/{conversation:[^/]*}/items/{item:[^/]*}",
+                "GET, HEAD, DELETE",
+            )
+            .route(web::get().to(items::get_item))
+            .route(web::head().to(items::get_item))
+            .route(web::delete().to(items::delete_item)),
         );
 }
 
 fn turn_routes(config: &mut ServiceConfig) {
     config
         .service(
-            web::resource("/responses")
+            at("/responses", "POST")
                 .route(web::post().to(responses::create_response))
                 .route(
                     web::get()
                         .guard(guard::fn_guard(|context| is_endless(context.head())))
                         .to(responses::open_socket),
-                )
-                .default_service(not_allowed("POST")),
+                ),
         )
         // before the responses, whose ids are other words
         .service(
-            web::resource("/responses/compact")
-                .route(web::post().to(responses::compact_response))
-                .default_service(not_allowed("POST")),
+            at("/responses/compact", "POST").route(web::post().to(responses::compact_response)),
         )
         .service(
-            web::resource("/responses/input_tokens")
-                .route(web::post().to(responses::count_input_tokens))
-                .default_service(not_allowed("POST")),
+            at("/responses/input_tokens", "POST")
+                .route(web::post().to(responses::count_input_tokens)),
         )
         .service(
-            web::resource("/responses/{response:[^/]*}")
+            at("/responses/{response:[^/]*}", "GET, HEAD, DELETE")
                 .route(web::get().to(responses::get_response))
                 .route(web::head().to(responses::get_response))
-                .route(web::delete().to(responses::delete_response))
-                .default_service(not_allowed("GET, HEAD, DELETE")),
+                .route(web::delete().to(responses::delete_response)),
         )
         .service(
-            web::resource("/responses/{response:[^/]*}/cancel")
-                .route(web::post().to(responses::cancel_response))
-                .default_service(not_allowed("POST")),
+            at("/responses/{response:[^/]*}/cancel", "POST")
+                .route(web::post().to(responses::cancel_response)),
         )
         .service(
-            web::resource("/responses/{response:[^/]*}/input_items")
+            at("/responses/{response:[^/]*}/input_items", "GET, HEAD")
                 .route(web::get().to(responses::list_input_items))
-                .route(web::head().to(responses::list_input_items))
-                .default_service(not_allowed("GET, HEAD")),
+                .route(web::head().to(responses::list_input_items)),
         )
         .service(
-            web::resource("/models")
+            at("/models", "GET, HEAD")
                 .route(web::get().to(responses::list_models))
-                .route(web::head().to(responses::list_models))
-                .default_service(not_allowed("GET, HEAD")),
+                .route(web::head().to(responses::list_models)),
         )
         .service(
-            web::resource("/models/{model:[^/]*}")
+            at("/models/{model:[^/]*}", "GET, HEAD")
                 .route(web::get().to(responses::get_model))
-                .route(web::head().to(responses::get_model))
-                .default_service(not_allowed("GET, HEAD")),
+                .route(web::head().to(responses::get_model)),
         );
 }
 
 /// Rejects a method that a path does not support.
-fn not_allowed(allow: &'static str) -> Route {
-    web::to(move |method: Method| {
+fn at(path: &str, allow: &'static str) -> Resource {
+    let refused = move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };
         ready(Err::<&str, _>(OpenAiError::from(refusal)))
-    })
+    };
+    web::resource(path).default_service(web::to(refused))
 }

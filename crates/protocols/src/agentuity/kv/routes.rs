@@ -2,11 +2,11 @@
 
 use std::future::ready;
 
+use actix_web::guard;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{Resource, guard};
 
-use super::super::{Agentuity, AgentuityError};
+use super::super::{Agentuity, AgentuityError, at};
 use super::{entries, lists, namespaces, stats};
 use crate::frame::frame;
 
@@ -46,10 +46,4 @@ pub(in super::super) fn routes(config: &mut ServiceConfig) {
             );
     }
     config.service(scope.default_service(web::to(not_found)));
-}
-
-/// A path that takes these methods.
-fn at(path: &str, allow: &'static str) -> Resource {
-    let refused = move || ready(Err::<&str, _>(AgentuityError::MethodNotAllowed { allow }));
-    web::resource(path).default_service(web::to(refused))
 }

@@ -30,25 +30,14 @@ mod request;
 mod silence;
 mod upgrade;
 
-use std::future::ready;
-
 use actix_web::web::{self, ServiceConfig};
 
-use super::AgentuityError;
+use super::at;
 
 pub use counters::{BasisCounters, RequestCounters, SocketCounters};
 pub use limits::SocketTiming;
 
 /// Adds the path.
 pub(super) fn routes(config: &mut ServiceConfig) {
-    let refused = || {
-        ready(Err::<&str, _>(AgentuityError::MethodNotAllowed {
-            allow: "GET",
-        }))
-    };
-    config.service(
-        web::resource("/thread/ws")
-            .route(web::get().to(upgrade::open_socket))
-            .default_service(web::to(refused)),
-    );
+    config.service(at("/thread/ws", "GET").route(web::get().to(upgrade::open_socket)));
 }
