@@ -26,7 +26,7 @@ pub use shared::{ResponseSettings, ResponseStores};
 pub use stream::{ResponseStream, SoFar, StreamItem};
 pub use values::dialogue::items_of_message;
 pub use values::error::ResponseError;
-pub use values::event::{CallEvent, CallKind, ResponseEvent, TextKind};
+pub use values::event::{CallEvent, CallKind, ResponseEvent, TextKind, TextPlace};
 pub use values::items::{item_id_of, response_item_id, response_of_item, upstream_id_of};
 pub use values::message_window::MessageWindow;
 pub use values::model::{

@@ -2,7 +2,7 @@
 
 use crate::values::model::{MediaPlace, Model};
 use crate::values::request::InputItem;
-use threadkeep_domain::{ItemKind, elements, member, member_text};
+use threadkeep_domain::{ItemKind, member_elements, member_text};
 
 /// The place of an image or a file in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +19,7 @@ pub struct MediaAt {
 pub(crate) fn refused(upstream: &dyn Model, input: &[InputItem]) -> Option<MediaAt> {
     input.iter().enumerate().find_map(|(item, input)| {
         let (place, name) = place_of(input.value.as_str())?;
-        let parts = member(input.value.as_str(), name).filter(|parts| parts.starts_with('['));
-        let mut parts = parts.into_iter().flat_map(elements);
+        let mut parts = member_elements(input.value.as_str(), name);
         let part = parts.position(|part| is_media(part) && !upstream.takes(place, part))?;
         Some(MediaAt {
             item,
@@ -47,9 +46,6 @@ fn place_of(item: &str) -> Option<(MediaPlace, &'static str)> {
 }
 
 fn is_media(part: &str) -> bool {
-    if !part.starts_with('{') {
-        return false;
-    }
     matches!(
         member_text(part, "type").as_deref(),
         Some("input_image" | "input_file")

@@ -14,11 +14,10 @@ use crate::telling::broadcast::{ResponseResult, result_of};
 use crate::values::course::Course;
 use crate::values::error::ResponseError;
 use crate::values::request::{FollowedResponse, Protocol, ResponseRequest};
-use crate::values::response::{
-    EndedResponse, MissingThread, NewResponse, ResponseState, read_outcome,
-};
+use crate::values::response::{EndedResponse, MissingThread, NewResponse, ResponseState};
+use crate::values::stored::Stored as _;
 use threadkeep_domain::scope::ScopeId;
-use threadkeep_domain::{Fingerprint, ResponseId, ResponseLimits, ThreadId};
+use threadkeep_domain::{Fingerprint, Outcome, ResponseId, ResponseLimits, ThreadId};
 use threadkeep_service::{ScopeService, ThreadService};
 use threadkeep_store::ResponseView;
 use threadkeep_trace as trace;
@@ -162,8 +161,8 @@ impl ResponseService {
     ) -> Result<ResponseState, ResponseError> {
         let (view, request) = self.0.known(protocol, id).await?;
         let request = Arc::new(request);
-        let outcome = view.answer.as_ref().map(read_outcome).transpose();
-        let outcome = outcome?;
+        let outcome = view.answer.as_ref().map(|answer| Outcome::read(answer));
+        let outcome = outcome.transpose()?;
         if !request.is_kept && view.driven.is_none() {
             return Err(ResponseError::NoResponse);
         }

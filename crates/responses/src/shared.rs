@@ -11,6 +11,7 @@ use crate::values::items::response_of_item;
 use crate::values::observer::ResponseObserver;
 use crate::values::request::{FollowedResponse, Protocol, ResponseRequest};
 use crate::values::stateless::StatelessTools;
+use crate::values::stored::Stored as _;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{ResponseId, ResponseLimits};
 use threadkeep_service::{ScopeService, ThreadService};
@@ -81,24 +82,17 @@ impl Shared {
         scopes: ScopeService,
         settings: ResponseSettings,
     ) -> Self {
-        let ResponseSettings {
-            limits,
-            catalog,
-            stateless,
-            clock,
-            observer,
-        } = settings;
         Self {
             responses: stores.responses,
             scopes_store: stores.scopes,
             scopes,
             threads,
-            running: Arc::new(Running::new(&limits)),
-            limits,
-            catalog,
-            stateless,
-            clock,
-            observer,
+            running: Arc::new(Running::new(&settings.limits)),
+            limits: settings.limits,
+            catalog: settings.catalog,
+            stateless: settings.stateless,
+            clock: settings.clock,
+            observer: settings.observer,
             runtime: Handle::current(),
             buckets: stores.buckets,
         }

@@ -15,7 +15,8 @@ use crate::values::course::Course;
 use crate::values::error::ResponseError;
 use crate::values::event::ResponseEvent;
 use crate::values::request::{Protocol, ResponseRequest};
-use crate::values::response::{EndedResponse, read_outcome};
+use crate::values::response::EndedResponse;
+use crate::values::stored::Stored as _;
 use threadkeep_domain::{Failure, Json, Outcome, ResponseId, Usage};
 use threadkeep_store::{ResponseView, StoreError};
 
@@ -130,7 +131,8 @@ impl ResponseStream {
     ) -> Result<Self, ResponseError> {
         let (view, request) = shared.known(protocol, id).await?;
         let request = Arc::new(request.without_input());
-        let ended = view.answer.as_ref().map(read_outcome).transpose()?;
+        let ended = view.answer.as_ref().map(|answer| Outcome::read(answer));
+        let ended = ended.transpose()?;
         if let Some(outcome) = &ended {
             if !request.is_kept {
                 return Err(ResponseError::NoResponse);

@@ -65,10 +65,10 @@ async fn check(stream: &mut ResponseStream) -> Vec<Json> {
                     next_index += 1;
                     open.insert(index, String::new());
                 }
-                ResponseEvent::TextDelta { index, delta, .. } => {
-                    open.get_mut(&index).unwrap().push_str(&delta);
+                ResponseEvent::TextDelta { place, delta } => {
+                    open.get_mut(&place.index).unwrap().push_str(&delta);
                 }
-                ResponseEvent::TextDone { index, text, .. } => assert_eq!(open[&index], text),
+                ResponseEvent::TextDone { place, text } => assert_eq!(open[&place.index], text),
                 ResponseEvent::ItemDone { index, item, .. } => {
                     open.remove(&index).unwrap();
                     let value: Value = serde_json::from_str(item.as_str()).unwrap();

@@ -15,6 +15,7 @@ use crate::values::error::ResponseError;
 use crate::values::observer::ResponseRefusal;
 use crate::values::request::ResponseRequest;
 use crate::values::response::{EndedResponse, MissingThread, NewResponse};
+use crate::values::stored::Stored as _;
 use threadkeep_domain::{Access, Refusal, ResponseId};
 use threadkeep_service::{NewThread, ServiceError, WriteOptions};
 use threadkeep_store::{BeginResponse, Begun, EndResponse, Floor, WriteError};

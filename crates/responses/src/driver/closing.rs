@@ -12,9 +12,9 @@ use crate::values::dialogue::messages_of_item;
 use crate::values::error::ResponseError;
 use crate::values::items::{item_id_of, response_of_item};
 use crate::values::request::{ResponseContext, ResponseRequest};
-use crate::values::response::{EndedResponse, read_outcome};
+use crate::values::response::EndedResponse;
 use crate::values::stateless::without_image;
-use crate::values::stored;
+use crate::values::stored::Stored as _;
 use threadkeep_domain::scope::{HistoryItem, ItemId, RecordChange, ScopeId, ScopeWrite};
 use threadkeep_domain::{
     Access, Conditions, Failure, FailureCode, Operation, Outcome, Refusal, ResponseId, Status,
@@ -174,7 +174,7 @@ impl Ending<'_> {
             token: self.token,
             entries: self.course.entries,
             events: (self.events.0, &self.events.1),
-            answer: &stored::to_bytes(&outcome),
+            answer: &outcome.to_bytes(),
             kept: match (self.request.is_kept, self.request.is_repeatable) {
                 (true, _) => limits.response_ttl,
                 (false, true) => limits.resume,
@@ -225,7 +225,7 @@ impl Ending<'_> {
                     if !ended.replayed {
                         self.observe(&outcome);
                     }
-                    return Ok(read_outcome(&ended.answer)?);
+                    return Ok(Outcome::read(&ended.answer)?);
                 }
             }
         }
@@ -333,7 +333,7 @@ impl Shared {
             };
             if let Some(answer) = &view.answer {
                 let request = Arc::new(ResponseRequest::read(&view.journal.request)?);
-                let outcome = read_outcome(answer)?;
+                let outcome = Outcome::read(answer)?;
                 let ended = EndedResponse::new(*id, request, view.scope, outcome, true);
                 self.running.note_ended(&ended);
                 return Ok(Some(ended));

@@ -8,6 +8,7 @@ use crate::driver::run::Run;
 use crate::telling::Telling;
 use crate::values::entry::Entry;
 use crate::values::error::ResponseError;
+use crate::values::stored::Stored as _;
 use threadkeep_service::ServiceError;
 use threadkeep_store::{JournalEntry, Journaled, StoreError, WriteError};
 

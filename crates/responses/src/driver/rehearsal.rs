@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 
 use threadkeep_domain::scope::{
-    HistoryItem, ItemId, KvAnswer, KvOperation, ScopeId, ScopeKey, ScopePolicy, ScopeValue,
-    ScopeWrite, ScopeWritten, TasksChange,
+    HistoryItem, ItemId, KvAnswer, KvOperation, ScopeId, ScopePolicy, ScopeValue, ScopeWrite,
+    ScopeWritten, TasksChange,
 };
 use threadkeep_domain::{
     Access, Conditions, IntegerError, Life, Precondition, Refusal, Stamp, ThreadId, TurnToken, add,
@@ -50,23 +50,6 @@ impl Rehearsal {
     pub(crate) fn noted(&self) -> Option<NotedWrite> {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.take()
-    }
-
-    /// The values of keys, at one version.
-    async fn look(
-        &self,
-        scope: &ScopeId,
-        access: Access,
-        keys: &[ScopeKey],
-    ) -> Result<ScopeView, WriteError> {
-        let parts = ScopeParts {
-            access,
-            values: keys,
-            touch: false,
-            ..ScopeParts::NONE
-        };
-        let view = self.scopes.read_scope(scope, &parts).await?;
-        Ok(view.unwrap_or_else(|| ScopeView::absent(&parts)))
     }
 }
 
@@ -146,7 +129,15 @@ impl Scopes for Rehearsal {
             .filter_map(KvOperation::key)
             .cloned()
             .collect();
-        let view = self.look(scope, write.conditions.access, &keys).await?;
+        // all at one version
+        let parts = ScopeParts {
+            access: write.conditions.access,
+            values: &keys,
+            touch: false,
+            ..ScopeParts::NONE
+        };
+        let view = self.scopes.read_scope(scope, &parts).await?;
+        let view = view.unwrap_or_else(|| ScopeView::absent(&parts));
         Precondition::check(write.conditions.precondition, view.stamp)?;
         let mut values = view.values.iter();
         let answers = write.operations.iter().map(|operation| {

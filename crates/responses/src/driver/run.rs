@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use crate::telling::Telling;
 use crate::values::course::Course;
 use crate::values::request::ResponseRequest;
+use crate::values::stored::Stored as _;
 use threadkeep_domain::ResponseId;
 use threadkeep_store::{Journal, StoreError};
 

@@ -17,6 +17,7 @@ use crate::values::event::{ResponseEvent, TextKind};
 use crate::values::items::{foreign, message};
 use crate::values::model::{AnswerPart, Finish, ModelAnswer, Piece};
 use crate::values::request::ResponseRequest;
+use crate::values::stored::Stored as _;
 use open_item::OpenItem;
 use threadkeep_domain::{Json, ResponseId};
 use threadkeep_store::{Responses, StoreError};

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::values::event::{CallEvent, CallKind, ResponseEvent, TextKind};
-use threadkeep_domain::{ItemKind, Json, elements, member, member_text};
+use crate::values::event::{CallEvent, CallKind, ResponseEvent, TextKind, TextPlace};
+use threadkeep_domain::{ItemKind, Json, member, member_elements, member_text};
 
 /// An item that has begun and is not done.
 #[derive(Debug, Clone)]
@@ -135,23 +135,12 @@ impl OpenItem {
             return;
         };
         text.told.push_str(&delta);
+        let at = self.place(kind, part);
         match events.last_mut() {
-            Some(ResponseEvent::TextDelta {
-                index,
-                part: its_part,
-                kind: its_kind,
-                delta: earlier,
-                ..
-            }) if (*index, *its_kind, *its_part) == (self.index, kind, part) => {
-                earlier.push_str(&delta);
+            Some(ResponseEvent::TextDelta { place, delta: told }) if *place == at => {
+                told.push_str(&delta);
             }
-            _ => events.push(ResponseEvent::TextDelta {
-                index: self.index,
-                id: self.id.clone(),
-                part,
-                kind,
-                delta,
-            }),
+            _ => events.push(ResponseEvent::TextDelta { place: at, delta }),
         }
     }
 
@@ -188,15 +177,19 @@ impl OpenItem {
                 self.end_texts(events);
             }
             self.texts.push(OpenText::new(kind, part));
-            events.push(ResponseEvent::PartAdded {
-                index: self.index,
-                id: self.id.clone(),
-                part,
-                kind,
-            });
+            events.push(ResponseEvent::PartAdded(self.place(kind, part)));
         }
         let text = self.find(kind, part)?;
         (text.kind == kind && !text.is_done).then_some(text)
+    }
+
+    fn place(&self, kind: TextKind, part: usize) -> TextPlace {
+        TextPlace {
+            index: self.index,
+            id: self.id.clone(),
+            part,
+            kind,
+        }
     }
 
     fn find(&mut self, kind: TextKind, part: usize) -> Option<&mut OpenText> {
@@ -266,13 +259,11 @@ impl OpenItem {
     /// Goes on by an event that is written.
     pub(crate) fn follow(&mut self, event: &ResponseEvent) {
         match event {
-            ResponseEvent::PartAdded { kind, part, .. } => {
-                self.texts.push(OpenText::new(*kind, *part));
+            ResponseEvent::PartAdded(place) => {
+                self.texts.push(OpenText::new(place.kind, place.part));
             }
-            ResponseEvent::TextDelta {
-                kind, part, delta, ..
-            } => {
-                if let Some(text) = self.find(*kind, *part) {
+            ResponseEvent::TextDelta { place, delta } => {
+                if let Some(text) = self.find(place.kind, place.part) {
                     text.told.push_str(delta);
                 }
             }
@@ -281,8 +272,8 @@ impl OpenItem {
                     text.annotations.push(json.clone());
                 }
             }
-            ResponseEvent::PartDone { kind, part, .. } => {
-                if let Some(text) = self.find(*kind, *part) {
+            ResponseEvent::PartDone { place, .. } => {
+                if let Some(text) = self.find(place.kind, place.part) {
                     text.is_done = true;
                 }
             }
@@ -295,8 +286,7 @@ impl OpenItem {
     /// The item is complete: reports all of it that is not reported yet.
     pub(crate) fn finish(mut self, item: &Json, is_cut: bool, events: &mut Vec<ResponseEvent>) {
         for list in [TextKind::Summary.list(), TextKind::Text.list()] {
-            let parts = member(item.as_str(), list).filter(|parts| parts.starts_with('['));
-            for (part, json) in elements(parts.unwrap_or("[]")).enumerate() {
+            for (part, json) in member_elements(item.as_str(), list).enumerate() {
                 self.finish_part(part, json, events);
             }
         }
@@ -325,8 +315,7 @@ impl OpenItem {
         if rest.is_some() || is_silent {
             self.add_text((kind, part), rest.unwrap_or_default(), events);
         }
-        let annotations = member(json, "annotations").filter(|json| json.starts_with('['));
-        for annotation in elements(annotations.unwrap_or("[]")).skip(annotated) {
+        for annotation in member_elements(json, "annotations").skip(annotated) {
             self.annotate((kind, part), Json::from_compact(annotation), events);
         }
         self.end_part((kind, part), whole, Json::from_compact(json), events);
@@ -342,21 +331,12 @@ impl OpenItem {
         if let Some(open) = self.find(kind, part) {
             open.is_done = true;
         }
-        let (index, id) = (self.index, self.id.clone());
+        let place = self.place(kind, part);
         events.push(ResponseEvent::TextDone {
-            index,
-            id: id.clone(),
-            part,
-            kind,
+            place: place.clone(),
             text,
         });
-        events.push(ResponseEvent::PartDone {
-            index,
-            id,
-            part,
-            kind,
-            json,
-        });
+        events.push(ResponseEvent::PartDone { place, json });
     }
 
     /// Ends all texts as far as they are reported.
@@ -444,20 +424,16 @@ mod tests {
         let mut heard = Vec::new();
         for event in events {
             match event {
-                ResponseEvent::PartAdded { part, kind, .. } => {
-                    heard.push((*kind, *part, String::new()));
+                ResponseEvent::PartAdded(at) => heard.push((at.kind, at.part, String::new())),
+                ResponseEvent::TextDelta { place: at, delta } => {
+                    find(&mut heard, at.kind, at.part).push_str(delta);
                 }
-                ResponseEvent::TextDelta {
-                    part, kind, delta, ..
-                } => find(&mut heard, *kind, *part).push_str(delta),
-                ResponseEvent::TextDone {
-                    part, kind, text, ..
-                } => assert_eq!(find(&mut heard, *kind, *part), text),
-                ResponseEvent::PartDone {
-                    part, kind, json, ..
-                } => {
-                    let text = find(&mut heard, *kind, *part);
-                    assert_eq!(json.as_str(), kind.part(text).to_string());
+                ResponseEvent::TextDone { place: at, text } => {
+                    assert_eq!(find(&mut heard, at.kind, at.part), text);
+                }
+                ResponseEvent::PartDone { place: at, json } => {
+                    let text = find(&mut heard, at.kind, at.part);
+                    assert_eq!(json.as_str(), at.kind.part(text).to_string());
                 }
                 _ => {}
             }
@@ -595,8 +571,8 @@ mod tests {
         open.finish(&item, false, &mut events);
 
         let order = events.iter().filter_map(|event| match event {
-            ResponseEvent::PartAdded { part, .. } => Some(("added", *part)),
-            ResponseEvent::PartDone { part, .. } => Some(("done", *part)),
+            ResponseEvent::PartAdded(at) => Some(("added", at.part)),
+            ResponseEvent::PartDone { place: at, .. } => Some(("done", at.part)),
             _ => None,
         });
         assert_eq!(

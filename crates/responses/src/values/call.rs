@@ -38,7 +38,10 @@ pub(crate) fn call_item(
         return course.client_call(request, index, call);
     }
     match request.stateless.find(&call.name) {
-        Some(tool) => stateless_item(request, course, index, (tool, call)),
+        Some(tool) => {
+            let nothing = StatelessOutcome::Mistake(String::new());
+            stateless_item_of(request, course, index, (tool, call), &nothing)
+        }
         None => {
             let nothing = Outcome::Mistake(String::new());
             item_of(request, course, index, call, &nothing)
@@ -75,17 +78,6 @@ pub(crate) fn sendable(name: &str) -> String {
         true => "unknown".into(),
         false => name,
     }
-}
-
-/// The item of a call of a stateless tool that has no result.
-fn stateless_item(
-    request: &ResponseRequest,
-    course: &Course,
-    index: u64,
-    call: (StatelessTool, &PendingCall),
-) -> Json {
-    let nothing = StatelessOutcome::Mistake(String::new());
-    stateless_item_of(request, course, index, call, &nothing)
 }
 
 /// The item of a call of a stateless tool.

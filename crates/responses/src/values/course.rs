@@ -8,6 +8,7 @@ use crate::values::items::{client_call, foreign, message, response_item_id};
 use crate::values::model::{AnswerPart, Finish, Function, ModelAnswer};
 use crate::values::request::ResponseRequest;
 use crate::values::stateless::counted_bytes;
+use crate::values::stored::Stored as _;
 use threadkeep_domain::{
     CallForm, Failure, Fingerprint, Incomplete, Json, ResponseId, Status, Usage,
 };

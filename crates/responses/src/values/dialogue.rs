@@ -8,15 +8,13 @@ use uuid::Builder;
 
 use threadkeep_domain::scope::HistoryItem;
 use threadkeep_domain::{
-    Fingerprint, Item, ItemCall, ItemKind, Json, elements, member, member_text, text_of,
+    Fingerprint, Item, ItemCall, ItemKind, Json, elements, member, member_elements, member_text,
+    text_of,
 };
 
 /// The items that a message stands for, without ids. Parts and messages of unknown forms are left out.
 #[must_use]
 pub fn items_of_message(message: &str) -> Vec<Json> {
-    if !message.starts_with('{') {
-        return Vec::new();
-    }
     let content = member(message, "content").filter(|content| content.starts_with('['));
     let content = content.unwrap_or("[]");
     let role = member_text(message, "role");
@@ -30,8 +28,7 @@ pub fn items_of_message(message: &str) -> Vec<Json> {
     let parts: Vec<_> = elements(content)
         .filter_map(|part| part_of_item(part, role))
         .collect();
-    let calls = member(message, "tool_calls").filter(|calls| calls.starts_with('['));
-    let calls = elements(calls.unwrap_or("[]")).filter_map(call_item);
+    let calls = member_elements(message, "tool_calls").filter_map(call_item);
     let message = (!parts.is_empty()).then(|| {
         let parts = parts.join(",");
         Json::from_compact(format!(
@@ -74,9 +71,6 @@ fn message_id(item: &str, number: u8) -> threadkeep_domain::scope::ItemId {
 
 /// A part of a message, as a part of an item of that role.
 fn part_of_item(part: &str, role: &str) -> Option<String> {
-    if !part.starts_with('{') {
-        return None;
-    }
     match &*member_text(part, "type")? {
         "text" => {
             // some models refuse texts that are empty
@@ -90,7 +84,7 @@ fn part_of_item(part: &str, role: &str) -> Option<String> {
             })
         }
         "file" => {
-            let file = member(part, "file").filter(|file| file.starts_with('{'))?;
+            let file = member(part, "file")?;
             let (mime_type, data) = (
                 member_text(file, "mime_type")?,
                 member_text(file, "data_base64")?,
@@ -110,9 +104,6 @@ fn part_of_item(part: &str, role: &str) -> Option<String> {
 
 /// The part of a message that a part of an item is.
 fn part_of_message(part: &str) -> Option<String> {
-    if !part.starts_with('{') {
-        return None;
-    }
     match &*member_text(part, "type")? {
         "input_text" | "output_text" => {
             let text = member(part, "text")?;
@@ -186,10 +177,7 @@ fn result_item(id: &str, content: &str) -> Json {
 }
 
 fn call_item(call: &str) -> Option<Json> {
-    if !call.starts_with('{') {
-        return None;
-    }
-    let function = member(call, "function").filter(|function| function.starts_with('{'))?;
+    let function = member(call, "function")?;
     let name = member_text(function, "name")?;
     let item = json!({
         "type": ItemKind::FunctionCall.as_str(),
@@ -206,7 +194,7 @@ fn plain_text(content: &str) -> String {
     if content.starts_with('"') {
         return text_of(content).unwrap_or_default().into();
     }
-    let parts = elements(content).filter(|part| part.starts_with('{'));
+    let parts = elements(content);
     parts.filter_map(|part| member_text(part, "text")).collect()
 }
 

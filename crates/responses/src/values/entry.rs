@@ -1,12 +1,10 @@
 //! Entries of the journal of a response.
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::values::model::ModelAnswer;
-use crate::values::stored;
+use crate::values::stored::Stored;
 use threadkeep_domain::{Failure, Json};
-use threadkeep_store::StoreError;
 
 /// An entry of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,16 +40,8 @@ pub(crate) struct ItemNumbers {
     pub(crate) calls: Vec<u64>,
 }
 
-impl Entry {
-    pub(crate) fn to_bytes(&self) -> Bytes {
-        stored::to_bytes(self)
-    }
-
-    /// # Errors
-    /// [`StoreError::Corrupt`] if this version has not written it.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
-        stored::read(bytes, "an entry of a response")
-    }
+impl Stored for Entry {
+    const NAME: &'static str = "an entry of a response";
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! Events of a response.
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::values::stored;
+use crate::values::stored::Stored;
 use threadkeep_domain::{ItemKind, Json, member_text};
-use threadkeep_store::StoreError;
 
 /// An event of a response between its beginning and its end, in the form in which it is kept.
 ///
@@ -26,39 +24,20 @@ pub enum ResponseEvent {
         item: Json,
     },
     /// A part of a message or of reasoning begins.
-    PartAdded {
-        /// The number of the item.
-        index: u64,
-        /// Its id.
-        id: String,
-        /// The number of the part.
-        part: usize,
-        /// The kind of its text.
-        kind: TextKind,
-    },
+    PartAdded(TextPlace),
     /// More of the text of a part.
     TextDelta {
-        /// The number of the item.
-        index: u64,
-        /// Its id.
-        id: String,
-        /// The number of the part.
-        part: usize,
-        /// The kind of the text.
-        kind: TextKind,
+        /// The place of the text.
+        #[serde(flatten)]
+        place: TextPlace,
         /// The text.
         delta: String,
     },
     /// The text of a part is complete.
     TextDone {
-        /// The number of the item.
-        index: u64,
-        /// Its id.
-        id: String,
-        /// The number of the part.
-        part: usize,
-        /// The kind of the text.
-        kind: TextKind,
+        /// The place of the text.
+        #[serde(flatten)]
+        place: TextPlace,
         /// The whole text.
         text: String,
     },
@@ -77,15 +56,9 @@ pub enum ResponseEvent {
     },
     /// A part of a message or of reasoning is complete.
     PartDone {
-        /// The number of the item.
-        index: u64,
-        /// Its id.
-        id: String,
-        /// The number of the part.
-        part: usize,
-        /// The kind of its text.
-        #[serde(default)]
-        kind: TextKind,
+        /// The place of its text.
+        #[serde(flatten)]
+        place: TextPlace,
         /// The part.
         json: Json,
     },
@@ -134,6 +107,20 @@ pub enum ResponseEvent {
         #[serde(default)]
         is_cut: bool,
     },
+}
+
+/// The place of a text: a part of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextPlace {
+    /// The number of the item.
+    pub index: u64,
+    /// Its id.
+    pub id: String,
+    /// The number of the part.
+    pub part: usize,
+    /// The kind of the text.
+    #[serde(default)]
+    pub kind: TextKind,
 }
 
 /// The kinds of texts in messages and in reasoning.
@@ -282,25 +269,44 @@ impl ResponseEvent {
         match self {
             Self::Resumed => None,
             Self::ItemAdded { index, .. }
-            | Self::PartAdded { index, .. }
-            | Self::TextDelta { index, .. }
-            | Self::TextDone { index, .. }
             | Self::Annotation { index, .. }
-            | Self::PartDone { index, .. }
             | Self::ArgumentsDelta { index, .. }
             | Self::ArgumentsDone { index, .. }
             | Self::Call { index, .. }
             | Self::ItemDone { index, .. } => Some(*index),
+            Self::PartAdded(place)
+            | Self::TextDelta { place, .. }
+            | Self::TextDone { place, .. }
+            | Self::PartDone { place, .. } => Some(place.index),
         }
     }
+}
 
-    pub(crate) fn to_bytes(&self) -> Bytes {
-        stored::to_bytes(self)
-    }
+impl Stored for ResponseEvent {
+    const NAME: &'static str = "an event of a response";
+}
 
-    /// # Errors
-    /// [`StoreError::Corrupt`] if this version has not written it.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
-        stored::read(bytes, "an event of a response")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_text_is_stored_among_the_members_of_its_event() {
+        for stored in [
+            r#"{"part_added":{"index":3,"id":"msg_1","part":1,"kind":"summary"}}"#,
+            r#"{"text_delta":{"index":3,"id":"msg_1","part":1,"kind":"refusal","delta":"a\n"}}"#,
+            r#"{"text_done":{"index":3,"id":"msg_1","part":1,"kind":"text","text":"a"}}"#,
+            r#"{"part_done":{"index":3,"id":"msg_1","part":1,"kind":"text","json":{"n":[1.0]}}}"#,
+        ] {
+            let event = ResponseEvent::read(stored.as_bytes()).unwrap();
+
+            assert_eq!(event.index(), Some(3));
+            assert_eq!(event.to_bytes(), stored.as_bytes());
+        }
+        let older = r#"{"part_done":{"index":3,"id":"msg_1","part":1,"json":{}}}"#;
+        let older = ResponseEvent::read(older.as_bytes()).unwrap();
+        assert!(
+            matches!(older, ResponseEvent::PartDone { place, .. } if place.kind == TextKind::Text)
+        );
     }
 }

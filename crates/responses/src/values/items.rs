@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use crate::values::call::PendingCall;
 use crate::values::request::FollowedResponse;
 use threadkeep_domain::scope::ItemId;
 use threadkeep_domain::{
-    CallForm, ItemKind, Json, ResponseId, member, member_text, members, quoted,
+    CallForm, ItemKind, Json, ResponseId, member, member_text, members, object_of, quoted,
 };
 use threadkeep_service::tools::Outcome;
 
@@ -83,18 +84,15 @@ pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
     let status = (is_reasoning && member(item, "status").is_none()).then_some(r#""completed""#);
     let step = step.map(|step| step.to_string());
     let own = [
-        ("id", Some(quoted(&id))),
-        ("status", status.map(str::to_owned)),
-        ("step", step),
-        (UPSTREAM_ID, upstream_id),
+        (r#""id""#, Some(quoted(&id))),
+        (r#""status""#, status.map(str::to_owned)),
+        (r#""step""#, step),
+        (r#""upstream_id""#, upstream_id),
     ];
-    let own = own
-        .into_iter()
-        .filter_map(|(name, value)| Some(format!("\"{name}\":{}", value?)));
-    let its = members(item).filter(|(name, _)| *name != "\"id\"");
-    let its = its.map(|(name, value)| format!("{name}:{value}"));
-    let members: Vec<_> = own.chain(its).collect();
-    Json::from_compact(format!("{{{}}}", members.join(",")))
+    let own = own.iter();
+    let own = own.filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+    let its = members(item).filter(|(name, _)| *name != r#""id""#);
+    Json::from_compact(object_of(own.chain(its)))
 }
 
 /// An id with the digits of one of this server behind that of the upstream: no two items have the same, and it names its response.
@@ -127,11 +125,7 @@ fn step_member(step: Option<u32>) -> String {
 }
 
 /// A call that the client has to run.
-pub(crate) fn client_call(
-    id: &str,
-    form: CallForm,
-    call: &crate::values::call::PendingCall,
-) -> Json {
+pub(crate) fn client_call(id: &str, form: CallForm, call: &PendingCall) -> Json {
     let item = json!({
         "type": form.call_kind().as_str(),
         "id": id,
@@ -145,12 +139,7 @@ pub(crate) fn client_call(
 }
 
 /// A call that the server has run.
-pub(crate) fn executed_call(
-    id: &str,
-    label: &str,
-    call: &crate::values::call::PendingCall,
-    outcome: &Outcome,
-) -> Json {
+pub(crate) fn executed_call(id: &str, label: &str, call: &PendingCall, outcome: &Outcome) -> Json {
     let (output, error, status) = match outcome {
         Outcome::Result(result) => (Value::from(result.to_string()), Value::Null, "completed"),
         Outcome::Mistake(text) => (Value::Null, Value::from(text.as_str()), "failed"),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use threadkeep_domain::{
-    Json, Key, Mismatch, Operation, elements, member, member_text, members, quoted,
+    Json, Key, Mismatch, Operation, elements, member, member_text, members, object_of, quoted,
 };
 
 /// A window of messages in the state of a thread.
@@ -89,10 +89,7 @@ fn without_bytes(part: &str) -> String {
     let kept = members(part).filter(|(name, value)| {
         !(*name == r#""file_data""# || *name == r#""image_url""# && value.starts_with("\"data:"))
     });
-    let kept: Vec<_> = kept
-        .map(|(name, value)| format!("{name}:{value}"))
-        .collect();
-    format!("{{{}}}", kept.join(","))
+    object_of(kept)
 }
 
 #[cfg(test)]

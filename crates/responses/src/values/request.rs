@@ -1,16 +1,14 @@
 //! The request of a response, as it is kept for another driver.
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::values::message_window::MessageWindow;
 use crate::values::model::{Function, Parameters, ToolChoice};
 use crate::values::stateless::StatelessSet;
-use crate::values::stored;
+use crate::values::stored::Stored;
 use threadkeep_domain::scope::ItemId;
 use threadkeep_domain::{Json, ResponseId, ThreadId};
 use threadkeep_service::tools::Tool;
-use threadkeep_store::StoreError;
 
 /// The protocol that a request came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,15 +226,8 @@ impl ResponseRequest {
             ..self
         }
     }
+}
 
-    /// The form in which it is kept.
-    pub(crate) fn to_bytes(&self) -> Bytes {
-        stored::to_bytes(self)
-    }
-
-    /// # Errors
-    /// [`StoreError::Corrupt`] if this version has not written it.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
-        stored::read(bytes, "the request of a response")
-    }
+impl Stored for ResponseRequest {
+    const NAME: &'static str = "the request of a response";
 }

@@ -1,14 +1,11 @@
 //! A response before it begins, while it runs, and when it has ended.
 
-use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::values::request::ResponseRequest;
-use crate::values::stored;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{Failure, Fingerprint, Json, Outcome, ResponseId, TurnToken, Usage};
-use threadkeep_store::StoreError;
 
 /// A response that a caller asks for.
 #[derive(Debug, Clone)]
@@ -90,12 +87,4 @@ impl EndedResponse {
     pub(crate) fn replayed_if(self, is_replay: bool) -> Self {
         Self { is_replay, ..self }
     }
-}
-
-/// The end of a response as it is kept.
-///
-/// # Errors
-/// [`StoreError::Corrupt`] if this version has not written it.
-pub(crate) fn read_outcome(bytes: &Bytes) -> Result<Outcome, StoreError> {
-    stored::read(bytes, "the answer of a response")
 }

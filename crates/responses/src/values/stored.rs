@@ -4,18 +4,29 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use threadkeep_domain::Outcome;
 use threadkeep_store::StoreError;
 
-/// The stored form of a value.
-pub(crate) fn to_bytes(value: &impl Serialize) -> Bytes {
-    let json = serde_json::to_vec(value).expect("stored values have text for keys");
-    json.into()
+/// A value that a store keeps.
+pub(crate) trait Stored: Serialize + DeserializeOwned {
+    /// Names the value in errors.
+    const NAME: &'static str;
+
+    /// The stored form.
+    fn to_bytes(&self) -> Bytes {
+        let json = serde_json::to_vec(self).expect("stored values have text for keys");
+        json.into()
+    }
+
+    /// Reads a stored value.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if this version has not written it.
+    fn read(bytes: &[u8]) -> Result<Self, StoreError> {
+        serde_json::from_slice(bytes).map_err(|_| StoreError::Corrupt(Self::NAME))
+    }
 }
 
-/// Reads a stored value.
-///
-/// # Errors
-/// [`StoreError::Corrupt`], with that name of the value, if this version has not written it.
-pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8], name: &'static str) -> Result<T, StoreError> {
-    serde_json::from_slice(bytes).map_err(|_| StoreError::Corrupt(name))
+impl Stored for Outcome {
+    const NAME: &'static str = "the answer of a response";
 }

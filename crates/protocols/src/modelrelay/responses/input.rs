@@ -8,7 +8,7 @@ use super::tools::name_there;
 use crate::leading::Leading;
 use crate::modelrelay::RelayError;
 use crate::object::Object;
-use threadkeep_domain::{ItemKind, Json, ResponseId, elements, member, member_text};
+use threadkeep_domain::{ItemKind, Json, ResponseId, member, member_elements, member_text};
 use threadkeep_responses::{InputItem, items_of_message, response_item_id};
 
 /// Messages of an input at most, and items that they become: a write of a history takes 1,000, and the output needs room
@@ -205,7 +205,7 @@ fn prefix(item: &Json) -> &'static str {
 }
 
 fn parts_of(item: &Json) -> impl Iterator<Item = &str> {
-    elements(member(item.as_str(), "content").unwrap_or("[]"))
+    member_elements(item.as_str(), "content")
 }
 
 /// The text of a message.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::body::Echo;
 use threadkeep_domain::{
-    Incomplete, Item, ItemCall, ItemKind, Json, Outcome, Status, Usage, elements, member,
+    Incomplete, Item, ItemCall, ItemKind, Json, Outcome, Status, Usage, member, member_elements,
     member_text, text_of,
 };
 use threadkeep_responses::EndedResponse;
@@ -129,8 +129,7 @@ pub(super) fn text_of_message(item: &Json) -> Option<String> {
     if ItemKind::of(item) != Some(ItemKind::Message) {
         return None;
     }
-    let parts = elements(member(item, "content").unwrap_or("[]"));
-    let texts = parts.filter_map(|part| {
+    let texts = member_elements(item, "content").filter_map(|part| {
         let text = member(part, "text").or_else(|| member(part, "refusal"))?;
         serde_json::from_str::<String>(text).ok()
     });

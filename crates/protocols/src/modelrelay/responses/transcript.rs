@@ -117,11 +117,10 @@ impl Transcript {
 
     fn event(&mut self, event: &ResponseEvent) -> Vec<Line> {
         match event {
-            ResponseEvent::TextDelta {
-                kind: TextKind::Text | TextKind::Refusal,
-                delta,
-                ..
-            } if !self.echo.is_json => {
+            ResponseEvent::TextDelta { place, delta }
+                if matches!(place.kind, TextKind::Text | TextKind::Refusal)
+                    && !self.echo.is_json =>
+            {
                 let text = self.attempt.add(delta);
                 self.update(text)
             }

@@ -59,7 +59,11 @@ impl Tools {
     fn named_by(&self, tool: &str, at: &str) -> Result<Vec<String>, Fault> {
         object(tool, at)?;
         let is_typed = |tool: &StatelessTool| self.stateless.typed.contains(tool);
-        let typed = |tool| Some(tool).filter(is_typed).map(StatelessTool::as_str);
+        let typed = |tool| {
+            Some(tool)
+                .filter(is_typed)
+                .map(|tool| tool.as_str().to_owned())
+        };
         let named: Vec<String> = match required(tool, "type", at)?.as_str() {
             "function" | "custom" => {
                 let name = required(tool, "name", at)?;
@@ -74,14 +78,8 @@ impl Tools {
                 let is_it = |known: &String| name.as_ref().is_none_or(|name| name == known);
                 self.of_server(&label).filter(is_it).collect()
             }
-            kind if is_search(kind) => typed(StatelessTool::WebSearch)
-                .map(Into::into)
-                .into_iter()
-                .collect(),
-            "image_generation" => typed(StatelessTool::ImageGeneration)
-                .map(Into::into)
-                .into_iter()
-                .collect(),
+            kind if is_search(kind) => typed(StatelessTool::WebSearch).into_iter().collect(),
+            "image_generation" => typed(StatelessTool::ImageGeneration).into_iter().collect(),
             _ => {
                 let wanted = "'function', 'custom', 'mcp', 'web_search' or 'image_generation'";
                 return Err(Fault::wrong_value(format!("{at}.type"), wanted));

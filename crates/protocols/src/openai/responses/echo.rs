@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::openai::body::{ObjectBody, required};
 use crate::openai::fault::Fault;
-use threadkeep_domain::{Json, elements, given, is_named, member, members};
+use threadkeep_domain::{Json, elements, given, is_named, member, members, object_of};
 use threadkeep_responses::{CustomTool, Function, ResponseRequest};
 
 /// The settings, each with the value that it has where a request omits it. `ResponseResource` of the Open Responses
@@ -133,11 +133,12 @@ fn text_used(given_text: &str) -> String {
         return text;
     }
     let format = with_defaults(format, &SCHEMA_MEMBERS);
-    let members = members(&text).map(|(key, value)| match is_named(key, "format") {
-        true => format!("{key}:{format}"),
-        false => format!("{key}:{value}"),
-    });
-    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    object_of(
+        members(&text).map(|(key, value)| match is_named(key, "format") {
+            true => (key, format.as_str()),
+            false => (key, value),
+        }),
+    )
 }
 
 /// A compact object with defaults for the members that it lacks, or that are `null`. Any other value stays as it is.

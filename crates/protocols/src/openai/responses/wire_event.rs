@@ -4,7 +4,7 @@ use super::object;
 use crate::openai::OpenAiError;
 use threadkeep_domain::{ResponseId, Status, quoted};
 use threadkeep_responses::{
-    CallEvent, CallKind, ResponseEvent, ResponseRequest, StreamItem, TextKind,
+    CallEvent, CallKind, ResponseEvent, ResponseRequest, StreamItem, TextKind, TextPlace,
 };
 
 /// An event of OpenAI's Responses API.
@@ -72,77 +72,38 @@ fn of_event(
             "response.output_item.added",
             format!(r#""output_index":{index},"item":{}"#, item.as_str()),
         ),
-        ResponseEvent::PartAdded {
-            index,
-            id,
-            part,
-            kind,
-        } => (
-            names(*kind).part_added,
-            format!(
-                r#"{},"part":{}"#,
-                place(*index, id, *kind, *part),
-                kind.part("")
-            ),
+        ResponseEvent::PartAdded(at) => (
+            names(at.kind).part_added,
+            format!(r#"{},"part":{}"#, place(at), at.kind.part("")),
         ),
-        ResponseEvent::TextDelta {
-            index,
-            id,
-            part,
-            kind,
-            delta,
-        } => (
-            names(*kind).delta,
-            format!(
-                r#"{},"delta":{}{}"#,
-                place(*index, id, *kind, *part),
-                quoted(delta),
-                logprobs(*kind)
-            ),
-        ),
-        ResponseEvent::TextDone {
-            index,
-            id,
-            part,
-            kind,
-            text,
-        } => (
-            names(*kind).done,
-            format!(
-                r#"{},"{}":{}{}"#,
-                place(*index, id, *kind, *part),
-                names(*kind).text,
-                quoted(text),
-                logprobs(*kind)
-            ),
-        ),
+        ResponseEvent::TextDelta { place: at, delta } => {
+            let (place, delta, logprobs) = (place(at), quoted(delta), logprobs(at.kind));
+            let rest = format!(r#"{place},"delta":{delta}{logprobs}"#);
+            (names(at.kind).delta, rest)
+        }
+        ResponseEvent::TextDone { place: at, text } => {
+            let (place, text, logprobs) = (place(at), quoted(text), logprobs(at.kind));
+            let Names {
+                done, text: name, ..
+            } = names(at.kind);
+            (done, format!(r#"{place},"{name}":{text}{logprobs}"#))
+        }
         ResponseEvent::Annotation {
             index,
             id,
             part,
             number,
             json,
-        } => (
-            "response.output_text.annotation.added",
-            format!(
-                r#"{},"annotation_index":{number},"annotation":{}"#,
-                place(*index, id, TextKind::Text, *part),
-                json.as_str()
-            ),
-        ),
-        ResponseEvent::PartDone {
-            index,
-            id,
-            part,
-            kind,
-            json,
-        } => (
-            names(*kind).part_done,
-            format!(
-                r#"{},"part":{}"#,
-                place(*index, id, *kind, *part),
-                json.as_str()
-            ),
+        } => {
+            let (place, json) = (item_place(*index, id), json.as_str());
+            let rest = format!(
+                r#"{place},"content_index":{part},"annotation_index":{number},"annotation":{json}"#
+            );
+            ("response.output_text.annotation.added", rest)
+        }
+        ResponseEvent::PartDone { place: at, json } => (
+            names(at.kind).part_done,
+            format!(r#"{},"part":{}"#, place(at), json.as_str()),
         ),
         ResponseEvent::ArgumentsDelta {
             index,
@@ -163,28 +124,19 @@ fn of_event(
             call,
             name,
             arguments,
-        } => (
+        } => {
+            let (place, arguments) = (item_place(*index, id), quoted(arguments));
+            let name = quoted(name);
+            let named = || format!(r#"{place},"name":{name},"arguments":{arguments}"#);
             match call {
-                CallKind::Mcp => "response.mcp_call_arguments.done",
-                CallKind::Custom => "response.custom_tool_call_input.done",
-                _ => "response.function_call_arguments.done",
-            },
-            match call {
-                CallKind::Custom => {
-                    format!(
-                        r#"{},"input":{}"#,
-                        item_place(*index, id),
-                        quoted(arguments)
-                    )
-                }
-                _ => format!(
-                    r#"{},"name":{},"arguments":{}"#,
-                    item_place(*index, id),
-                    quoted(name),
-                    quoted(arguments)
+                CallKind::Mcp => ("response.mcp_call_arguments.done", named()),
+                CallKind::Custom => (
+                    "response.custom_tool_call_input.done",
+                    format!(r#"{place},"input":{arguments}"#),
                 ),
-            },
-        ),
+                _ => ("response.function_call_arguments.done", named()),
+            }
+        }
         ResponseEvent::Call { index, id, event } => (
             match event {
                 CallEvent::McpBegun => "response.mcp_call.in_progress",
@@ -263,10 +215,11 @@ fn item_place(index: u64, id: &str) -> String {
     format!(r#""item_id":{},"output_index":{index}"#, quoted(id))
 }
 
-fn place(index: u64, id: &str, kind: TextKind, part: usize) -> String {
-    let list = match kind {
+fn place(at: &TextPlace) -> String {
+    let list = match at.kind {
         TextKind::Summary => "summary_index",
         _ => "content_index",
     };
-    format!(r#"{},"{list}":{part}"#, item_place(index, id))
+    let (item, part) = (item_place(at.index, &at.id), at.part);
+    format!(r#"{item},"{list}":{part}"#)
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::GeneratedImage;
 use crate::values::call::PendingCall;
-use threadkeep_domain::{ItemKind, Json, member, members};
+use threadkeep_domain::{ItemKind, Json, member, members, object_of};
 use threadkeep_service::tools::{StatelessCall, StatelessTool};
 
 /// How a call of a stateless tool ended.
@@ -140,11 +140,10 @@ pub fn without_image(item: &Json) -> Json {
         return Json::from_compact(text);
     }
     let members = members(text).map(|(name, value)| match name {
-        r#""result""# => format!("{name}:null"),
-        _ => format!("{name}:{value}"),
+        r#""result""# => (name, "null"),
+        _ => (name, value),
     });
-    let members: Vec<_> = members.collect();
-    Json::from_compact(format!("{{{}}}", members.join(",")))
+    Json::from_compact(object_of(members))
 }
 
 /// The image in an item, as JSON.
