@@ -1,7 +1,6 @@
 //! The artifacts and tasks of a run, and its pending tool calls, which are always none.
 
 use actix_web::HttpResponse;
-use actix_web::http::header::ContentType;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -11,6 +10,7 @@ use super::RelayError;
 use super::request::RelayRequest;
 use super::run_objects::tasks_object;
 use super::session_objects::kv_object;
+use crate::frame::json_text;
 
 /// The artifact that is a run's outputs.
 pub(super) const OUTPUTS: &str = "run_outputs.v0";
@@ -38,9 +38,10 @@ pub(super) async fn get_artifact(request: RelayRequest) -> Result<HttpResponse, 
     let runs = &request.protocol.runs;
     let run = runs.get(request.id()?).await?;
     Ok(match request.part("key") {
-        OUTPUTS if run.outputs.is_some() => HttpResponse::Ok()
-            .content_type(ContentType::json())
-            .body(runs.outputs(&run).await?.as_str().to_owned()),
+        OUTPUTS if run.outputs.is_some() => json_text(
+            HttpResponse::Ok(),
+            runs.outputs(&run).await?.as_str().to_owned(),
+        ),
         MEMORY => {
             let state = runs.tool_state(&run).await?;
             HttpResponse::Ok().json(json!({"kv": kv_object(&state.kv)}))

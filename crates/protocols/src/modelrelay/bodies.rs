@@ -3,6 +3,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::RelayError;
+use super::error::wrong_input;
 use crate::object::Object;
 use threadkeep_domain::{Excerpt, Json};
 
@@ -71,8 +72,9 @@ pub(super) fn read_id(name: &str, id: Option<&str>) -> Result<Option<Uuid>, Rela
 pub(super) fn read_limit(limit: Option<usize>) -> Result<usize, RelayError> {
     let limit = limit.unwrap_or(LIMIT);
     if !(1..=LIMIT_MAX).contains(&limit) {
-        let text = format!("limit must be between 1 and {LIMIT_MAX}");
-        return Err(RelayError::InvalidInput(text));
+        return Err(wrong_input(format!(
+            "limit must be between 1 and {LIMIT_MAX}"
+        )));
     }
     Ok(limit)
 }
@@ -82,11 +84,12 @@ pub(super) fn read_limit(limit: Option<usize>) -> Result<usize, RelayError> {
 /// # Errors
 /// [`RelayError::InvalidInput`].
 pub(super) fn read_offset(offset: Option<u64>, cursor: Option<&str>) -> Result<u64, RelayError> {
-    let invalid = |text: &str| RelayError::InvalidInput(text.into());
     match (offset, cursor) {
-        (Some(_), Some(_)) => Err(invalid("offset does not go with cursor")),
+        (Some(_), Some(_)) => Err(wrong_input("offset does not go with cursor")),
         (offset, None) => Ok(offset.unwrap_or(0)),
-        (None, Some(cursor)) => cursor.parse().map_err(|_| invalid("the cursor is invalid")),
+        (None, Some(cursor)) => cursor
+            .parse()
+            .map_err(|_| wrong_input("the cursor is invalid")),
     }
 }
 

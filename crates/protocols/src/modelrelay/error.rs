@@ -68,6 +68,16 @@ impl From<ResponseError> for RelayError {
     }
 }
 
+/// The refusal of an invalid body.
+pub(super) fn wrong_body(text: impl Into<String>) -> RelayError {
+    RelayError::Validation(text.into())
+}
+
+/// The refusal of a malformed path, query or header.
+pub(super) fn wrong_input(text: impl Into<String>) -> RelayError {
+    RelayError::InvalidInput(text.into())
+}
+
 type Row = (StatusCode, &'static str);
 
 const INVALID: Row = (StatusCode::BAD_REQUEST, "INVALID_INPUT");

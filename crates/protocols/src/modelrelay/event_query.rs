@@ -4,6 +4,7 @@ use actix_web::http::header::{ACCEPT, HeaderName};
 use serde::Deserialize;
 
 use super::RelayError;
+use super::error::wrong_input;
 use super::request::RelayRequest;
 use threadkeep_http::EVENT_STREAM;
 
@@ -44,13 +45,15 @@ impl Wanted {
         let query: Parameters = request.query()?;
         let limit = query.limit;
         if limit.is_some_and(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
-            return Err(invalid(&format!("limit must be between 1 and {LIMIT_MAX}")));
+            return Err(wrong_input(&format!(
+                "limit must be between 1 and {LIMIT_MAX}"
+            )));
         }
         // outputs are never in an event: the clients refuse that
         flag("include_output", query.include_output.as_deref())?;
         let has_state = includes_state(query.include.as_deref())?;
         if query.after_state_seq.is_some() && !has_state {
-            return Err(invalid("after_state_seq goes with include=state"));
+            return Err(wrong_input("after_state_seq goes with include=state"));
         }
         let (last_seq, last_state_seq) = last_event(request)?;
         let seq = last_seq.or(query.after_seq).unwrap_or(0);
@@ -67,16 +70,12 @@ impl Wanted {
     }
 }
 
-fn invalid(text: &str) -> RelayError {
-    RelayError::InvalidInput(text.into())
-}
-
 fn flag(name: &str, text: Option<&str>) -> Result<Option<bool>, RelayError> {
     match text {
         None => Ok(None),
         Some("true" | "1") => Ok(Some(true)),
         Some("false" | "0") => Ok(Some(false)),
-        Some(_) => Err(invalid(&format!("{name} must be true, false, 1 or 0"))),
+        Some(_) => Err(wrong_input(&format!("{name} must be true, false, 1 or 0"))),
     }
 }
 
@@ -84,7 +83,7 @@ fn includes_state(include: Option<&str>) -> Result<bool, RelayError> {
     match include {
         None | Some("") => Ok(false),
         Some("state") => Ok(true),
-        Some(_) => Err(invalid("include knows state")),
+        Some(_) => Err(wrong_input("include knows state")),
     }
 }
 
@@ -100,7 +99,7 @@ fn last_event(request: &RelayRequest) -> Result<(Option<u64>, Option<u64>), Rela
     };
     let read = |text: &str| {
         let place = text.parse::<u64>();
-        place.map_err(|_| invalid("Last-Event-ID is invalid"))
+        place.map_err(|_| wrong_input("Last-Event-ID is invalid"))
     };
     Ok((Some(read(seq)?), state_seq.map(read).transpose()?))
 }

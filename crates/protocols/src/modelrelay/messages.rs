@@ -1,14 +1,15 @@
 //! Messages of sessions.
 
 use actix_web::HttpResponse;
-use actix_web::http::header::ContentType;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::RelayError;
 use super::bodies::read_id;
+use super::error::wrong_body;
 use super::request::RelayRequest;
 use super::session_objects::message_object;
+use crate::frame::json_text;
 use threadkeep_domain::{Json, elements};
 
 const ROLES: [&str; 3] = ["user", "assistant", "tool"];
@@ -26,30 +27,24 @@ pub(super) async fn add_message(request: RelayRequest) -> Result<HttpResponse, R
     let id = request.id()?;
     let value = request.json::<NewMessage>()?.value()?;
     let making = request.making(&format!("message of {id}"), None)?;
-    let message = request
-        .protocol
-        .sessions
-        .add_message(id, &making, value)
-        .await?;
-    Ok(HttpResponse::Created()
-        .content_type(ContentType::json())
-        .body(message_object(&message)))
+    let sessions = &request.protocol.sessions;
+    let message = sessions.add_message(id, &making, value).await?;
+    Ok(json_text(HttpResponse::Created(), message_object(&message)))
 }
 
 impl NewMessage {
     /// The message as it is kept.
     fn value(&self) -> Result<Json, RelayError> {
-        let invalid = |text: &str| RelayError::Validation(text.into());
         let role = self.role.as_str();
         if !ROLES.contains(&role) {
-            return Err(invalid("role must be user, assistant or tool"));
+            return Err(wrong_body("role must be user, assistant or tool"));
         }
         let content = self.content.get();
         if !content.starts_with('[') || content == "[]" {
-            return Err(invalid("content must be a list of one part or more"));
+            return Err(wrong_body("content must be a list of one part or more"));
         }
         if !elements(content).all(|part| part.starts_with('{')) {
-            return Err(invalid("the parts of content must be objects"));
+            return Err(wrong_body("the parts of content must be objects"));
         }
         let run_id = read_id("run_id", self.run_id.as_deref())?;
         let run_id = run_id.map_or_else(String::new, |id| format!(r#","run_id":"{id}""#));

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::bodies::{read_json, read_uuid, wrong};
 use super::envelope::{bytes_of, client_request_id, is_token};
+use super::error::wrong_input;
 use super::{ModelRelay, RelayError};
 use crate::frame::Admitted;
 use threadkeep_domain::{Fingerprint, Json};
@@ -37,8 +38,7 @@ impl RelayRequest {
     /// # Errors
     /// [`RelayError::InvalidInput`] of one that is no UUID.
     pub(super) fn id(&self) -> Result<Uuid, RelayError> {
-        read_uuid(self.part("id"))
-            .ok_or_else(|| RelayError::InvalidInput("the id in the path is not a UUID".into()))
+        read_uuid(self.part("id")).ok_or_else(|| wrong_input("the id in the path is not a UUID"))
     }
 
     /// The query, which may have no other parameters.
@@ -47,10 +47,8 @@ impl RelayRequest {
     /// [`RelayError::InvalidInput`].
     pub(super) fn query<Q: DeserializeOwned>(&self) -> Result<Q, RelayError> {
         let query = web::Query::<Q>::from_query(self.request.query_string());
-        match query {
-            Ok(query) => Ok(query.into_inner()),
-            Err(error) => Err(RelayError::InvalidInput(wrong(&error.to_string()))),
-        }
+        let query = query.map_err(|error| wrong_input(wrong(&error.to_string())))?;
+        Ok(query.into_inner())
     }
 
     /// The body.
@@ -74,9 +72,8 @@ impl RelayRequest {
 
     fn text(&self) -> Result<Json, RelayError> {
         let text = std::str::from_utf8(bytes_of(&self.body)?);
-        let text = text.map_err(|_| RelayError::InvalidInput("the body is not UTF-8".into()))?;
-        Json::parse(text)
-            .map_err(|error| RelayError::InvalidInput(format!("the body is not JSON: {error}")))
+        let text = text.map_err(|_| wrong_input("the body is not UTF-8"))?;
+        Json::parse(text).map_err(|error| wrong_input(format!("the body is not JSON: {error}")))
     }
 
     /// The identity of an object to create, the same for a repeat. It follows from a key in the body, or else from
@@ -97,10 +94,8 @@ impl RelayRequest {
             return Ok(Making::new());
         };
         let parts = [kind.as_bytes(), self.key_name(), key];
-        let entropy = self
-            .protocol
-            .ring
-            .digest("threadkeep made by modelrelay", &parts);
+        let ring = &self.protocol.ring;
+        let entropy = ring.digest("threadkeep made by modelrelay", &parts);
         Ok(Making::recognized(entropy, self.fingerprint()))
     }
 

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::bodies::read_id;
+use super::error::{wrong_body, wrong_input};
 use super::request::RelayRequest;
 use super::run_objects::RunObject;
 use super::{ModelRelay, RelayError};
@@ -89,10 +90,7 @@ pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, Relay
             "steps" => has_steps = true,
             // there are no calls outside of steps
             "tool_calls" => {}
-            _ => {
-                let text = "include knows steps and tool_calls";
-                return Err(RelayError::InvalidInput(text.into()));
-            }
+            _ => return Err(wrong_input("include knows steps and tool_calls")),
         }
     }
     let run = request.protocol.runs.get(id).await?;
@@ -164,16 +162,15 @@ impl NewRun {
 
 impl End {
     fn completion(self) -> Result<Completion, RelayError> {
-        let invalid = |text: &str| RelayError::Validation(text.into());
         let status = match self.status.as_str() {
             "succeeded" => RunStatus::Succeeded,
             "failed" => RunStatus::Failed,
             "canceled" => RunStatus::Canceled,
-            _ => return Err(invalid("status must be succeeded, failed or canceled")),
+            _ => return Err(wrong_body("status must be succeeded, failed or canceled")),
         };
         if let Some(Object(error)) = &self.error {
             if status == RunStatus::Succeeded {
-                return Err(invalid("a run that has succeeded has no error"));
+                return Err(wrong_body("a run that has succeeded has no error"));
             }
             check_text("error.message", Some(&error.message))?;
             check_text("error.code", error.code.as_deref())?;
@@ -200,8 +197,9 @@ fn check_text(name: &str, text: Option<&str>) -> Result<(), RelayError> {
     if text.is_none_or(is_legal) {
         return Ok(());
     }
-    let text = format!("{name} must have 1 to {TEXT_MAX_BYTES} bytes");
-    Err(RelayError::Validation(text))
+    Err(wrong_body(format!(
+        "{name} must have 1 to {TEXT_MAX_BYTES} bytes"
+    )))
 }
 
 fn check_object(name: &str, json: Option<&RawValue>) -> Result<(), RelayError> {

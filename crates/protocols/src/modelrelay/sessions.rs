@@ -1,13 +1,13 @@
 //! Sessions.
 
 use actix_web::HttpResponse;
-use actix_web::http::header::ContentType;
 use serde::Deserialize;
 
 use super::RelayError;
 use super::bodies::{read_id, read_limit, read_offset};
 use super::request::RelayRequest;
 use super::session_objects::{RESERVED, SessionList, SessionObject};
+use crate::frame::json_text;
 use threadkeep_service::{Clearing, SessionMetadata};
 
 #[derive(Deserialize)]
@@ -60,11 +60,8 @@ pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse,
     let offset = read_offset(page.offset, page.cursor.as_deref())?;
     let limit = read_limit(page.limit)?;
     let customer_id = read_id("customer_id", page.customer_id.as_deref())?;
-    let listed = request
-        .protocol
-        .sessions
-        .list(customer_id, offset, limit)
-        .await?;
+    let sessions = &request.protocol.sessions;
+    let listed = sessions.list(customer_id, offset, limit).await?;
     Ok(HttpResponse::Ok().json(SessionList {
         sessions: listed.items.iter().map(SessionObject::of).collect(),
         next_cursor: listed.next_offset.map(|offset| offset.to_string()),
@@ -73,15 +70,10 @@ pub(super) async fn list_sessions(request: RelayRequest) -> Result<HttpResponse,
 
 /// `GET /sessions/{id}`
 pub(super) async fn get_session(request: RelayRequest) -> Result<HttpResponse, RelayError> {
-    let said = request
-        .protocol
-        .sessions
-        .conversation(request.id()?)
-        .await?;
+    let sessions = &request.protocol.sessions;
+    let said = sessions.conversation(request.id()?).await?;
     let json = SessionObject::of(&said.session).with_messages(&said.messages);
-    Ok(HttpResponse::Ok()
-        .content_type(ContentType::json())
-        .body(json))
+    Ok(json_text(HttpResponse::Ok(), json))
 }
 
 /// `PATCH /sessions/{id}`

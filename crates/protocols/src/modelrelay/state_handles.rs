@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::bodies::{read_limit, read_offset};
 use super::request::RelayRequest;
@@ -27,28 +28,12 @@ struct Page {
     cursor: Option<String>,
 }
 
-#[derive(Serialize)]
-struct HandleObject {
-    id: String,
-    project_id: &'static str,
-    created_at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<String>,
-}
-
-#[derive(Serialize)]
-struct HandleList {
-    state_handles: Vec<HandleObject>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
-}
-
 /// `POST /state-handles`
 pub(super) async fn create_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let ttl = request.json_or_nothing::<Lifetime>()?.ttl()?;
     let making = request.making("state-handle", None)?;
     let handle = request.protocol.handles.create(&making, ttl).await?;
-    Ok(HttpResponse::Created().json(HandleObject::of(&handle)))
+    Ok(HttpResponse::Created().json(handle_object(&handle)))
 }
 
 /// `GET /state-handles`
@@ -57,16 +42,18 @@ pub(super) async fn list_handles(request: RelayRequest) -> Result<HttpResponse, 
     let offset = read_offset(page.offset, page.cursor.as_deref())?;
     let limit = read_limit(page.limit)?;
     let listed = request.protocol.handles.list(offset, limit).await?;
-    Ok(HttpResponse::Ok().json(HandleList {
-        state_handles: listed.items.iter().map(HandleObject::of).collect(),
-        next_cursor: listed.next_offset.map(|offset| offset.to_string()),
-    }))
+    let handles: Vec<_> = listed.items.iter().map(handle_object).collect();
+    let mut list = json!({"state_handles": handles});
+    if let Some(offset) = listed.next_offset {
+        list["next_cursor"] = offset.to_string().into();
+    }
+    Ok(HttpResponse::Ok().json(list))
 }
 
 /// `GET /state-handles/{id}`
 pub(super) async fn get_handle(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let handle = request.protocol.handles.get(request.id()?).await?;
-    Ok(HttpResponse::Ok().json(HandleObject::of(&handle)))
+    Ok(HttpResponse::Ok().json(handle_object(&handle)))
 }
 
 /// `POST /state-handles/{id}/extend`
@@ -75,7 +62,7 @@ pub(super) async fn extend_handle(request: RelayRequest) -> Result<HttpResponse,
     let ttl = request.json::<Lifetime>()?.ttl()?;
     let ttl = ttl.ok_or_else(|| RelayError::Validation("ttl_seconds is required".into()))?;
     let handle = request.protocol.handles.extend(id, ttl).await?;
-    Ok(HttpResponse::Ok().json(HandleObject::of(&handle)))
+    Ok(HttpResponse::Ok().json(handle_object(&handle)))
 }
 
 /// `DELETE /state-handles/{id}`, which may be repeated.
@@ -95,13 +82,14 @@ impl Lifetime {
     }
 }
 
-impl HandleObject {
-    fn of(handle: &StateHandle) -> Self {
-        Self {
-            id: handle.id.to_string(),
-            project_id: PROJECT_ID,
-            created_at: rfc3339(handle.created_ms).unwrap_or_default(),
-            expires_at: handle.expires_ms.and_then(rfc3339),
-        }
+fn handle_object(handle: &StateHandle) -> Value {
+    let mut object = json!({
+        "id": handle.id.to_string(),
+        "project_id": PROJECT_ID,
+        "created_at": rfc3339(handle.created_ms).unwrap_or_default(),
+    });
+    if let Some(expires_at) = handle.expires_ms.and_then(rfc3339) {
+        object["expires_at"] = expires_at.into();
     }
+    object
 }

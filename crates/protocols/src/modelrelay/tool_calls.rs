@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::leading::Leading;
 use super::RelayError;
 use super::bodies::read_id;
+use super::error::wrong_body;
 use super::request::RelayRequest;
 use crate::object::Object;
 use threadkeep_domain::scope::{Scope, ScopeId};
@@ -47,8 +48,9 @@ struct Function {
 pub(super) async fn call_tools(request: RelayRequest) -> Result<HttpResponse, RelayError> {
     let body: ToolCalls = request.json()?;
     if body.tool_calls.len() > CALLS_MAX {
-        let text = format!("tool_calls has at most {CALLS_MAX} calls");
-        return Err(RelayError::Validation(text));
+        return Err(wrong_body(format!(
+            "tool_calls has at most {CALLS_MAX} calls"
+        )));
     }
     let named: Vec<_> = body
         .tool_calls
@@ -100,8 +102,9 @@ impl ToolCalls {
             (None, Some(id), None) => relay.sessions.tool_scope(id).await?.into(),
             (None, None, Some(id)) => relay.runs.tool_scope(id).await?.into(),
             _ => {
-                let text = "one of state_id, session_id and run_id is the context";
-                return Err(RelayError::Validation(text.into()));
+                return Err(wrong_body(
+                    "one of state_id, session_id and run_id is the context",
+                ));
             }
         })
     }
@@ -112,10 +115,7 @@ impl ToolCall {
         let (name, arguments) = match (&self.name, &self.function) {
             (Some(name), None) => (name, &self.arguments),
             (None, Some(Object(function))) => (&function.name, &function.arguments),
-            _ => {
-                let text = "a tool call has either a name or a function";
-                return Err(RelayError::Validation(text.into()));
-            }
+            _ => return Err(wrong_body("a tool call has either a name or a function")),
         };
         Ok(Named {
             id: &self.id,

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use actix_web::http::header::ContentType;
-use actix_web::{HttpResponse, HttpResponseBuilder};
+use actix_web::HttpResponse;
 use serde_json::Value;
 
 use super::edit::{Edit, edited};
 use super::ids::conversation_of;
+use crate::frame::json_text;
 use threadkeep_domain::scope::{HistoryItem, Kept};
 use threadkeep_domain::{Thread, ThreadId, member, quoted, text_of};
 use threadkeep_http::mark_replay;
@@ -97,9 +97,9 @@ pub(super) fn list(items: Vec<(&str, Cow<'_, str>)>, has_more: bool) -> String {
 
 /// The answer 200 with that JSON, marked if it is a replay.
 pub(super) fn answer(json: String, replayed: bool) -> HttpResponse {
-    let mut response: HttpResponseBuilder = HttpResponse::Ok();
+    let mut response = HttpResponse::Ok();
     mark_replay(&mut response, replayed);
-    response.content_type(ContentType::json()).body(json)
+    json_text(response, json)
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::ContentType;
 
 use super::UseAgentError;
 use super::list_query::MessagesQuery;
 use super::messages::Message;
-use super::naming::{label, title_of};
-use super::objects::{ThreadHead, time};
+use super::naming::label;
+use super::objects::thread_head;
 use super::request::UseAgentRequest;
+use crate::frame::json_text;
 use threadkeep_domain::scope::Kept;
 use threadkeep_domain::{parse_rfc3339, quoted};
 
@@ -42,24 +42,14 @@ pub(super) async fn get_thread(request: UseAgentRequest) -> Result<HttpResponse,
     let summary = conversations
         .read_back(&request.scopes(), &id, |item| messages.take(&item))
         .await?;
-    let title = match title_of(&thread.metadata) {
-        Some(title) => title,
-        None => request.protocol.derived_title(&id).await?,
-    };
     let label = label(&id, &thread.metadata);
+    let title = request.protocol.title_or(label.title, &id).await?;
     let is_named = label.id != id.as_str();
-    let head = ThreadHead {
-        id: if is_named { &label.id } else { &name },
-        title: &title,
-        message_count: summary.len(),
-        created_at: time(thread.created_ms),
-        updated_at: time(thread.updated_ms),
-    };
-    let head = serde_json::to_string(&head).expect("texts and numbers always serialize");
+    let shown_id = if is_named { &label.id } else { &name };
+    let head = thread_head(shown_id, &title, &thread, summary.len());
     let messages = messages.finish()?;
-    Ok(HttpResponse::Ok()
-        .content_type(ContentType::json())
-        .body(format!(r#"{{"thread":{head},"messages":[{messages}]}}"#)))
+    let json = format!(r#"{{"thread":{head},"messages":[{messages}]}}"#);
+    Ok(json_text(HttpResponse::Ok(), json))
 }
 
 impl Messages {

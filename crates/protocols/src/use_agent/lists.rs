@@ -5,7 +5,7 @@ use actix_web::HttpResponse;
 use super::UseAgentError;
 use super::list_query::ListQuery;
 use super::naming::label;
-use super::objects::ThreadList;
+use super::objects::thread_list;
 use super::request::UseAgentRequest;
 use threadkeep_service::CONVERSATIONS_LOOKED_AT;
 
@@ -17,7 +17,7 @@ pub(super) async fn list_threads(request: UseAgentRequest) -> Result<HttpRespons
     let page = conversations.list(&owner, query.start()?, query.limit(), label);
     let mut page = page.await?.ok_or_else(too_far)?;
     request.protocol.entitle(&mut page.conversations).await?;
-    Ok(HttpResponse::Ok().json(ThreadList::of(&page)))
+    Ok(HttpResponse::Ok().json(thread_list(&page)))
 }
 
 fn too_far() -> UseAgentError {

@@ -1,85 +1,45 @@
 //! Threads as the wire has them.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use threadkeep_domain::rfc3339;
+use threadkeep_domain::{Thread, rfc3339};
 use threadkeep_service::{ConversationPage, ListedConversation};
 
-/// A thread that was created, or exists.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct CreatedThread<'a> {
-    pub(super) thread_id: &'a str,
-    pub(super) title: &'a str,
-}
-
-/// The answer to a change.
-#[derive(Serialize)]
-pub(super) struct PatchedThread<'a> {
-    pub(super) success: bool,
-    pub(super) title: &'a str,
-}
-
 /// A thread without its messages.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ThreadHead<'a> {
-    pub(super) id: &'a str,
-    pub(super) title: &'a str,
-    pub(super) message_count: u64,
-    pub(super) created_at: String,
-    pub(super) updated_at: String,
+pub(super) fn thread_head(id: &str, title: &str, thread: &Thread, messages: u64) -> Value {
+    json!({
+        "id": id,
+        "title": title,
+        "messageCount": messages,
+        "createdAt": time(thread.created_ms),
+        "updatedAt": time(thread.updated_ms),
+    })
 }
 
 /// A page of the list.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ThreadList<'a> {
-    threads: Vec<ListedThread<'a>>,
-    has_more: bool,
-    total: u64,
-    next_cursor_timestamp: Option<String>,
-    next_cursor_id: Option<&'a str>,
+pub(super) fn thread_list(page: &ConversationPage) -> Value {
+    let last = page.conversations.last().filter(|_| page.has_more);
+    let threads: Vec<_> = page.conversations.iter().map(listed_thread).collect();
+    json!({
+        "threads": threads,
+        "hasMore": page.has_more,
+        "total": page.total,
+        "nextCursorTimestamp": last.map(|last| time(last.newest_ms)),
+        "nextCursorId": last.map(|last| &*last.label.id),
+    })
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ListedThread<'a> {
-    id: &'a str,
-    title: &'a str,
-    message_count: u64,
-    last_message_at: String,
-    created_at: String,
-    updated_at: String,
+fn listed_thread(listed: &ListedConversation) -> Value {
+    json!({
+        "id": listed.label.id,
+        "title": listed.label.title.as_deref().unwrap_or_default(),
+        "messageCount": listed.messages,
+        "lastMessageAt": time(listed.newest_ms),
+        "createdAt": time(listed.created_ms),
+        "updatedAt": time(listed.updated_ms),
+    })
 }
 
-impl<'a> ThreadList<'a> {
-    pub(super) fn of(page: &'a ConversationPage) -> Self {
-        let last = page.conversations.last().filter(|_| page.has_more);
-        Self {
-            threads: page.conversations.iter().map(ListedThread::of).collect(),
-            has_more: page.has_more,
-            total: page.total,
-            next_cursor_timestamp: last.map(|last| time(last.newest_ms)),
-            next_cursor_id: last.map(|last| &*last.label.id),
-        }
-    }
-}
-
-impl<'a> ListedThread<'a> {
-    fn of(listed: &'a ListedConversation) -> Self {
-        Self {
-            id: &listed.label.id,
-            title: listed.label.title.as_deref().unwrap_or_default(),
-            message_count: listed.messages,
-            last_message_at: time(listed.newest_ms),
-            created_at: time(listed.created_ms),
-            updated_at: time(listed.updated_ms),
-        }
-    }
-}
-
-/// A time as text.
-pub(super) fn time(ms: u64) -> String {
+fn time(ms: u64) -> String {
     rfc3339(ms).unwrap_or_default()
 }

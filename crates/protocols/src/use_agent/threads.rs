@@ -3,18 +3,15 @@
 use std::time::Duration;
 
 use actix_web::{HttpResponse, HttpResponseBuilder};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::UseAgentError;
 use super::bodies::{NewThreadBody, PatchBody};
 use super::caller::Caller;
 use super::naming::{is_named, label, patch, title_of};
-use super::objects::{CreatedThread, PatchedThread};
 use super::request::UseAgentRequest;
 use super::titles::UNTITLED;
-use threadkeep_domain::{
-    Json, Owner, Precondition, Refusal, Thread, ThreadId, Written, merge_json,
-};
+use threadkeep_domain::{Json, Owner, Precondition, Refusal, ThreadId, merge_json};
 use threadkeep_http::mark_replay;
 use threadkeep_service::{Changed, NewThread, ServiceError, ThreadChange, WriteOptions};
 use threadkeep_store::Destroyed;
@@ -49,19 +46,20 @@ pub(super) async fn create_thread(request: UseAgentRequest) -> Result<HttpRespon
             ..NewThread::default()
         };
         match request.threads().create(&id, new, options).await {
-            Ok(Written {
-                thread: Some(thread),
-                replayed,
-                ..
-            }) => return made(&request, &id, &thread, replayed).await,
+            Ok(written) => {
+                let Some(thread) = written.thread else { break };
+                // the answer that is replayed may be about a thread that existed
+                let is_new = thread.stamp.version <= FIRST_VERSION;
+                let replayed = written.replayed;
+                return shown(&request, &id, Changed { thread, replayed }, is_new).await;
+            }
             Err(ServiceError::ThreadExists) => {}
-            Ok(_) => break,
             Err(error) => return Err(error.into()),
         }
         let found = adopt(&request, &id, &name, given, &owner, options).await?;
         // else it has ended in between
-        if let Some(Changed { thread, replayed }) = found {
-            return exists(&request, &id, &thread, replayed).await;
+        if let Some(changed) = found {
+            return shown(&request, &id, changed, false).await;
         }
     }
     Err(ServiceError::from(Refusal::Changed).into())
@@ -98,38 +96,24 @@ async fn adopt(
     changed.await
 }
 
-/// The answer about a thread that was created, or a replay.
-async fn made(
+/// The answer about a thread that was created or existed.
+async fn shown(
     request: &UseAgentRequest,
     id: &ThreadId,
-    thread: &Thread,
-    replayed: bool,
+    Changed { thread, replayed }: Changed,
+    is_new: bool,
 ) -> Result<HttpResponse, UseAgentError> {
-    // the answer that is replayed may be about a thread that existed
-    if thread.stamp.version > FIRST_VERSION {
-        return exists(request, id, thread, replayed).await;
-    }
     let label = label(id, &thread.metadata);
-    let object = CreatedThread {
-        thread_id: &label.id,
-        title: label.title.as_deref().unwrap_or(UNTITLED),
+    let (response, title) = match label.title {
+        Some(title) if is_new => (HttpResponse::Created(), title),
+        None if is_new => (HttpResponse::Created(), UNTITLED.into()),
+        title => (
+            HttpResponse::Ok(),
+            request.protocol.title_or(title, id).await?,
+        ),
     };
-    Ok(answer(HttpResponse::Created(), &object, replayed))
-}
-
-/// The answer about a thread that existed.
-async fn exists(
-    request: &UseAgentRequest,
-    id: &ThreadId,
-    thread: &Thread,
-    replayed: bool,
-) -> Result<HttpResponse, UseAgentError> {
-    let title = title(request, id, thread).await?;
-    let object = CreatedThread {
-        thread_id: &label(id, &thread.metadata).id,
-        title: &title,
-    };
-    Ok(answer(HttpResponse::Ok(), &object, replayed))
+    let object = json!({"threadId": label.id, "title": title});
+    Ok(answer(response, &object, replayed))
 }
 
 /// `PATCH /api/threads/{threadId}`
@@ -146,11 +130,9 @@ pub(super) async fn patch_thread(request: UseAgentRequest) -> Result<HttpRespons
         })
     });
     let changed = changed.await?.ok_or(UseAgentError::NoSuchThread)?;
-    let title = title(&request, &id, &changed.thread).await?;
-    let object = PatchedThread {
-        success: true,
-        title: &title,
-    };
+    let title = title_of(&changed.thread.metadata);
+    let title = request.protocol.title_or(title, &id).await?;
+    let object = json!({"success": true, "title": title});
     Ok(answer(HttpResponse::Ok(), &object, changed.replayed))
 }
 
@@ -186,10 +168,10 @@ pub(super) async fn delete_thread(request: UseAgentRequest) -> Result<HttpRespon
 async fn destroy(
     request: &UseAgentRequest,
     id: &ThreadId,
-    options: WriteOptions,
+    mut options: WriteOptions,
 ) -> Result<Destroyed, ServiceError> {
     let threads = request.threads();
-    let precondition = match &request.caller {
+    options.precondition = match &request.caller {
         Caller::BackEnd(_) => None,
         Caller::User(_) => match threads.get_thread(id).await? {
             None => Some(Precondition::Version(0)),
@@ -199,30 +181,10 @@ async fn destroy(
             }
         },
     };
-    let options = WriteOptions {
-        precondition,
-        ..options
-    };
     threads.destroy(id, options).await
 }
 
-/// The title in the metadata, or the one that follows from the messages.
-async fn title(
-    request: &UseAgentRequest,
-    id: &ThreadId,
-    thread: &Thread,
-) -> Result<String, UseAgentError> {
-    match title_of(&thread.metadata) {
-        Some(title) => Ok(title),
-        None => Ok(request.protocol.derived_title(id).await?),
-    }
-}
-
-fn answer(
-    mut response: HttpResponseBuilder,
-    object: &impl Serialize,
-    replayed: bool,
-) -> HttpResponse {
+fn answer(mut response: HttpResponseBuilder, object: &Value, replayed: bool) -> HttpResponse {
     mark_replay(&mut response, replayed);
     response.json(object)
 }

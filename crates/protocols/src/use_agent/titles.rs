@@ -44,11 +44,18 @@ impl UseAgent {
         Ok(())
     }
 
-    /// The title of a thread that nobody gave one.
+    /// The given title of a thread, or the one that follows from its messages.
     ///
     /// # Errors
     /// [`ServiceError::Store`].
-    pub(super) async fn derived_title(&self, id: &ThreadId) -> Result<String, ServiceError> {
+    pub(super) async fn title_or(
+        &self,
+        given: Option<String>,
+        id: &ThreadId,
+    ) -> Result<String, ServiceError> {
+        if let Some(title) = given {
+            return Ok(title);
+        }
         let glances = self.conversations.glance(&[*id], OLDEST).await?;
         let glance = glances.into_iter().next().flatten().unwrap_or_default();
         let title = glance.opening.iter().find_map(|value| derived(value));

@@ -37,10 +37,8 @@ pub(super) async fn get_stats(request: KvRequest) -> Result<HttpResponse, Agentu
 /// `GET /kv/stats`: the newest namespaces; with a query, a part of all of them in an order.
 pub(super) async fn get_all_stats(request: KvRequest) -> Result<HttpResponse, AgentuityError> {
     let Some(ranking) = read_ranking(request.query())? else {
-        let (views, _) = request
-            .all_namespaces()?
-            .list_namespaces(None, TOLD)
-            .await?;
+        let all = request.all_namespaces()?;
+        let (views, _) = all.list_namespaces(None, TOLD).await?;
         return Ok(HttpResponse::Ok().json(by_name(&views)));
     };
     let ranked = request.all_namespaces()?.rank(&ranking).await?;

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use crate::modelrelay::bodies::read_id;
+use crate::modelrelay::error::wrong_body;
 use crate::modelrelay::{ModelRelay, RelayError};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_responses::ResponseContext;
@@ -40,12 +41,11 @@ impl Context {
             (None, None, Some(id)) => Self::Run(id),
             _ => {
                 let text = "only one of state_id, session_id and run_id is the context";
-                return Err(RelayError::Validation(text.into()));
+                return Err(wrong_body(text));
             }
         };
         if has_history && !matches!(context, Self::Session { .. }) {
-            let text = "threadkeep.history goes with session_id";
-            return Err(RelayError::Validation(text.into()));
+            return Err(wrong_body("threadkeep.history goes with session_id"));
         }
         Ok(context)
     }

@@ -12,10 +12,11 @@ mod transcript;
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::ContentType;
 
 use super::RelayError;
+use super::error::wrong_body;
 use super::request::RelayRequest;
+use crate::frame::json_text;
 use crate::prefer::wait;
 use body::{ResponseOptions, ResponsesBody};
 use context::Context;
@@ -67,13 +68,10 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
         fingerprint: request.fingerprint(),
         request: Arc::new(parsed.into_request(&options)),
     };
-    let catalog = responses.catalog();
-    if catalog
-        .refused_media(&new.request.model, &new.request.input)
-        .is_some()
-    {
+    let (model, input) = (&new.request.model, &new.request.input);
+    if responses.catalog().refused_media(model, input).is_some() {
         let text = "the server of this model does not take a file in that place and form";
-        return Err(RelayError::Validation(text.into()));
+        return Err(wrong_body(text));
     }
     // a body can be large, and a response takes a while
     drop(request);
@@ -86,7 +84,5 @@ pub(super) async fn create_response(request: RelayRequest) -> Result<HttpRespons
     }
     let mut response = HttpResponse::Ok();
     mark_replay(&mut response, ended.is_replay);
-    Ok(response
-        .content_type(ContentType::json())
-        .body(object::of_ended(&ended)))
+    Ok(json_text(response, object::of_ended(&ended)))
 }

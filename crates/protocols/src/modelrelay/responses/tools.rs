@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::input::invalid;
 use crate::modelrelay::RelayError;
+use crate::modelrelay::error::wrong_body;
 use crate::object::Object;
 use threadkeep_domain::Json;
 use threadkeep_responses::{Function, StateTools, StatelessServer, StatelessSet, ToolChoice};
@@ -193,10 +194,9 @@ impl Tools {
                 Some(name) => Ok(ToolChoice::Function(name)),
                 None => Err(invalid("tool_choice.function", "one of the tools")),
             },
-            ("auto" | "none", Some(_)) => {
-                let text = "tool_choice.function goes with the type required";
-                Err(RelayError::Validation(text.into()))
-            }
+            ("auto" | "none", Some(_)) => Err(wrong_body(
+                "tool_choice.function goes with the type required",
+            )),
             _ => Err(invalid("tool_choice.type", "auto, required or none")),
         }
     }
