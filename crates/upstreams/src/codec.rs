@@ -7,21 +7,12 @@ use super::json::inside_member;
 use threadkeep_domain::Json;
 use threadkeep_responses::{ModelAnswer, Piece};
 
-/// Reads the answers of one kind of upstream.
-pub(super) trait Codec: Sync {
-    /// Reads streamed answers.
-    type Stream<'a>: EventReader
-    where
-        Self: 'a;
-
-    /// Reads a whole answer.
-    ///
-    /// # Errors
-    /// [`Failure`] if it is unreadable or an error.
-    fn whole(&self, body: &[u8]) -> Result<ModelAnswer, Failure>;
-
-    /// A reader of one stream, which keeps at most `max_bytes` of it.
-    fn stream(&self, max_bytes: u64) -> Self::Stream<'_>;
+/// Reads the answers to one request.
+pub(super) struct Codec<'a, R> {
+    /// Reads a whole answer. Fails if it is unreadable or an error.
+    pub(super) whole: &'a (dyn Fn(&[u8]) -> Result<ModelAnswer, Failure> + Sync),
+    /// A reader of one stream, which keeps at most so many bytes of it.
+    pub(super) stream: &'a (dyn Fn(u64) -> R + Sync),
 }
 
 /// Reads the data of an event.

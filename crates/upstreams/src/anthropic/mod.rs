@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use reqwest::header::{HeaderName, HeaderValue};
 use tokio::sync::mpsc::Sender;
 
-use super::client::{Endpoint, Failure, HttpClient};
+use super::client::{Endpoint, HttpClient};
 use super::codec::Codec;
 use super::count::read_count;
 use super::names::Names;
@@ -66,7 +66,10 @@ impl Model for AnthropicMessages {
             pieces.is_some(),
             &mut names,
         );
-        let codec = MessagesCodec { names };
+        let codec = Codec {
+            whole: &|body| answer::read(body, &names),
+            stream: &|max_bytes| MessageStream::new(&names, max_bytes),
+        };
         self.endpoint
             .ask(body.into(), question, &codec, pieces)
             .await
@@ -84,23 +87,5 @@ impl Model for AnthropicMessages {
         let body = request::write_counted(question).into();
         let asked = self.counts.ask_if_served(body, question.left, read_count);
         asked.await
-    }
-}
-
-/// Reads the answers to one request, whose functions may have other names there.
-#[derive(Debug)]
-struct MessagesCodec {
-    names: Names,
-}
-
-impl Codec for MessagesCodec {
-    type Stream<'a> = MessageStream<'a>;
-
-    fn whole(&self, body: &[u8]) -> Result<ModelAnswer, Failure> {
-        answer::read(body, &self.names)
-    }
-
-    fn stream(&self, max_bytes: u64) -> MessageStream<'_> {
-        MessageStream::new(&self.names, max_bytes)
     }
 }

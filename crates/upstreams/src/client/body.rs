@@ -67,10 +67,10 @@ pub(super) async fn read_whole(response: Response, max_bytes: u64) -> Result<Vec
 
 /// Reads the answer to a request for a stream, and sends its pieces. An upstream that does not stream answers with an
 /// object, whatever type its header names; no stream of events begins like one.
-pub(super) async fn read_streamed<C: Codec>(
+pub(super) async fn read_streamed<R: EventReader>(
     response: Response,
     max_bytes: u64,
-    codec: &C,
+    codec: &Codec<'_, R>,
     outlet: &mut Outlet<'_>,
 ) -> Result<ModelAnswer, Failure> {
     let mut body = Body {
@@ -89,12 +89,12 @@ pub(super) async fn read_streamed<C: Codec>(
         body.bytes_left = left.ok_or_else(Failure::too_long)?;
         let mut bytes = begin.to_vec();
         body.read_to_end(&mut bytes).await?;
-        return codec.whole(&bytes);
+        return (codec.whole)(&bytes);
     }
     let unread = AtomicU64::new(begin.len() as u64);
     let chunks = chunks(&mut body, max_bytes, &unread);
     let begin = stream::once(future::ready(Ok(begin)));
-    let reader = codec.stream(max_bytes);
+    let reader = (codec.stream)(max_bytes);
     let answer = read_events(begin.chain(chunks), &unread, reader, outlet).await?;
     tokio::spawn(timeout(REST_TIMEOUT, read_rest(body)));
     Ok(answer)

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::answer::with_words;
-use super::codec::Codec;
+use super::codec::{Codec, EventReader};
 use super::retry::wait;
 use super::settings::UpstreamSettings;
 use body::{read_streamed, read_whole};
@@ -99,11 +99,11 @@ impl Endpoint {
     ///
     /// # Errors
     /// The failure of the last attempt.
-    pub(super) async fn ask<C: Codec>(
+    pub(super) async fn ask<R: EventReader>(
         &self,
         body: Bytes,
         question: &Question<'_>,
-        codec: &C,
+        codec: &Codec<'_, R>,
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError> {
         let (start, left) = (Instant::now(), question.left);
@@ -222,10 +222,10 @@ impl Endpoint {
         Ok(())
     }
 
-    async fn exchange<C: Codec>(
+    async fn exchange<R: EventReader>(
         &self,
         body: Bytes,
-        codec: &C,
+        codec: &Codec<'_, R>,
         is_streamed: bool,
         outlet: &mut Outlet<'_>,
     ) -> Result<ModelAnswer, Failure> {
@@ -233,7 +233,7 @@ impl Endpoint {
         if is_streamed {
             read_streamed(response, self.max_answer_bytes, codec, outlet).await
         } else {
-            codec.whole(&read_whole(response, self.max_answer_bytes).await?)
+            (codec.whole)(&read_whole(response, self.max_answer_bytes).await?)
         }
     }
 

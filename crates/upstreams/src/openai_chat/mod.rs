@@ -12,7 +12,7 @@ mod stream;
 use async_trait::async_trait;
 use tokio::sync::mpsc::Sender;
 
-use super::client::{Endpoint, Failure, HttpClient};
+use super::client::{Endpoint, HttpClient};
 use super::codec::Codec;
 use super::settings::UpstreamSettings;
 use dialect::Dialect;
@@ -45,8 +45,12 @@ impl Model for OpenAiChat {
         pieces: Option<&Sender<Piece>>,
     ) -> Result<ModelAnswer, UpstreamError> {
         let body = request::write(question, self.dialect, pieces.is_some());
+        let codec = Codec {
+            whole: &answer::read,
+            stream: &ChatStream::new,
+        };
         self.endpoint
-            .ask(body.into(), question, &ChatCodec, pieces)
+            .ask(body.into(), question, &codec, pieces)
             .await
     }
 
@@ -57,20 +61,5 @@ impl Model for OpenAiChat {
     /// Messages of the user alone have images and files in this API.
     fn takes(&self, place: MediaPlace, part: &str) -> bool {
         place == MediaPlace::User && messages::takes(part)
-    }
-}
-
-#[derive(Debug)]
-struct ChatCodec;
-
-impl Codec for ChatCodec {
-    type Stream<'a> = ChatStream;
-
-    fn whole(&self, body: &[u8]) -> Result<ModelAnswer, Failure> {
-        answer::read(body)
-    }
-
-    fn stream(&self, max_bytes: u64) -> ChatStream {
-        ChatStream::new(max_bytes)
     }
 }

@@ -10,7 +10,7 @@ mod stream;
 use async_trait::async_trait;
 use tokio::sync::mpsc::Sender;
 
-use super::client::{Endpoint, Failure, HttpClient};
+use super::client::{Endpoint, HttpClient};
 use super::codec::Codec;
 use super::count::read_count;
 use super::names::Names;
@@ -50,7 +50,10 @@ impl Model for OpenAiResponses {
     ) -> Result<ModelAnswer, UpstreamError> {
         let mut names = Names::default();
         let body = request::write(question, pieces.is_some(), &mut names);
-        let codec = ResponsesCodec { names };
+        let codec = Codec {
+            whole: &|body| answer::read(body, &names),
+            stream: &|max_bytes| ResponseStream::new(&names, max_bytes),
+        };
         self.endpoint
             .ask(body.into(), question, &codec, pieces)
             .await
@@ -84,23 +87,5 @@ impl Model for OpenAiResponses {
         let body = request::write_counted(question).into();
         let asked = self.counts.ask_if_served(body, question.left, read_count);
         asked.await
-    }
-}
-
-/// Reads the answers to one request, whose functions may have other names there.
-#[derive(Debug)]
-struct ResponsesCodec {
-    names: Names,
-}
-
-impl Codec for ResponsesCodec {
-    type Stream<'a> = ResponseStream<'a>;
-
-    fn whole(&self, body: &[u8]) -> Result<ModelAnswer, Failure> {
-        answer::read(body, &self.names)
-    }
-
-    fn stream(&self, max_bytes: u64) -> ResponseStream<'_> {
-        ResponseStream::new(&self.names, max_bytes)
     }
 }
