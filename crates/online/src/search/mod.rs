@@ -1,5 +1,6 @@
 //! Search: one file for each kind of server.
 
+mod answer;
 mod brave;
 mod searxng;
 mod tavily;
@@ -122,8 +123,9 @@ impl Searcher {
         let body = read_body(response, ANSWER_MAX_BYTES).await?;
         let read = match self.settings.kind {
             SearchKind::Brave => brave::read(&body),
-            SearchKind::Searxng => searxng::read(&body),
-            SearchKind::Tavily => tavily::read(&body),
+            // null for some of its engines
+            SearchKind::Searxng => answer::read::<Option<String>>(&body),
+            SearchKind::Tavily => answer::read::<String>(&body),
         };
         read.ok_or(SearchError::Unreadable)
     }

@@ -2,25 +2,10 @@
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder};
-use serde::Deserialize;
 use serde_json::json;
 
-use threadkeep_responses::SearchResult;
 use threadkeep_service::tools::WebSearch;
 use threadkeep_upstreams::{UpstreamKey, UpstreamUrl};
-
-#[derive(Deserialize)]
-struct Answer {
-    results: Vec<Page>,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    title: String,
-    url: String,
-    #[serde(default)]
-    content: String,
-}
 
 pub(super) fn request(
     client: &Client,
@@ -43,14 +28,4 @@ pub(super) fn request(
         Some(key) => request.header(AUTHORIZATION, key.bearer()),
         None => request,
     }
-}
-
-pub(super) fn read(body: &[u8]) -> Option<Vec<SearchResult>> {
-    let answer: Answer = serde_json::from_slice(body).ok()?;
-    let results = answer.results.into_iter().map(|page| SearchResult {
-        title: page.title,
-        url: page.url,
-        snippet: page.content,
-    });
-    Some(results.collect())
 }

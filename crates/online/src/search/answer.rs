@@ -1,0 +1,34 @@
+//! The answers of servers that list results as `{"title", "url", "content"}`.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use threadkeep_responses::SearchResult;
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "C: Deserialize<'de> + Default"))]
+struct Answer<C> {
+    results: Vec<Page<C>>,
+}
+
+#[derive(Deserialize)]
+struct Page<C> {
+    title: String,
+    url: String,
+    #[serde(default)]
+    content: C,
+}
+
+/// Reads an answer whose contents are `String`, or `Option<String>` where they may be null.
+pub(super) fn read<C>(body: &[u8]) -> Option<Vec<SearchResult>>
+where
+    C: DeserializeOwned + Default + Into<Option<String>>,
+{
+    let answer: Answer<C> = serde_json::from_slice(body).ok()?;
+    let results = answer.results.into_iter().map(|page| SearchResult {
+        title: page.title,
+        url: page.url,
+        snippet: page.content.into().unwrap_or_default(),
+    });
+    Some(results.collect())
+}
