@@ -103,16 +103,8 @@ impl Driver<'_> {
 /// The functions that the model may call.
 pub(crate) fn functions(request: &ResponseRequest) -> Vec<Function> {
     let tools = request.state_tools.iter().flat_map(|tools| tools.tools());
-    let own = tools.map(|tool| {
-        let schema = tool.schema().to_string();
-        Function {
-            name: tool.as_str().into(),
-            description: Some(tool.description().into()),
-            parameters: Some(Json::from_compact(schema)),
-            strict: None,
-            custom: None,
-        }
-    });
+    let own =
+        tools.map(|tool| Function::of_server(tool.as_str(), tool.description(), &tool.schema()));
     let own = own.chain(request.stateless.functions());
     let own = own.map(|own| request.defined(own));
     own.chain(request.functions.iter().cloned()).collect()

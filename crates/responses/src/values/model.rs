@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use crate::values::event::TextKind;
@@ -202,6 +203,17 @@ pub struct Function {
 }
 
 impl Function {
+    /// That of a tool of this server.
+    pub(crate) fn of_server(name: &str, description: &str, schema: &Value) -> Self {
+        Self {
+            name: name.into(),
+            description: Some(description.into()),
+            parameters: Some(Json::from_compact(schema.to_string())),
+            strict: None,
+            custom: None,
+        }
+    }
+
     /// The form of its calls.
     #[must_use]
     pub fn form(&self) -> CallForm {

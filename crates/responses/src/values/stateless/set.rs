@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Function;
-use threadkeep_domain::Json;
 use threadkeep_service::tools::StatelessTool;
 
 /// The stateless tools that the model may call, by how the client asked for them.
@@ -39,13 +38,8 @@ impl StatelessSet {
 
     /// The functions that a model is offered for them.
     pub(crate) fn functions(&self) -> impl Iterator<Item = Function> {
-        self.tools().map(|tool| Function {
-            name: tool.as_str().into(),
-            description: Some(tool.description().into()),
-            parameters: Some(Json::from_compact(tool.schema().to_string())),
-            strict: None,
-            custom: None,
-        })
+        self.tools()
+            .map(|tool| Function::of_server(tool.as_str(), tool.description(), &tool.schema()))
     }
 
     /// The tool of that name.
