@@ -45,7 +45,7 @@ impl Wanted {
         let query: Parameters = request.query()?;
         let limit = query.limit;
         if limit.is_some_and(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
-            return Err(wrong_input(&format!(
+            return Err(wrong_input(format!(
                 "limit must be between 1 and {LIMIT_MAX}"
             )));
         }
@@ -75,7 +75,7 @@ fn flag(name: &str, text: Option<&str>) -> Result<Option<bool>, RelayError> {
         None => Ok(None),
         Some("true" | "1") => Ok(Some(true)),
         Some("false" | "0") => Ok(Some(false)),
-        Some(_) => Err(wrong_input(&format!("{name} must be true, false, 1 or 0"))),
+        Some(_) => Err(wrong_input(format!("{name} must be true, false, 1 or 0"))),
     }
 }
 
