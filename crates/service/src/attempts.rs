@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -13,12 +14,13 @@ use threadkeep_store::{StoreError, millis};
 ///
 /// # Errors
 /// Those of the work, or [`StoreError::Timeout`].
-pub(crate) async fn in_time<T, E: From<StoreError>>(
+pub(crate) fn in_time<T, E: From<StoreError>>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
-) -> Result<T, E> {
-    let bounded = timeout(limit, work).await;
-    bounded.unwrap_or_else(|_| Err(StoreError::Timeout(millis(limit)).into()))
+) -> impl Future<Output = Result<T, E>> {
+    // an async function would hold the work twice, and these are nested
+    let too_late = move |_| Err(StoreError::Timeout(millis(limit)).into());
+    timeout(limit, work).map(move |bounded| bounded.unwrap_or_else(too_late))
 }
 
 /// Repeats `attempt` while the values that it is based on change in between, for at most `limit`.

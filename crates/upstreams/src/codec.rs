@@ -11,7 +11,7 @@ use threadkeep_responses::{ModelAnswer, Piece};
 pub(super) struct Codec<'a, R> {
     /// Reads a whole answer. Fails if it is unreadable or an error.
     pub(super) whole: &'a (dyn Fn(&[u8]) -> Result<ModelAnswer, Failure> + Sync),
-    /// A reader of one stream, which keeps at most so many bytes of it.
+    /// Makes the reader of one stream, given the bytes that it keeps at most.
     pub(super) stream: &'a (dyn Fn(u64) -> R + Sync),
 }
 

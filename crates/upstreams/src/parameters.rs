@@ -11,7 +11,7 @@ pub(super) fn with_sampling(body: Object, parameters: &Parameters) -> Object {
         .given("frequency_penalty", parameters.frequency_penalty.as_ref())
 }
 
-/// Adds the parameters that say for whom, and in which tier.
+/// Adds the parameters about the user and the tier of the service.
 pub(super) fn with_service(body: Object, parameters: &Parameters) -> Object {
     body.given("user", parameters.user.as_ref())
         .given("safety_identifier", parameters.safety_identifier.as_ref())

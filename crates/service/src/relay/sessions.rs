@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::TryFutureExt as _;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -186,16 +187,13 @@ impl SessionService {
     }
 
     /// The session after a change, all within the time of one request.
-    async fn get_after<T>(
+    fn get_after<T>(
         &self,
         id: Uuid,
         change: impl Future<Output = Result<T, ServiceError>>,
-    ) -> Result<Session, ServiceError> {
-        let changed = async {
-            change.await?;
-            self.get(id).await
-        };
-        in_time(self.0.scopes.timeout, changed).await
+    ) -> impl Future<Output = Result<Session, ServiceError>> {
+        let changed = change.and_then(move |_| self.get(id));
+        in_time(self.0.scopes.timeout, changed)
     }
 
     /// Ends a session with all that it holds.
