@@ -3,7 +3,9 @@
 use std::fmt;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, EncodeMetric,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -37,10 +39,47 @@ pub(super) fn gauge(
     name: &str,
     help: &str,
     unit: Option<&Unit>,
-    number: u64,
+    number: impl EncodeGaugeValue,
 ) -> fmt::Result {
     let family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
     ConstGauge::new(number).encode(family)
+}
+
+/// Shows numbers that only grow, each with its labels.
+pub(super) fn counters<L: EncodeLabelSet>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    numbers: impl IntoIterator<Item = (L, u64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (labels, number) in numbers {
+        ConstCounter::new(number).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+/// Shows numbers that go up and down, each with its labels.
+pub(super) fn gauges<L: EncodeLabelSet>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    numbers: impl IntoIterator<Item = (L, impl EncodeGaugeValue)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+    for (labels, number) in numbers {
+        ConstGauge::new(number).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+/// Gives each number a label with its value.
+pub(super) fn by<'a, N, const COUNT: usize>(
+    label: &'a str,
+    numbers: [(&'a str, N); COUNT],
+) -> [([(&'a str, &'a str); 1], N); COUNT] {
+    numbers.map(|(value, number)| ([(label, value)], number))
 }
 
 impl<F> Collector for Current<F>

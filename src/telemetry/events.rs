@@ -3,15 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::current::{counter, gauge, register};
-use super::labelled::{level, total};
-use super::labels::{Consumer, Delivery, Outcome, Stream};
-use threadkeep_events::{DeliveryCounters, EventCounters};
+use super::current::{by, counter, counters, gauge, gauges, register};
+use threadkeep_events::EventCounters;
 use threadkeep_store::Clock;
 
 /// Adds the metrics of events to a registry.
@@ -20,97 +16,69 @@ pub fn register_events(registry: &mut Registry, counters: &Arc<EventCounters>) {
     register(registry, move |encoder| show(&counters, encoder));
 }
 
-fn show(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+fn show(events: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
     let help = "Events read from the log, counted once per reader";
-    counter(encoder, "events_read", help, counters.events_read.get())?;
+    counter(encoder, "events_read", help, events.events_read.get())?;
     let help = "Event streams closed because their reader was too slow";
-    let cut_off = counters.streams_cut_off.get();
+    let cut_off = events.streams_cut_off.get();
     counter(encoder, "event_streams_cut_off", help, cut_off)?;
     let help = "Resets sent to readers that missed events";
-    counter(encoder, "event_resets", help, counters.resets.get())?;
+    counter(encoder, "event_resets", help, events.resets.get())?;
     let help = "Session events that were dropped";
-    let dropped = counters.sessions_dropped.get();
+    let dropped = events.sessions_dropped.get();
     counter(encoder, "sessions_dropped", help, dropped)?;
-    reaper(counters, encoder)?;
+    reaper(events, encoder)?;
+    let streams = [
+        ("thread", events.thread_streams.get()),
+        ("all", events.global_streams.get()),
+    ];
     let (name, help) = ("event_streams", "Open event streams");
-    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (of, count) in [
-        ("thread", &counters.thread_streams),
-        ("all", &counters.global_streams),
-    ] {
-        level(&mut family, &Stream { of }, count.get())?;
-    }
-    deliveries(counters, encoder)?;
-    delivery_lag(counters, encoder)
+    gauges(encoder, name, help, None, by("of", streams))?;
+    deliveries(events, encoder)
 }
 
-fn reaper(counters: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-    let (name, help) = ("reaped", "Due threads handled by the reaper, by outcome");
-    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-    for (outcome, count) in [
-        ("ended", &counters.threads_ended),
-        ("lost", &counters.threads_lost),
-        ("moved", &counters.threads_moved),
-    ] {
-        total(&mut family, &Outcome { outcome }, count.get())?;
-    }
-    let lag = counters.reaper_lag_ms.get() as f64 / 1000.0;
-    let (name, help) = (
-        "reaper_lag",
-        "Age of the oldest due thread that has not been ended",
-    );
-    let unit = Some(&Unit::Seconds);
-    let family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
-    ConstGauge::new(lag).encode(family)?;
+fn reaper(events: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    let help = "Due threads handled by the reaper, by outcome";
+    let reaped = [
+        ("ended", events.threads_ended.get()),
+        ("lost", events.threads_lost.get()),
+        ("moved", events.threads_moved.get()),
+    ];
+    counters(encoder, "reaped", help, by("outcome", reaped))?;
+    let lag = events.reaper_lag_ms.get() as f64 / 1000.0;
+    let help = "Age of the oldest due thread that has not been ended";
+    gauge(encoder, "reaper_lag", help, Some(&Unit::Seconds), lag)?;
     let help = "1 while the reaper ends no threads because the clocks of server and store differ";
-    let stopped = counters.reaper_stopped.get();
+    let stopped = events.reaper_stopped.get();
     gauge(encoder, "reaper_stopped", help, None, stopped)
 }
 
 fn deliveries(
-    counters: &EventCounters,
+    events: &EventCounters,
     encoder: &mut DescriptorEncoder<'_>,
 ) -> Result<(), fmt::Error> {
+    let consumers = [
+        ("webhook", &events.webhooks),
+        ("subscriber", &events.subscribers),
+    ];
+    let deliveries = consumers.into_iter().flat_map(|(consumer, of)| {
+        let outcomes = [
+            ("delivered", &of.delivered),
+            ("failed", &of.failed),
+            ("parked", &of.parked),
+        ];
+        outcomes.map(|(outcome, count)| {
+            let labels = [("consumer", consumer), ("outcome", outcome)];
+            (labels, count.get())
+        })
+    });
     let help = "Deliveries to webhook endpoints and to subscribers of this process, by outcome";
-    let mut family = encoder.encode_descriptor("deliveries", help, None, MetricType::Counter)?;
-    for (consumer, of) in [
-        ("webhook", &counters.webhooks),
-        ("subscriber", &counters.subscribers),
-    ] {
-        let DeliveryCounters {
-            delivered,
-            failed,
-            parked,
-            lag: _,
-        } = of;
-        for (outcome, count) in [
-            ("delivered", delivered),
-            ("failed", failed),
-            ("parked", parked),
-        ] {
-            total(&mut family, &Delivery { consumer, outcome }, count.get())?;
-        }
-    }
-    Ok(())
-}
-
-fn delivery_lag(
-    counters: &EventCounters,
-    encoder: &mut DescriptorEncoder<'_>,
-) -> Result<(), fmt::Error> {
+    counters(encoder, "deliveries", help, deliveries)?;
     let now_ms = Clock::system().now_ms();
+    let lags = consumers.map(|(consumer, of)| (consumer, of.lag.ms_at(now_ms) as f64 / 1000.0));
     let help = "Age of the oldest undelivered event";
-    let (name, unit) = ("delivery_lag", Some(&Unit::Seconds));
-    let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
-    for (consumer, of) in [
-        ("webhook", &counters.webhooks),
-        ("subscriber", &counters.subscribers),
-    ] {
-        let seconds = of.lag.ms_at(now_ms) as f64 / 1000.0;
-        let labels = Consumer { consumer };
-        ConstGauge::new(seconds).encode(family.encode_family(&labels)?)?;
-    }
-    Ok(())
+    let (lags, unit) = (by("consumer", lags), Some(&Unit::Seconds));
+    gauges(encoder, "delivery_lag", help, unit, lags)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::labels::{ErrorCode, Identity, Limit, Request, Route, method_label};
+use super::labels::{Identity, Labels, Request, method_label};
 use threadkeep_stats::RouteRecorder;
 
 const BUCKETS: [f64; 12] = [
@@ -19,13 +19,13 @@ const BUCKETS: [f64; 12] = [
 #[derive(Debug, Clone)]
 pub struct HttpMetrics {
     pub(super) requests: Family<Request, Counter>,
-    pub(super) durations: Family<Route, Histogram>,
-    pub(super) errors: Family<ErrorCode, Counter>,
+    pub(super) durations: Family<[(&'static str, Arc<str>); 1], Histogram>,
+    pub(super) errors: Family<Labels<1>, Counter>,
     pub(super) identities: Family<Identity, Counter>,
     pub(super) ignored_cookies: Counter,
     pub(super) unverified_cookies: Counter,
     pub(super) foreign_without_cookie: Counter,
-    pub(super) refused_bytes: Family<Limit, Counter>,
+    pub(super) refused_bytes: Family<Labels<1>, Counter>,
 }
 
 impl HttpMetrics {
@@ -91,9 +91,7 @@ pub(super) struct AnswerSeries {
 impl RouteSeries {
     pub(super) fn new(metrics: &HttpMetrics, pattern: &str) -> Self {
         let route: Arc<str> = label(pattern).into();
-        let labels = Route {
-            route: Arc::clone(&route),
-        };
+        let labels = [("route", Arc::clone(&route))];
         Self {
             route,
             duration: metrics.durations.get_or_create_owned(&labels),

@@ -1,11 +1,8 @@
 //! Metrics of the key set that tokens are verified with.
 
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::current::{gauge, register};
-use super::labelled::total;
-use super::labels::Outcome;
+use super::current::{by, counters, gauge, register};
 use threadkeep_identity::Jwks;
 
 /// Adds the metrics of a key set to a registry. They are 0 without one, so that every replica
@@ -14,11 +11,11 @@ pub fn register_jwks(registry: &mut Registry, jwks: Option<Jwks>) {
     register(registry, move |encoder| {
         let counts = jwks.as_ref().map(Jwks::counts).unwrap_or_default();
         let help = "Fetches of the JWK Set that verifies tokens, by outcome";
-        let mut family =
-            encoder.encode_descriptor("jwks_fetches", help, None, MetricType::Counter)?;
-        for (outcome, count) in [("ok", counts.succeeded), ("failed", counts.failed)] {
-            total(&mut family, &Outcome { outcome }, count)?;
-        }
+        let fetches = by(
+            "outcome",
+            [("ok", counts.succeeded), ("failed", counts.failed)],
+        );
+        counters(encoder, "jwks_fetches", help, fetches)?;
         let help = "Keys in the JWK Set that verify tokens";
         gauge(encoder, "jwks_keys", help, None, counts.keys)
     });

@@ -4,12 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::current::{counter, gauge, register};
-use super::labelled::total;
-use super::labels::Reason;
+use super::current::{by, counter, counters, gauge, register};
 use threadkeep_store::{Links, Store};
 
 /// Adds the metrics of the store's connections to a registry, if it has any.
@@ -33,15 +30,12 @@ fn show(links: &Links, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::E
     let help = "Writes that too few replicas of Redis confirmed in time";
     counter(encoder, "store_unconfirmed_writes", help, links.unconfirmed)?;
     let help = "Calls to Redis rejected before they were sent, by reason";
-    let mut family = encoder.encode_descriptor("store_refused", help, None, MetricType::Counter)?;
-    for (reason, count) in [
+    let refused = [
         ("open", links.refused_open),
         ("full", links.refused_full),
         ("late", links.refused_late),
-    ] {
-        total(&mut family, &Reason { reason }, count)?;
-    }
-    Ok(())
+    ];
+    counters(encoder, "store_refused", help, by("reason", refused))
 }
 
 #[cfg(test)]

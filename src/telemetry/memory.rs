@@ -4,12 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::current::{gauge, register};
-use super::labelled::total;
-use super::labels::Kind;
+use super::current::{by, counters, gauge, register};
 use threadkeep_store::{MemoryUse, Store};
 
 /// Adds the metrics of the store's memory to a registry. They are 0 if the store is another process, so
@@ -25,24 +22,17 @@ fn show(memory_use: &MemoryUse, encoder: &mut DescriptorEncoder<'_>) -> Result<(
     let help = "Memory used by the embedded store, by its own account";
     gauge(encoder, "store_memory", help, bytes, memory_use.used_bytes)?;
     let help = "Memory limit of the embedded store";
-    gauge(
-        encoder,
-        "store_memory_limit",
-        help,
-        bytes,
-        memory_use.limit_bytes,
-    )?;
+    let limit = memory_use.limit_bytes;
+    gauge(encoder, "store_memory_limit", help, bytes, limit)?;
     let help = "1 while the embedded store is full and rejects writes";
-    gauge(encoder, "store_full", help, None, memory_use.is_full.into())?;
+    let is_full = u64::from(memory_use.is_full);
+    gauge(encoder, "store_full", help, None, is_full)?;
     let help = "Archives and events that the embedded store evicted before their time";
-    let mut family = encoder.encode_descriptor("store_evicted", help, None, MetricType::Counter)?;
-    for (kind, count) in [
+    let evicted = [
         ("archive", memory_use.evicted_archives),
         ("event", memory_use.evicted_events),
-    ] {
-        total(&mut family, &Kind { kind }, count)?;
-    }
-    Ok(())
+    ];
+    counters(encoder, "store_evicted", help, by("kind", evicted))
 }
 
 #[cfg(test)]

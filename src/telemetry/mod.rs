@@ -6,7 +6,6 @@ mod current;
 mod events;
 mod http;
 mod jwks;
-mod labelled;
 mod labels;
 mod links;
 mod log_writer;

@@ -17,7 +17,7 @@ use tracing::field::{debug, display};
 
 use super::chain::Chain;
 use super::http::{HttpMetrics, RouteSeries};
-use super::labels::{ErrorCode, Identity, Limit, method_label};
+use super::labels::{Identity, method_label};
 use threadkeep_domain::{TraceParent, short_hash};
 use threadkeep_http::{Audited, session_of};
 use threadkeep_identity::{Caller, Source};
@@ -144,12 +144,12 @@ impl Observer {
         let route = self.count(pattern, request.method(), status, (ended, duration));
         if status.as_u16() >= 400 {
             let code = problem.as_ref().map_or(NO_CODE, |problem| problem.code);
-            self.metrics.errors.get_or_create(&ErrorCode { code }).inc();
+            self.metrics.errors.get_or_create(&[("code", code)]).inc();
         }
         let problem_code = problem.as_ref().map(|problem| problem.code);
         if let Some((limit, bytes)) = problem.and_then(|problem| problem.refused_bytes) {
-            let refused = self.metrics.refused_bytes.get_or_create(&Limit { limit });
-            refused.inc_by(bytes);
+            let refused = &self.metrics.refused_bytes;
+            refused.get_or_create(&[("limit", limit)]).inc_by(bytes);
         }
         if let Some(caller) = request.extensions().get::<Caller>() {
             self.count_caller(caller);

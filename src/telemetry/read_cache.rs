@@ -21,13 +21,8 @@ fn show(cache_use: &CacheUse, encoder: &mut DescriptorEncoder<'_>) -> Result<(),
     let help = "Memory used by copies of states";
     gauge(encoder, "read_cache", help, bytes, cache_use.used_bytes)?;
     let help = "Memory limit of copies of states";
-    gauge(
-        encoder,
-        "read_cache_limit",
-        help,
-        bytes,
-        cache_use.limit_bytes,
-    )?;
+    let limit = cache_use.limit_bytes;
+    gauge(encoder, "read_cache_limit", help, bytes, limit)?;
     let help = "Reads of threads that a copy answered";
     counter(encoder, "read_cache_hits", help, cache_use.hits)?;
     let help = "Reads of threads that no copy answered";

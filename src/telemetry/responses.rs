@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::current::{gauge, register};
-use super::labels::{Answer, End, Reason, Tokens, ToolCall, Upstream};
+use super::labels::{Answer, Labels, Tokens};
 use threadkeep_domain::{Status, Usage};
 use threadkeep_responses::{
     Protocol, ResponseObserver, ResponseRefusal, ResponseService, UpstreamOutcome,
@@ -27,15 +27,15 @@ const STEPS: [f64; 7] = [1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 64.0];
 /// The counts of responses.
 #[derive(Debug)]
 pub struct ResponseMetrics {
-    ends: Family<End, Counter>,
+    ends: Family<Labels<2>, Counter>,
     seconds: Histogram,
     steps: Histogram,
     taken_over: Counter,
     fenced: Counter,
-    refused: Family<Reason, Counter>,
-    calls: Family<ToolCall, Counter>,
+    refused: Family<Labels<1>, Counter>,
+    calls: Family<Labels<2>, Counter>,
     answers: Family<Answer, Counter>,
-    answer_seconds: Family<Upstream, Histogram>,
+    answer_seconds: Family<[(&'static str, String); 1], Histogram>,
     tokens: Family<Tokens, Counter>,
 }
 
@@ -85,13 +85,8 @@ pub fn register_running_responses(registry: &mut Registry, responses: &ResponseS
     let responses = responses.clone();
     register(registry, move |encoder| {
         let help = "Responses that this process drives";
-        gauge(
-            encoder,
-            "responses_running",
-            help,
-            None,
-            responses.running(),
-        )
+        let running = responses.running();
+        gauge(encoder, "responses_running", help, None, running)
     });
 }
 
@@ -101,8 +96,8 @@ impl ResponseObserver for ResponseMetrics {
     }
 
     fn ended(&self, protocol: Protocol, status: &Status, time: Duration, steps: u32) {
-        let (protocol, end) = (protocol.as_str(), status.as_str());
-        self.ends.get_or_create(&End { protocol, end }).inc();
+        let labels = [("protocol", protocol.as_str()), ("end", status.as_str())];
+        self.ends.get_or_create(&labels).inc();
         self.seconds.observe(time.as_secs_f64());
         self.steps.observe(steps.into());
     }
@@ -112,16 +107,14 @@ impl ResponseObserver for ResponseMetrics {
     }
 
     fn refused(&self, reason: ResponseRefusal) {
-        let reason = reason.as_str();
-        self.refused.get_or_create(&Reason { reason }).inc();
+        let labels = [("reason", reason.as_str())];
+        self.refused.get_or_create(&labels).inc();
     }
 
     fn called(&self, tool: Option<&'static str>, is_mistake: bool) {
-        let call = ToolCall {
-            tool: tool.unwrap_or(UNKNOWN),
-            outcome: if is_mistake { "mistake" } else { "done" },
-        };
-        self.calls.get_or_create(&call).inc();
+        let outcome = if is_mistake { "mistake" } else { "done" };
+        let labels = [("tool", tool.unwrap_or(UNKNOWN)), ("outcome", outcome)];
+        self.calls.get_or_create(&labels).inc();
     }
 
     fn answered(&self, upstream: &str, answer: UpstreamOutcome, time: Duration) {
@@ -130,10 +123,8 @@ impl ResponseObserver for ResponseMetrics {
             outcome: answer.as_str(),
         };
         self.answers.get_or_create(&answered).inc();
-        let upstream = upstream.into();
-        let seconds = self
-            .answer_seconds
-            .get_or_create_owned(&Upstream { upstream });
+        let labels = [("upstream", upstream.to_owned())];
+        let seconds = self.answer_seconds.get_or_create_owned(&labels);
         seconds.observe(time.as_secs_f64());
     }
 

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::current::{gauge, register};
-use super::labelled::level;
-use super::labels::Key;
+use super::current::{gauge, gauges, register};
 use threadkeep_domain::KeyRing;
 use threadkeep_events::SigningStatus;
 
@@ -15,20 +12,12 @@ use threadkeep_events::SigningStatus;
 pub fn register_signing(registry: &mut Registry, ring: KeyRing, status: Arc<SigningStatus>) {
     register(registry, move |encoder| {
         let help = "1 for the key that signs, 0 for keys that only verify";
-        let mut family = encoder.encode_descriptor("signing_key", help, None, MetricType::Gauge)?;
-        for (index, name) in ring.names().enumerate() {
-            let key = name.to_owned();
-            level(&mut family, &Key { key }, (index == ring.signing()).into())?;
-        }
+        let keys = ring.names().enumerate();
+        let keys = keys.map(|(index, key)| ([("key", key)], u64::from(index == ring.signing())));
+        gauges(encoder, "signing_key", help, None, keys)?;
         let help = "1 while another key signs because some replicas lack the chosen one";
-        let is_withheld = ring.signing() != ring.chosen();
-        gauge(
-            encoder,
-            "signing_key_withheld",
-            help,
-            None,
-            is_withheld.into(),
-        )?;
+        let withheld = u64::from(ring.signing() != ring.chosen());
+        gauge(encoder, "signing_key_withheld", help, None, withheld)?;
         let help = "Live replicas that lack the chosen signing key, or do not report their keys";
         let without = status.replicas_without() as u64;
         gauge(encoder, "replicas_without_signing_key", help, None, without)?;

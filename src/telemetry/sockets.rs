@@ -4,13 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::current::{counter, gauge, register};
-use super::labelled::total;
-use super::labels::{Basis, SocketRequest};
-use threadkeep_protocols::agentuity::{BasisCounters, RequestCounters, SocketCounters};
+use super::current::{by, counter, counters, gauge, register};
+use threadkeep_protocols::agentuity::SocketCounters;
 
 /// Adds the metrics of sockets to a registry.
 pub fn register_sockets(registry: &mut Registry, counters: &Arc<SocketCounters>) {
@@ -18,53 +15,45 @@ pub fn register_sockets(registry: &mut Registry, counters: &Arc<SocketCounters>)
     register(registry, move |encoder| show(&counters, encoder));
 }
 
-fn show(counters: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+fn show(sockets: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
     let help = "Open sockets on /thread/ws";
-    gauge(encoder, "sockets", help, None, counters.open.get())?;
+    gauge(encoder, "sockets", help, None, sockets.open.get())?;
     let help = "Sockets rejected because of their API key";
-    let turned_away = counters.turned_away.get();
+    let turned_away = sockets.turned_away.get();
     counter(encoder, "sockets_turned_away", help, turned_away)?;
     let help = "Saves recomputed because of a concurrent write";
-    let conflicts = counters.conflicts.get();
+    let conflicts = sockets.conflicts.get();
     counter(encoder, "socket_save_conflicts", help, conflicts)?;
-    saves(&counters.bases, encoder)?;
-    requests(counters, encoder)
-}
-
-fn saves(of: &BasisCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
     let help = "Saves, by the snapshot that they were based on";
-    let mut family = encoder.encode_descriptor("socket_saves", help, None, MetricType::Counter)?;
-    for (basis, count) in [
-        ("latest", &of.latest),
-        ("earlier", &of.earlier),
-        ("nothing", &of.nothing),
-    ] {
-        total(&mut family, &Basis { basis }, count.get())?;
-    }
-    Ok(())
-}
-
-fn requests(of: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-    let (name, help) = ("socket_requests", "Socket requests, by outcome");
-    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-    for (action, of) in [
-        ("restore", &of.restore),
-        ("save", &of.save),
-        ("merge", &of.merge),
-        ("delete", &of.delete),
-    ] {
-        let RequestCounters {
-            done,
-            refused,
-            failed,
-        } = of;
-        for (outcome, count) in [("done", done), ("refused", refused), ("failed", failed)] {
-            total(&mut family, &SocketRequest { action, outcome }, count.get())?;
-        }
-    }
-    let (action, outcome) = ("unreadable", "refused");
-    let labels = SocketRequest { action, outcome };
-    total(&mut family, &labels, of.unreadable.get())
+    let saves = [
+        ("latest", sockets.bases.latest.get()),
+        ("earlier", sockets.bases.earlier.get()),
+        ("nothing", sockets.bases.nothing.get()),
+    ];
+    counters(encoder, "socket_saves", help, by("basis", saves))?;
+    let help = "Socket requests, by outcome";
+    let actions = [
+        ("restore", &sockets.restore),
+        ("save", &sockets.save),
+        ("merge", &sockets.merge),
+        ("delete", &sockets.delete),
+    ];
+    let requests = actions.into_iter().flat_map(|(action, of)| {
+        let outcomes = [
+            ("done", &of.done),
+            ("refused", &of.refused),
+            ("failed", &of.failed),
+        ];
+        outcomes.map(|(outcome, count)| (action, outcome, count))
+    });
+    let unreadable = ("unreadable", "refused", &sockets.unreadable);
+    let requests = requests
+        .chain([unreadable])
+        .map(|(action, outcome, count)| {
+            let labels = [("action", action), ("outcome", outcome)];
+            (labels, count.get())
+        });
+    counters(encoder, "socket_requests", help, requests)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use prost::Message as _;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
@@ -20,9 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::current::register;
-use super::labelled::total;
-use super::labels::Outcome;
+use super::current::{by, counters, register};
 use messages::Request;
 use threadkeep_trace::{Span, Tracer};
 
@@ -295,16 +292,13 @@ fn without_certificates(builder: ClientBuilder, error: &reqwest::Error) -> Clien
 /// Adds the counts to a registry. They are 0 without an exporter, so that every replica exports them.
 pub fn register_spans(registry: &mut Registry, counts: SpanCounts) {
     register(registry, move |encoder| {
-        let help = "Spans, by whether the collector took them or the queue was full";
-        let mut family = encoder.encode_descriptor("spans", help, None, MetricType::Counter)?;
         let (sent, failed, dropped) = counts.0.as_ref().map_or((0, 0, 0), |(tracer, counts)| {
             let [sent, failed] =
                 [&counts.sent, &counts.failed].map(|of| of.load(Ordering::Relaxed));
             (sent, failed, tracer.dropped())
         });
-        for (outcome, count) in [("sent", sent), ("failed", failed), ("dropped", dropped)] {
-            total(&mut family, &Outcome { outcome }, count)?;
-        }
-        Ok(())
+        let spans = [("sent", sent), ("failed", failed), ("dropped", dropped)];
+        let help = "Spans, by whether the collector took them or the queue was full";
+        counters(encoder, "spans", help, by("outcome", spans))
     });
 }

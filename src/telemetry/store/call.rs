@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::super::labels::{StoreFailure, StoreOperation};
+use super::super::labels::Labels;
 use super::ObservedStore;
 use threadkeep_stats as stats;
 use threadkeep_stats::{Stats, Use};
@@ -19,12 +19,21 @@ const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,
 ];
 
+const ERROR_KINDS: [&str; 6] = [
+    "unavailable",
+    "full",
+    "interrupted",
+    "timeout",
+    "unconfirmed",
+    "corrupt",
+];
+
 /// Latency and errors of all operations.
 #[derive(Debug, Clone)]
 pub(super) struct Families {
     stats: Stats,
-    durations: Family<StoreOperation, Histogram>,
-    errors: Family<StoreFailure, Counter>,
+    durations: Family<Labels<2>, Histogram>,
+    errors: Family<Labels<3>, Counter>,
 }
 
 /// One operation. Its series are created at its first use: most replicas use only some operations.
@@ -35,19 +44,7 @@ pub(super) struct Call {
     part: &'static str,
     operation: &'static str,
     families: Families,
-    series: OnceLock<Series>,
-}
-
-/// Latency and errors of one operation, looked up once.
-#[derive(Debug)]
-struct Series {
-    duration: Histogram,
-    unavailable: Counter,
-    full: Counter,
-    interrupted: Counter,
-    timeout: Counter,
-    unconfirmed: Counter,
-    corrupt: Counter,
+    duration: OnceLock<Histogram>,
 }
 
 impl Families {
@@ -71,29 +68,7 @@ impl Families {
             part,
             operation,
             families: self.clone(),
-            series: OnceLock::new(),
-        }
-    }
-
-    /// The series of an operation, with those of its errors: an alert sees the first error of an operation that has worked before.
-    fn series(&self, operation: &'static str, part: &'static str) -> Series {
-        let failure = |kind| {
-            let labels = StoreFailure {
-                operation,
-                kind,
-                part,
-            };
-            self.errors.get_or_create_owned(&labels)
-        };
-        let labels = StoreOperation { operation, part };
-        Series {
-            duration: self.durations.get_or_create_owned(&labels),
-            unavailable: failure("unavailable"),
-            full: failure("full"),
-            interrupted: failure("interrupted"),
-            timeout: failure("timeout"),
-            unconfirmed: failure("unconfirmed"),
-            corrupt: failure("corrupt"),
+            duration: OnceLock::new(),
         }
     }
 }
@@ -110,12 +85,11 @@ impl Call {
     ) {
         let ended = Instant::now();
         let took = ended - start;
-        let new = || self.families.series(self.operation, self.part);
-        let series = self.series.get_or_init(new);
-        series.duration.observe(took.as_secs_f64());
+        let duration = self.duration.get_or_init(|| self.series());
+        duration.observe(took.as_secs_f64());
         let error = outcome.as_ref().err().and_then(Failed::store_error);
         if let Some(error) = error {
-            series.failures(error).inc();
+            self.failures(kind_of(error)).inc();
         }
         let recording = spending.context().and_then(Context::recording);
         if let Some(recording) = recording {
@@ -128,6 +102,22 @@ impl Call {
             has_failed: error.is_some(),
             used,
         });
+    }
+
+    /// Creates the series, with those of all kinds of errors: an alert sees the first error of an operation that has worked
+    /// before.
+    fn series(&self) -> Histogram {
+        for kind in ERROR_KINDS {
+            self.failures(kind);
+        }
+        let labels = [("operation", self.operation), ("part", self.part)];
+        self.families.durations.get_or_create_owned(&labels)
+    }
+
+    fn failures(&self, kind: &'static str) -> Counter {
+        let (operation, part) = (("operation", self.operation), ("part", self.part));
+        let errors = &self.families.errors;
+        errors.get_or_create_owned(&[operation, ("kind", kind), part])
     }
 
     /// A span, by the [conventions for databases](https://opentelemetry.io/docs/specs/semconv/database/database-spans/).
@@ -147,19 +137,6 @@ impl Call {
             kind,
             attributes,
             has_failed: error.is_some(),
-        }
-    }
-}
-
-impl Series {
-    fn failures(&self, error: &StoreError) -> &Counter {
-        match error {
-            StoreError::Unavailable(_) => &self.unavailable,
-            StoreError::Full => &self.full,
-            StoreError::Interrupted(_) => &self.interrupted,
-            StoreError::Timeout(_) => &self.timeout,
-            StoreError::Unconfirmed { .. } => &self.unconfirmed,
-            StoreError::Corrupt(_) => &self.corrupt,
         }
     }
 }
