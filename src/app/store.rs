@@ -9,7 +9,7 @@ use crate::config::{RedisUrl, StoreSettings};
 use threadkeep_http::Readiness;
 use threadkeep_store::{Backend, Clock, StoreError};
 use threadkeep_store_memory::{MemorySettings, MemoryStore};
-use threadkeep_store_redis::{Bounds, ClientCertificate, RedisSettings, RedisStore};
+use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
 
 /// How often a server checks its store, in case nobody probes `/readyz`.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
@@ -45,13 +45,9 @@ async fn open_redis(
     url: &RedisUrl,
     settings: &StoreSettings,
 ) -> Result<Arc<dyn Backend>, StoreError> {
-    let certificate = settings.redis_certificate.as_ref();
     let settings = RedisSettings {
         url: url.expose().into(),
-        client_certificate: certificate.map(|files| ClientCertificate {
-            certificate_file: files.certificate_file.clone(),
-            key_file: files.key_file.clone(),
-        }),
+        client_certificate: settings.redis_certificate.clone(),
         key_prefix: settings.key_prefix.clone(),
         timeout: settings.timeout,
         bounds: Bounds {

@@ -45,7 +45,6 @@ pub use models::{ModelSetting, ModelSettings, UpstreamKind, UpstreamSetting};
 pub use online::{ImagesSetting, OnlineSettings};
 pub use otlp::TraceSettings;
 pub(crate) use public_url::own_origin;
-pub use redis_certificate::RedisCertificate;
 pub use redis_url::RedisUrl;
 pub use settings::{LogFormat, LogSettings, Settings, StoreSettings};
 pub use values::{Provenance, Values};

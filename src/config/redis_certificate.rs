@@ -9,15 +9,6 @@ use super::redis_url::RedisUrl;
 use super::values::Values;
 use threadkeep_store_redis::{ClientCertificate, ClientCertificateError, check_client_certificate};
 
-/// The files of the certificate and of its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RedisCertificate {
-    /// The certificate and its intermediate certificates.
-    pub certificate_file: PathBuf,
-    /// The private key.
-    pub key_file: PathBuf,
-}
-
 const CERTIFICATE: &str = "redis_tls_cert_file";
 const KEY: &str = "redis_tls_key_file";
 
@@ -25,7 +16,7 @@ const KEY: &str = "redis_tls_key_file";
 pub(super) fn read(
     values: &mut Values,
     url: Option<&RedisUrl>,
-) -> Result<Option<RedisCertificate>, SettingsError> {
+) -> Result<Option<ClientCertificate>, SettingsError> {
     let [certificate, key] = [CERTIFICATE, KEY].map(|name| values.take(name));
     let [certificate_file, key_file] = [path(&certificate)?, path(&key)?];
     let (certificate_file, key_file) = match (certificate_file, key_file) {
@@ -40,7 +31,7 @@ pub(super) fn read(
         let rule = "empty, unless `redis_url` begins with rediss://, rediss+sentinel:// or rediss+cluster://";
         return Err(certificate.refuse(Fault::Expected(rule)));
     }
-    let files = RedisCertificate {
+    let files = ClientCertificate {
         certificate_file,
         key_file,
     };
@@ -58,12 +49,8 @@ fn path(given: &Given) -> Result<Option<PathBuf>, SettingsError> {
     }
 }
 
-fn check(files: &RedisCertificate, certificate: &Given, key: &Given) -> Result<(), SettingsError> {
-    let files = ClientCertificate {
-        certificate_file: files.certificate_file.clone(),
-        key_file: files.key_file.clone(),
-    };
-    check_client_certificate(&files).map_err(|error| match error {
+fn check(files: &ClientCertificate, certificate: &Given, key: &Given) -> Result<(), SettingsError> {
+    check_client_certificate(files).map_err(|error| match error {
         ClientCertificateError::Certificate(fault) => {
             certificate.refuse(Fault::Other(Box::new(fault)))
         }

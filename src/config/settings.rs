@@ -11,7 +11,7 @@ use super::given::Given;
 use super::mcp::{self, McpSettings};
 use super::models::{self, ModelSettings};
 use super::otlp::{self, TraceSettings};
-use super::redis_certificate::{self, RedisCertificate};
+use super::redis_certificate;
 use super::redis_url::{RedisUrl, RedisUrlError};
 use super::values::{Provenance, Values};
 use super::warning::Warning;
@@ -22,6 +22,7 @@ use threadkeep_domain::{
     TTL_MAX, TTL_MIN, is_name,
 };
 use threadkeep_identity::{ApiKeys, CookieSettings, TrustedProxies};
+use threadkeep_store_redis::ClientCertificate;
 use threadkeep_webhooks::Endpoint;
 
 /// The settings of a server. The debug form contains no secret.
@@ -101,7 +102,7 @@ pub struct StoreSettings {
     /// The Redis server; without one, this process' memory.
     pub redis_url: Option<RedisUrl>,
     /// The certificate that Redis is shown, if it asks for one.
-    pub redis_certificate: Option<RedisCertificate>,
+    pub redis_certificate: Option<ClientCertificate>,
     /// The prefix of all keys in Redis.
     pub key_prefix: String,
     /// How long a call may take.
