@@ -3,10 +3,9 @@
 use redis::Value;
 
 use super::kv::entry_text;
-use super::shared::elements::{Header, cut, ordinal, write_plain};
-use super::shared::state;
+use super::shared::{Header, cut, ordinal, state, write_plain};
 use super::threads::{replies, slices};
-use super::transport::fields::Field;
+use super::transport::Field;
 use threadkeep_domain::{Namespace, Policy, Slice};
 use threadkeep_fuzzing::{Bound, fuzz};
 

@@ -1,7 +1,7 @@
 //! The names of keys. A thread's bucket is one cluster slot, so all that changes with the thread
 //! can change in one script.
 
-use super::transport::hash_slot::{SLOTS, slot_of};
+use super::transport::{SLOTS, slot_of};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
     EntryKey, Fingerprint, Life, Namespace, OwnerTag, RateName, ResponseId, ThreadId,

@@ -30,10 +30,14 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use keys::KeyNames;
+use keys::{
+    BUCKETS, Bucket, ConsumerKeys, EntryKeys, KeyNames, ScopeKeys, bucket_number, namespace_mark,
+};
 use kv::known::KnownNamespaces;
 use log::interest::Interest;
 use read_cache::ReadCache;
+use refusals::{Limits, accepted, unless_foreign, unless_refused};
+use scripts::Script;
 use threadkeep_domain::Retention;
 use threadkeep_store::{Backend, Clock, StoreError};
 use threads::ended_turns::EndedTurns;

@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use super::transport::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::scope::{
     HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, LATER_ITEMS_MAX, ScopePolicy,
 };

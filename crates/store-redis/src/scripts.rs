@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::transport::commands::{Command, command, long_command};
+use super::transport::{Command, command, long_command};
 
 const PRELUDE: &str = include_str!("lua/shared/prelude.lua");
 const RECORDS: &str = include_str!("lua/shared/records.lua");

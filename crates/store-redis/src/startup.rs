@@ -2,9 +2,8 @@
 
 use redis::{Value, from_redis_value};
 
-use super::keys::{BUCKETS, KeyNames};
-use super::transport::commands::command;
-use super::transport::link::{Calls, Link};
+use super::transport::{Calls, Link, command};
+use super::{BUCKETS, KeyNames};
 
 use threadkeep_store::StoreError;
 

@@ -3,11 +3,10 @@
 use async_trait::async_trait;
 use redis::Value;
 
-use super::RedisStore;
-use super::scripts::Script;
-use super::transport::commands::{Command, command};
+use super::transport::{Command, command};
+use super::{RedisStore, Script};
 use crate::shared::{archive_names, arguments};
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use crate::transport::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Due, Reaped, StoreError, Upkeep};
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use redis::Value;
 
-use crate::RedisStore;
-use crate::scripts::Script;
-use crate::transport::replies::{UNKNOWN, array, integer};
+use crate::transport::{UNKNOWN, array, integer};
+use crate::{RedisStore, Script};
 use threadkeep_store::{Heard, Leases, StoreError, millis};
 
 #[async_trait]

@@ -2,10 +2,8 @@
 
 use async_trait::async_trait;
 
-use crate::RedisStore;
-use crate::scripts::Script;
-use crate::transport::commands::command;
-use crate::transport::replies::{array, text};
+use crate::transport::{array, command, text};
+use crate::{RedisStore, Script};
 use threadkeep_store::{Listing, Listings, StoreError};
 
 fn whole(name: &str) -> Listing<'_> {

@@ -3,10 +3,8 @@
 use async_trait::async_trait;
 use redis::Value;
 
-use crate::RedisStore;
-use crate::scripts::Script;
-use crate::transport::commands::Command;
-use crate::transport::replies::{UNKNOWN, integer};
+use crate::transport::{Command, UNKNOWN, integer};
+use crate::{RedisStore, Script};
 use threadkeep_domain::{Rate, RateLimited, RateName};
 use threadkeep_store::{Counted, Rates, StoreError};
 

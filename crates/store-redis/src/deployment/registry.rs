@@ -4,10 +4,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use redis::Value;
 
-use crate::RedisStore;
-use crate::scripts::Script;
-use crate::transport::commands::command;
-use crate::transport::replies::{UNKNOWN, integer, text};
+use crate::transport::{UNKNOWN, command, integer, text};
+use crate::{RedisStore, Script};
 use threadkeep_store::{Registry, StoreError};
 
 #[async_trait]

@@ -6,12 +6,8 @@ use std::collections::BTreeMap;
 use redis::Value;
 
 use super::entry_text::head;
-use crate::RedisStore;
-use crate::keys::{BUCKETS, Bucket, EntryKeys, namespace_mark};
-use crate::scripts::Script;
-use crate::transport::commands::{Command, command};
-use crate::transport::replies::{array, bytes, integer};
-use crate::unreadable::Unreadable;
+use crate::transport::{Command, array, bytes, command, integer};
+use crate::{BUCKETS, Bucket, EntryKeys, RedisStore, Script, Unreadable, namespace_mark};
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{EntryHead, EntryPage, EntryRange, KeyOrder, StoreError};
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::shared::arguments::bounded_ms;
-use crate::shared::meta::take;
+use crate::shared::{bounded_ms, take};
 use threadkeep_domain::{ContentEncoding, ContentType, Life, Lifetime, Namespace, Stamp};
 use threadkeep_store::{Entry, EntryHead, IdleEnd, NamespaceRecord, NewEntry, StoreError, Usage};
 

@@ -7,12 +7,8 @@ use redis::Value;
 
 use super::entry_text::record;
 use super::known::Known;
-use crate::RedisStore;
-use crate::keys::EntryKeys;
-use crate::scripts::Script;
-use crate::transport::commands::Command;
-use crate::transport::link::Calls;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer};
+use crate::transport::{Calls, Command, UNKNOWN, array, bytes, integer};
+use crate::{EntryKeys, RedisStore, Script};
 use threadkeep_domain::Namespace;
 use threadkeep_store::{NamespaceRecord, StoreError};
 

@@ -3,9 +3,8 @@
 use redis::Value;
 
 use crate::RedisStore;
-use crate::shared::meta::take;
-use crate::transport::commands::command;
-use crate::transport::replies::{array, bytes};
+use crate::shared::take;
+use crate::transport::{array, bytes, command};
 use threadkeep_domain::Namespace;
 use threadkeep_store::{NamespacePage, NamespacePlace, StoreError};
 

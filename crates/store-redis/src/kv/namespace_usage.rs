@@ -5,11 +5,8 @@ use redis::Value;
 use super::entry_list::{Range, keys_of};
 use super::entry_text::usage;
 use super::store::deleted;
-use crate::RedisStore;
-use crate::keys::{Bucket, EntryKeys, namespace_mark};
-use crate::scripts::Script;
-use crate::transport::commands::Command;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer};
+use crate::transport::{Command, UNKNOWN, array, bytes, integer};
+use crate::{Bucket, EntryKeys, RedisStore, Script, namespace_mark};
 use threadkeep_domain::{EntryKey, Namespace};
 use threadkeep_store::{KeyOrder, StoreError, Usage};
 

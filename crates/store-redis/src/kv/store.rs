@@ -8,15 +8,9 @@ use futures_util::future::{try_join, try_join_all};
 use redis::Value;
 
 use super::entry_text::{entry, lifetime_ms, pack_usage, record, usage, whole};
-use crate::RedisStore;
-use crate::keys::EntryKeys;
-use crate::refusals::unless_refused;
-use crate::scripts::Script;
-use crate::shared::arguments;
-use crate::shared::arguments::precondition as condition;
-use crate::transport::commands::{Command, command};
-use crate::transport::link::Calls;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
+use crate::shared::{arguments, precondition as condition};
+use crate::transport::{Calls, Command, UNKNOWN, array, bytes, command, integer, is_done};
+use crate::{EntryKeys, RedisStore, Script, unless_refused};
 use threadkeep_domain::{EntryKey, IdempotencyKey, Life, Namespace, Refusal, Stamp};
 use threadkeep_store::{
     Answered, Entry, EntryHead, EntryPage, EntryRange, EntryTerms, NamespaceChange, NamespacePage,

@@ -2,8 +2,8 @@
 
 use redis::Value;
 
-use crate::shared::meta::take;
-use crate::transport::replies::{UNKNOWN, array, bytes, text};
+use crate::shared::take;
+use crate::transport::{UNKNOWN, array, bytes, text};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
     Completed, EndReason, Event, EventId, EventKind, Json, Key, Life, Origin, Position, ThreadId,

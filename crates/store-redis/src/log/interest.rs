@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::transport::commands::command;
-use crate::transport::link::Calls;
+use crate::transport::{Calls, command};
 use threadkeep_store::StoreError;
 
 /// The delay after which a replica may learn that a consumer wants all changes.

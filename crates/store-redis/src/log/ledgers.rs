@@ -7,12 +7,8 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::entries;
-use crate::RedisStore;
-use crate::keys::{BUCKETS, ConsumerKeys};
-use crate::scripts::Script;
-use crate::transport::commands::{Command, command};
-use crate::transport::replies::{UNKNOWN, array, integer, text};
-use crate::unreadable::Unreadable;
+use crate::transport::{Command, UNKNOWN, array, command, integer, text};
+use crate::{BUCKETS, ConsumerKeys, RedisStore, Script, Unreadable};
 use threadkeep_domain::{EventId, Position};
 use threadkeep_store::{
     Holding, Ledger, LedgerChange, LedgerSignals, Ledgers, PendingEvents, StoreError,

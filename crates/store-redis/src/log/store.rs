@@ -7,13 +7,10 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::{entries, interest};
-use crate::RedisStore;
-use crate::keys::{BUCKETS, bucket_number};
 use crate::scopes::replies as scope_replies;
-use crate::scripts::Script;
 use crate::shared::{arguments, member, state};
-use crate::transport::commands::{Command, command};
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, time_ms};
+use crate::transport::{Command, UNKNOWN, array, bytes, command, integer, time_ms};
+use crate::{BUCKETS, RedisStore, Script, bucket_number};
 use threadkeep_domain::scope::{HistorySummary, ScopeId};
 use threadkeep_domain::{Completed, Event, Key, Life, Position, Stamp, ThreadId};
 use threadkeep_store::{EventLog, Heads, StoreError, Watched, millis};

@@ -1,6 +1,6 @@
 //! The names of the contents of a thread.
 
-use crate::shared::meta::Meta;
+use crate::shared::Meta;
 
 /// Names one content of one thread.
 ///

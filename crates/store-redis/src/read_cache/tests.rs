@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::shared::meta::Meta;
+use crate::shared::Meta;
 use threadkeep_domain::{Json, Key, Mismatch, Operation, Owner, OwnerChange, Policy, Slice, Value};
 use threadkeep_store::Whole;
 

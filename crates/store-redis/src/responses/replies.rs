@@ -6,10 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::Value;
 
-use crate::refusals::unless_refused;
-use crate::shared::meta::take;
-use crate::transport::fields::Field;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use crate::shared::take;
+use crate::transport::{Field, UNKNOWN, array, bytes, integer, text};
+use crate::unless_refused;
 use threadkeep_domain::{Fingerprint, ResponseId, TurnToken};
 use threadkeep_store::{Begun, Journal, ResponseView, StoreError, WriteError};
 

@@ -7,13 +7,10 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::replies::{Meta, begun, done, earlier, event, ids, last_response, view};
-use crate::RedisStore;
 use crate::scopes::replies::written;
-use crate::scripts::Script;
-use crate::shared::arguments::{bounded_ms, who};
-use crate::shared::step::{Step, StepOfResponse};
-use crate::transport::commands::{Command, command};
-use crate::transport::replies::{array, bytes, is_done};
+use crate::shared::{Step, StepOfResponse, bounded_ms, who};
+use crate::transport::{Command, array, bytes, command, is_done};
+use crate::{RedisStore, Script};
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 use threadkeep_domain::{Refusal, ResponseId, ThreadId, TurnToken};
 use threadkeep_store::OPEN_RESPONSE_MAX;

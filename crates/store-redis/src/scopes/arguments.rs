@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::shared::arguments::{bounded_ms, idempotency, precondition, put, trace};
 pub(super) use crate::shared::arguments::{turn, who};
-use crate::transport::commands::Command;
+use crate::shared::{bounded_ms, idempotency, precondition, put, trace};
+use crate::transport::Command;
 use threadkeep_domain::Life;
 use threadkeep_domain::scope::{
     HistoryItem, KV_MAX_BYTES, KV_MAX_KEYS, KvOperation, Lifetime, Removal, ScopeId, ScopeWrite,

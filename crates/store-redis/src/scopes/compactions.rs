@@ -4,11 +4,9 @@ use redis::Value;
 
 use super::arguments;
 use super::replies::Meta;
-use crate::RedisStore;
-use crate::refusals::accepted;
-use crate::scripts::Script;
-use crate::shared::arguments::{bounded_ms, idempotency, put};
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
+use crate::shared::{bounded_ms, idempotency, put};
+use crate::transport::{UNKNOWN, array, bytes, integer, is_done};
+use crate::{RedisStore, Script, accepted};
 use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::{
     Compacted, Compaction, HistoryLimit, LATER_ITEMS_MAX, SEGMENTS_MAX, ScopeId,

@@ -7,10 +7,8 @@ use std::iter;
 use redis::Value;
 
 use super::replies::{self, GAPS_BYTES, Meta};
-use crate::shared::arguments::put;
-use crate::shared::meta::take;
-use crate::transport::fields::Field;
-use crate::transport::replies::UNKNOWN;
+use crate::shared::{put, take};
+use crate::transport::{Field, UNKNOWN};
 use threadkeep_domain::scope::{
     HistorySummary, Kept, KeyImage, ScopeImage, ScopeKey, ScopeValue, TaskList,
 };

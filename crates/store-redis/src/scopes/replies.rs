@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use redis::Value;
 
-use crate::refusals::{accepted, unless_refused};
-use crate::shared::meta::take;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
+use crate::shared::take;
+use crate::transport::{UNKNOWN, array, bytes, integer, is_done, text};
+use crate::{accepted, unless_refused};
 use threadkeep_domain::scope::{
     Appended, HistorySummary, Kept, KvAnswer, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
     TaskList,

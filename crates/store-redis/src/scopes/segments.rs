@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::replies::{Meta, item};
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done, text};
+use crate::transport::{UNKNOWN, array, bytes, integer, is_done, text};
 use threadkeep_domain::scope::Segment;
 use threadkeep_store::{HistoryPage, StoreError};
 

@@ -4,15 +4,9 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::{arguments, replies, segments};
-use crate::RedisStore;
-use crate::keys::ScopeKeys;
-use crate::refusals::unless_foreign;
-use crate::scripts::Script;
-use crate::shared::arguments::idempotency;
-use crate::shared::step::StepOfResponse;
-use crate::transport::commands::{Command, command};
-use crate::transport::link::Calls;
-use crate::transport::replies::{array, is_done};
+use crate::shared::{StepOfResponse, idempotency};
+use crate::transport::{Calls, Command, array, command, is_done};
+use crate::{RedisStore, ScopeKeys, Script, unless_foreign};
 use threadkeep_domain::scope::{
     Compacted, Compaction, HistorySummary, ItemId, ScopeId, ScopeWrite, ScopeWritten, Segment,
 };

@@ -1,7 +1,7 @@
 //! How arrays lie in fields, as `lua/shared/prelude.lua` has it.
 
-use super::arguments::put;
-use crate::shared::meta::take;
+use super::put;
+use crate::shared::take;
 use threadkeep_domain::{Array, close_array};
 use threadkeep_store::StoreError;
 

@@ -7,3 +7,10 @@ pub(super) mod member;
 pub(super) mod meta;
 pub(super) mod state;
 pub(super) mod step;
+
+use elements::write_chunks;
+
+pub(super) use arguments::{bounded_ms, idempotency, precondition, put, trace, turn, who};
+pub(super) use elements::{Header, cut, ordinal, write_plain};
+pub(super) use meta::{Meta, take};
+pub(super) use step::{Step, StepOfResponse};

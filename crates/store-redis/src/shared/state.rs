@@ -6,10 +6,9 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use redis::Value;
 
-use super::elements::{Header, write_chunks, write_plain};
-use crate::shared::meta::Meta;
-use crate::transport::fields::Field;
-use crate::transport::replies::{UNKNOWN, bytes};
+use super::{Header, write_chunks, write_plain};
+use crate::shared::Meta;
+use crate::transport::{Field, UNKNOWN, bytes};
 use threadkeep_domain::{Json, Key, Owner};
 use threadkeep_store::{Found, StoreError, Whole};
 

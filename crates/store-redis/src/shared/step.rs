@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::shared::arguments::{bounded_ms, turn};
-use crate::transport::commands::Command;
+use crate::shared::{bounded_ms, turn};
+use crate::transport::Command;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::response_ttl;
 use threadkeep_store::{EndResponse, JournalEntry};

@@ -4,17 +4,11 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::{arguments, replies};
-use crate::RedisStore;
-use crate::keys::BUCKETS;
 use crate::scopes::replies as scope_replies;
-use crate::scripts::Script;
 use crate::shared::archive_names::{self, hex};
-use crate::shared::meta::{Meta, take};
-use crate::shared::state;
-use crate::transport::commands::{Command, command};
-use crate::transport::fields::Fields;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, text, time_ms};
-use crate::unreadable::Unreadable;
+use crate::shared::{Meta, state, take};
+use crate::transport::{Command, Fields, UNKNOWN, array, bytes, command, integer, text, time_ms};
+use crate::{BUCKETS, RedisStore, Script, Unreadable};
 use threadkeep_domain::scope::HistorySummary;
 use threadkeep_domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
 use threadkeep_store::{

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::operations;
-use crate::scripts::Script;
+use crate::Script;
 pub(crate) use crate::shared::arguments::{
     archive_ms, bounded_ms, idempotency, precondition, put, trace, ttl_ms, turn, who,
 };
 use crate::shared::member::plain_text;
-use crate::transport::commands::Command;
+use crate::transport::Command;
 use threadkeep_domain::{
     Access, Key, Life, Mismatch, Operation, Owner, OwnerChange, Policy, Retention, Tombstone, Write,
 };

@@ -6,14 +6,9 @@ use async_trait::async_trait;
 use redis::Value;
 
 use super::{arguments, replies};
-use crate::RedisStore;
-use crate::refusals::{unless_foreign, unless_refused};
-use crate::scripts::Script;
-use crate::shared::meta::{Meta, take};
-use crate::shared::state;
-use crate::transport::commands::{Command, command};
-use crate::transport::fields::Fields;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use crate::shared::{Meta, state, take};
+use crate::transport::{Command, Fields, UNKNOWN, array, bytes, command, integer, text};
+use crate::{RedisStore, Script, unless_foreign, unless_refused};
 use threadkeep_domain::{
     Access, CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Conditions, ThreadId, Write,
     Written,

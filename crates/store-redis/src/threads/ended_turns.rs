@@ -10,7 +10,7 @@ use redis::aio::PubSub;
 use tokio::sync::broadcast;
 use tokio::time::{sleep, timeout};
 
-use crate::transport::link::Link;
+use crate::transport::Link;
 use threadkeep_domain::ThreadId;
 
 /// Ends that are kept for a receiver that is behind; it misses the others.

@@ -9,12 +9,9 @@ use redis::Value;
 use tokio::time::sleep;
 
 use super::arguments;
-use crate::RedisStore;
-use crate::keys::{Bucket, bucket_number};
-use crate::scripts::Script;
 use crate::shared::archive_names;
-use crate::transport::commands::{Command, command};
-use crate::transport::replies::{UNKNOWN, array, integer, is_done, text};
+use crate::transport::{Command, UNKNOWN, array, command, integer, is_done, text};
+use crate::{Bucket, RedisStore, Script, bucket_number};
 use threadkeep_domain::{Life, OwnerTag};
 use threadkeep_store::{Erased, ErasedLife, Erasure, StoreError, ThreadOrder, millis};
 

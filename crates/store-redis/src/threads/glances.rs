@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use redis::Value;
 
-use crate::RedisStore;
-use crate::keys::bucket_number;
-use crate::scripts::Script;
-use crate::transport::commands::Command;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer};
+use crate::transport::{Command, UNKNOWN, array, bytes, integer};
+use crate::{RedisStore, Script, bucket_number};
 use threadkeep_domain::ThreadId;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_store::{GLANCE_MAX_BYTES, HistoryGlance, StoreError};

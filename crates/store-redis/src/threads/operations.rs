@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::arguments::put;
 use crate::shared::member::{field, plain_text};
-use crate::transport::commands::Command;
+use crate::transport::Command;
 use threadkeep_domain::scope::HistoryLimit;
 use threadkeep_domain::{Array, Guard, GuardedValue, Key, Mismatch, Operation, Value, appends};
 

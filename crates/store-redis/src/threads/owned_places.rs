@@ -8,9 +8,8 @@ use std::cmp::Reverse;
 use redis::Value;
 
 use crate::RedisStore;
-use crate::shared::meta::Meta;
-use crate::transport::commands::command;
-use crate::transport::replies::{UNKNOWN, array, bytes, text};
+use crate::shared::Meta;
+use crate::transport::{UNKNOWN, array, bytes, command, text};
 use threadkeep_domain::{OwnerTag, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{OwnedPlace, StoreError, ThreadOrder};

@@ -10,11 +10,9 @@ use redis::Value;
 
 use super::owned_places::{id, portion};
 use super::{arguments, replies};
-use crate::RedisStore;
-use crate::scripts::Script;
-use crate::shared::meta::Meta;
-use crate::transport::commands::{Command, command};
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, is_done};
+use crate::shared::Meta;
+use crate::transport::{Command, UNKNOWN, array, bytes, command, integer, is_done};
+use crate::{RedisStore, Script};
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{

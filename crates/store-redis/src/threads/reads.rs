@@ -6,15 +6,10 @@ use redis::Value;
 
 use super::arguments;
 use super::replies::Step;
-use crate::RedisStore;
 use crate::read_cache::{Form, Mark, Moved, ThreadCopy};
-use crate::refusals::unless_foreign;
-use crate::scripts::Script;
-use crate::shared::meta::{Meta, take};
-use crate::shared::{member, state};
-use crate::transport::commands::{Command, command};
-use crate::transport::replies::time_ms;
-use crate::transport::replies::{UNKNOWN, bytes, integer};
+use crate::shared::{Meta, member, state, take};
+use crate::transport::{Command, UNKNOWN, bytes, command, integer, time_ms};
+use crate::{RedisStore, Script, unless_foreign};
 use threadkeep_domain::{Access, Key, Refusal, Stamp, Thread, ThreadId, Write};
 use threadkeep_store::{Found, Reader, Whole, WriteError};
 

@@ -2,10 +2,10 @@
 
 use redis::Value;
 
-use crate::refusals::{Limits, accepted, unless_refused};
 use crate::scopes::replies::appended;
-use crate::shared::meta::Meta;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer, text};
+use crate::shared::Meta;
+use crate::transport::{UNKNOWN, array, bytes, integer, text};
+use crate::{Limits, accepted, unless_refused};
 use threadkeep_domain::close_array;
 use threadkeep_domain::{
     Answer, Json, Operation, Owner, Policy, Refusal, Thread, Write, Written, appends,

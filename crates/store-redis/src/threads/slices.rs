@@ -3,9 +3,8 @@
 use bytes::Bytes;
 use redis::Value;
 
-use crate::shared::elements::{Header, cut, ordinal};
-use crate::shared::meta::Meta;
-use crate::transport::replies::{UNKNOWN, bytes, integer};
+use crate::shared::{Header, Meta, cut, ordinal};
+use crate::transport::{UNKNOWN, bytes, integer};
 use threadkeep_domain::{Slice, close_array};
 use threadkeep_store::{Found, Part, StoreError};
 

@@ -7,14 +7,10 @@ use bytes::Bytes;
 
 use super::reads::Copied;
 use super::{arguments, replies, slices};
-use crate::RedisStore;
-use crate::keys::bucket_number;
 use crate::read_cache::{Form, ThreadCopy};
-use crate::refusals::unless_foreign;
-use crate::scripts::Script;
 use crate::shared::{member, state};
-use crate::startup;
-use crate::transport::commands::command;
+use crate::transport::command;
+use crate::{RedisStore, Script, bucket_number, startup, unless_foreign};
 use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId, Write, Written};
 use threadkeep_store::{
     CacheUse, Destroy, Destroyed, Found, Links, Part, Reader, Rotate, Rotated, StateBody, Store,

@@ -7,11 +7,8 @@ use redis::Value;
 use tokio::sync::broadcast;
 
 use super::arguments::{bounded_ms, idempotency, who};
-use crate::RedisStore;
-use crate::refusals::{unless_foreign, unless_refused};
-use crate::scripts::Script;
-use crate::transport::commands::Command;
-use crate::transport::replies::{UNKNOWN, array, bytes, integer};
+use crate::transport::{Command, UNKNOWN, array, bytes, integer};
+use crate::{RedisStore, Script, unless_foreign, unless_refused};
 use threadkeep_domain::{
     Access, IdempotencyKey, TakeTurn, ThreadId, TurnGranted, TurnHeld, TurnToken,
 };

@@ -4,10 +4,9 @@ use std::fmt;
 
 use redis::ConnectionAddr;
 
-use super::endpoint::{Endpoint, encrypted};
 #[cfg(feature = "tls")]
 use super::tls::CurrentCertificate;
-use super::url::{self, Login, Parts, RedisUrlError};
+use super::{Endpoint, Login, Parts, RedisUrlError, encrypted, url};
 use crate::client_certificate::{ClientCertificate, ClientCertificateError};
 
 const REDIS_PORT: u16 = 6379;

@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use redis::{RedisError, Value};
 
-use super::commands::Command;
-use super::confirmation::Confirmation;
+use super::{Command, Confirmation};
 
 /// Commands that are sent to one server together.
 #[derive(Debug, Clone, Copy)]

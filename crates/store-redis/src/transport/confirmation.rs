@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use super::commands::{Command, command, key_of};
 use super::fault::Fault;
+use super::{Command, command, key_of};
 use threadkeep_store::millis;
 
 /// Writes a mark that changes nothing, to any key. Since Redis 7.2, WAIT waits for the last write of its own

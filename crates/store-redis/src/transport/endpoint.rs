@@ -9,10 +9,9 @@ use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 use socket2::TcpKeepalive;
 
-use super::address::Host;
 #[cfg(feature = "tls")]
 use super::tls::{self, CurrentCertificate};
-use super::url::{Login, RedisUrlError};
+use super::{Host, Login, RedisUrlError};
 
 /// The address of a server, the login, and the certificate that it is shown. Every connection is made to one of these.
 #[derive(Clone)]

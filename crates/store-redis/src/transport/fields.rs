@@ -4,7 +4,7 @@ use bytes::Bytes;
 use redis::{RedisError, Value};
 
 use super::node::Reader;
-use crate::transport::replies::{UNKNOWN, bytes};
+use crate::transport::{UNKNOWN, bytes};
 use threadkeep_store::StoreError;
 
 /// All fields of a hash, as they came from one server or from a cluster.

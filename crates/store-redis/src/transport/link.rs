@@ -6,14 +6,9 @@ use std::time::{Duration, Instant};
 use redis::{ConnectionInfo, RedisError, Value};
 use tokio::runtime::Handle;
 
-use super::address::Address;
-use super::call::Call;
 use super::cluster::{Cluster, Repeat};
-use super::commands::{Command, command};
-use super::confirmation::{Confirmation, mark};
-use super::fields::Fields;
 use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node, Origin, Sentinels, Server};
-use super::replies;
+use super::{Address, Call, Command, Confirmation, Fields, command, mark, replies};
 use threadkeep_store::{Links, StoreError, millis};
 
 /// Connections of one user of the store.

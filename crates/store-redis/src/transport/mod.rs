@@ -19,3 +19,18 @@ pub(super) mod replies;
 pub(super) mod tls;
 pub(super) mod url;
 mod wire;
+
+use address::{Address, Host};
+use breaker::{Begun, Breaker, Verdict};
+use call::Call;
+use commands::{OneOfMany, key_of, write_count, write_word};
+use confirmation::{Confirmation, mark, mark_beside};
+use endpoint::{Endpoint, encrypted};
+use url::{Login, Parts, RedisUrlError};
+use wire::{Multiplexer, unechoed, values};
+
+pub(super) use commands::{Command, command, long_command};
+pub(super) use fields::{Field, Fields};
+pub(super) use hash_slot::{SLOTS, slot_of};
+pub(super) use link::{Calls, Link};
+pub(super) use replies::{UNKNOWN, array, bytes, integer, is_done, text, time_ms};

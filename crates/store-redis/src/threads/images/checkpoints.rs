@@ -3,15 +3,11 @@
 use redis::Value;
 
 use super::reading::pairs;
-use crate::keys::Bucket;
-use crate::shared::meta::take;
-use crate::shared::state;
+use crate::Bucket;
+use crate::shared::{state, take};
 use crate::threads::arguments::put;
 use crate::threads::checkpoints::read_head;
-use crate::transport::commands::command;
-use crate::transport::fields::{Field, Fields};
-use crate::transport::link::Link;
-use crate::transport::replies::UNKNOWN;
+use crate::transport::{Field, Fields, Link, UNKNOWN, command};
 use threadkeep_domain::{
     CheckpointImage, CheckpointImages, CheckpointName, Document, Life, ThreadId,
 };

@@ -12,12 +12,8 @@ use redis::Value;
 use tokio::time::timeout;
 
 use super::{arguments, replies};
-use crate::RedisStore;
-use crate::refusals::accepted;
-use crate::scripts::Script;
-use crate::transport::commands::{Command, command};
-use crate::transport::link::Calls;
-use crate::transport::replies::{UNKNOWN, array, text};
+use crate::transport::{Calls, Command, UNKNOWN, array, command, text};
+use crate::{RedisStore, Script, accepted};
 use preparing::Prepared;
 use reading::Reading;
 use threadkeep_domain::scope::ScopeId;

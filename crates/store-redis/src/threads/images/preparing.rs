@@ -2,13 +2,11 @@
 //! thread moves no values.
 
 use super::checkpoints;
-use crate::keys::Bucket;
 use crate::scopes::images as scope_images;
-use crate::scripts::Script;
-use crate::shared::elements::Header;
+use crate::shared::Header;
 use crate::shared::member::{field, plain_text};
-use crate::transport::commands::Command;
-use crate::transport::link::Link;
+use crate::transport::{Command, Link};
+use crate::{Bucket, Script};
 use threadkeep_domain::{CheckpointImages, Document, Image, Life, Value};
 use threadkeep_store::StoreError;
 

@@ -3,18 +3,11 @@
 use redis::Value;
 
 use super::checkpoints;
-use crate::RedisStore;
-use crate::keys::ScopeKeys;
-use crate::refusals::unless_refused;
 use crate::scopes::images as scope_images;
-use crate::scripts::Script;
-use crate::shared::meta::Meta;
-use crate::shared::state;
+use crate::shared::{Meta, state};
 use crate::threads::{arguments, replies};
-use crate::transport::commands::{Command, command};
-use crate::transport::fields::Field;
-use crate::transport::link::Link;
-use crate::transport::replies::{UNKNOWN, array, bytes};
+use crate::transport::{Command, Field, Link, UNKNOWN, array, bytes, command};
+use crate::{RedisStore, ScopeKeys, Script, unless_refused};
 use threadkeep_domain::scope::{Kept, ScopeId};
 use threadkeep_domain::{Access, CheckpointImages, Conditions, Document, Fork, Image, ThreadId};
 use threadkeep_store::{StoreError, WriteError};

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::unit::{To, Unit};
-use crate::transport::address::Host;
+use crate::transport::Host;
 use crate::transport::fault::Fault;
 
 /// A unit in flight.

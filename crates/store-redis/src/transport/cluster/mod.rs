@@ -19,13 +19,8 @@ use futures_util::future::{BoxFuture, join_all, select_ok};
 use redis::Value;
 use tokio::time::{sleep, timeout_at};
 
-use super::address::Host;
-use super::call::Call;
-use super::commands::{Command, key_of};
-use super::confirmation::Confirmation;
-use super::endpoint::Endpoint;
-use super::hash_slot::slot_of;
 use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node};
+use super::{Call, Command, Confirmation, Endpoint, Host, key_of, slot_of};
 use errand::{Errand, Round};
 use topology::Topology;
 use unit::{Outcome, To, Unit};

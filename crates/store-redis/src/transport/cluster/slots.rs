@@ -2,8 +2,7 @@
 
 use redis::Value;
 
-use crate::transport::address::Host;
-use crate::transport::hash_slot::SLOTS;
+use crate::transport::{Host, SLOTS};
 
 const NOBODY: u16 = u16::MAX;
 

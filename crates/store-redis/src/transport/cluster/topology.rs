@@ -11,11 +11,8 @@ use tokio::time::timeout;
 
 use super::Nodes;
 use super::slots::SlotMap;
-use crate::transport::address::Host;
-use crate::transport::call::Call;
-use crate::transport::commands::command;
-use crate::transport::endpoint::Endpoint;
 use crate::transport::node::{ConnectionRegistry, Fault, Node, Origin, Server};
+use crate::transport::{Call, Endpoint, Host, command};
 
 /// How often the nodes are asked at most.
 const BETWEEN: Duration = Duration::from_millis(100);

@@ -3,11 +3,8 @@
 use redis::{ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::slots::redirected;
-use crate::transport::address::Host;
-use crate::transport::commands::{Command, command, key_of};
-use crate::transport::confirmation::{Confirmation, mark_beside};
-use crate::transport::hash_slot::slot_of;
 use crate::transport::node::Fault;
+use crate::transport::{Command, Confirmation, Host, command, key_of, mark_beside, slot_of};
 
 /// Commands that no change of the cluster comes between: several are a transaction.
 #[derive(Debug)]

@@ -14,9 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::server::{Server, history_questions};
 use crate::scripts;
-use crate::transport::call::Call;
 use crate::transport::fault::Fault;
-use crate::transport::wire::{Multiplexer, values};
+use crate::transport::{Call, Multiplexer, values};
 use threadkeep_store::millis;
 
 /// How long the failure of an attempt to connect answers calls before the next attempt: a server that is

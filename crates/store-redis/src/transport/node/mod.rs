@@ -19,15 +19,12 @@ use redis::Value;
 use tokio::runtime::Handle;
 use tokio::time::timeout_at;
 
-use super::breaker::Verdict;
-use super::call::Call;
-use super::commands::Command;
-use super::confirmation::{Confirmation, mark_beside};
 pub(super) use super::fault::Fault;
 pub use super::limiter::Bounds;
 use super::limiter::CallLimiter;
 pub(super) use super::registry::ConnectionRegistry;
 pub(super) use super::wire::Reader;
+use super::{Call, Command, Confirmation, Verdict, mark_beside};
 use crate::scripts;
 use connection::Connection;
 use in_flight::InFlight;

@@ -5,8 +5,7 @@ use std::fmt;
 use redis::RedisError;
 
 use super::sentinel::Sentinels;
-use crate::transport::endpoint::Endpoint;
-use crate::transport::wire::Multiplexer;
+use crate::transport::{Endpoint, Multiplexer};
 
 /// Where a connection is made to.
 pub(crate) enum Origin {

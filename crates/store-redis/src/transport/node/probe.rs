@@ -7,10 +7,8 @@ use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::server::Server;
-use crate::transport::breaker::Begun;
-use crate::transport::call::Call;
-use crate::transport::commands::command;
 use crate::transport::fault::Fault;
+use crate::transport::{Begun, Call, command};
 
 /// A probe in flight. It ends when the value is dropped.
 #[derive(Debug)]

@@ -9,10 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use redis::{ErrorKind, RedisError, Value, from_redis_value};
 use tokio::time::timeout;
 
-use crate::transport::address::Host;
-use crate::transport::commands::{Command, command};
-use crate::transport::endpoint::Endpoint;
-use crate::transport::wire::Multiplexer;
+use crate::transport::{Command, Endpoint, Host, Multiplexer, command};
 
 /// The sentinels, which know the master, and the connection to it.
 pub(crate) struct Sentinels {

@@ -6,11 +6,8 @@ use std::time::{Duration, Instant};
 use redis::{RedisError, Value};
 
 use super::origin::Origin;
-use crate::transport::breaker::Breaker;
-use crate::transport::commands::{Command, command};
-use crate::transport::endpoint::Endpoint;
 use crate::transport::registry::ConnectionRegistry;
-use crate::transport::replies::text;
+use crate::transport::{Breaker, Command, Endpoint, command, text};
 
 /// A server: how it is reached, and whether it is there.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
 
-use super::address::Host;
+use super::Host;
 pub use error::RedisUrlError;
 pub(super) use login::Login;
 use parameters::Parameters;

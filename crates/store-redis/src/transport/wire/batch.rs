@@ -1,7 +1,7 @@
 //! Calls of one script that are sent as one.
 
-use super::queue::{Calls, ReplyKind, Waiter};
-use crate::transport::commands::{OneOfMany, write_count, write_word};
+use super::{Calls, ReplyKind, Waiter};
+use crate::transport::{OneOfMany, write_count, write_word};
 
 /// Calls that are sent as one at most, so that one call of Redis takes well under a millisecond.
 const MOST_CALLS: usize = 32;

@@ -12,8 +12,7 @@ use bytes::{Bytes, BytesMut};
 use redis::RedisError;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
-use super::queue::{Calls, Queue, ReplyKind, Taken, Waiter, earlier, give_up_late};
-use super::scan::{Scan, malformed};
+use super::{Calls, Queue, ReplyKind, Scan, Taken, Waiter, earlier, give_up_late, malformed};
 use crate::transport::fault::Fault;
 use threadkeep_store::Alarm;
 

@@ -2,9 +2,7 @@
 
 use redis::parse_redis_value;
 
-use super::reader::Reader;
-use super::scan::Scan;
-use super::value;
+use super::{Reader, Scan, value};
 use threadkeep_fuzzing::{Bound, fuzz};
 
 /// Where replies end is found without a copy.

@@ -3,7 +3,7 @@
 use redis::{ErrorKind, RedisConnectionInfo, RedisError};
 
 use super::Multiplexer;
-use crate::transport::commands::command;
+use crate::transport::command;
 
 /// Names the client, and selects the database.
 pub(super) async fn greet(

@@ -27,12 +27,14 @@ use bytes::Bytes;
 use redis::{RedisError, Value};
 
 pub(super) use greeting::unechoed;
-use queue::Queue;
 
-use super::commands::Command;
-use super::endpoint::Endpoint;
 use super::fault::Fault;
+use super::{Command, Endpoint};
+use driver::Driver;
+use queue::{Calls, Queue, ReplyKind, Taken, Waiter, earlier, give_up_late};
 pub(crate) use reader::Reader;
+use reader::integer;
+use scan::{Scan, length, malformed};
 pub(super) use value::values;
 
 /// A connection that all clones share. It closes when the last of them is dropped.

@@ -1,7 +1,7 @@
 //! Reads that only a server that takes writes may answer.
 
-use super::queue::{Calls, ReplyKind, Waiter};
-use crate::transport::commands::{Command, command, key_of};
+use super::{Calls, ReplyKind, Waiter};
+use crate::transport::{Command, command, key_of};
 
 /// Such reads that were not sent yet. They go out behind one command that changes nothing, but that a server rejects if it
 /// takes no writes: one that has become a replica may lag behind.

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::batch::{Batch, MOST_BYTES};
 use super::primary_reads::PrimaryReads;
-use crate::transport::commands::Command;
+use crate::transport::Command;
 use crate::transport::fault::Fault;
 
 /// Calls that were not sent yet, in their order. Those that are sent as one, or behind one guard, go out after all others

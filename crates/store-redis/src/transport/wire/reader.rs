@@ -2,7 +2,7 @@
 
 use redis::RedisError;
 
-use super::scan::{length, malformed};
+use super::{length, malformed};
 
 /// The sizes of the rest of complete replies.
 #[derive(Debug, Clone, Copy)]

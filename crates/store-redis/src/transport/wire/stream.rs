@@ -13,9 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::{TcpStream, lookup_host};
 
-use super::driver::Driver;
-use super::queue::Queue;
-use crate::transport::endpoint::Endpoint;
+use super::{Driver, Queue};
+use crate::transport::Endpoint;
 #[cfg(feature = "tls")]
 use crate::transport::tls;
 

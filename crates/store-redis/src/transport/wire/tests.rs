@@ -7,12 +7,9 @@ use proptest::prelude::*;
 use redis::{Value, parse_redis_value};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
-use super::driver::Driver;
-use super::queue::Queue;
-use super::scan::Scan;
-use super::{Caller, Multiplexer, value};
-use crate::transport::commands::{Command, command};
+use super::{Caller, Driver, Multiplexer, Queue, Scan, value};
 use crate::transport::fault::Fault;
+use crate::transport::{Command, command};
 
 /// A connection and its other end.
 fn connected(buffer_bytes: usize) -> (Multiplexer, DuplexStream) {

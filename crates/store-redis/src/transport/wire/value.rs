@@ -2,8 +2,7 @@
 
 use redis::{RedisError, Value, parse_redis_value};
 
-use super::reader::{Reader, integer};
-use super::scan::{Scan, malformed};
+use super::{Reader, Scan, integer, malformed};
 
 /// Values in values in values: more than any script of ours answers.
 const MAX_DEPTH: usize = 32;

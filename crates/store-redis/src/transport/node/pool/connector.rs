@@ -14,7 +14,7 @@ use tokio::time::{sleep_until, timeout};
 
 use super::PAUSE;
 use crate::transport::node::server::{Server, history_questions};
-use crate::transport::wire::unechoed;
+use crate::transport::unechoed;
 
 /// How long after its last use a connection is used again without a PING.
 pub(super) const FRESH: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use tokio::time::timeout_at;
 use super::connector::{Connector, Pooled};
 use super::{Pool, unusable};
 use crate::scripts;
-use crate::transport::call::Call;
+use crate::transport::Call;
 use crate::transport::fault::Fault;
 
 /// A connection that nobody else uses. It goes back to the pool if it has answered all that it was sent,

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout, timeout_at};
 
 use super::in_flight::InFlight;
 use super::server::Server;
-use crate::transport::call::Call;
+use crate::transport::Call;
 use crate::transport::fault::Fault;
 use crate::transport::limiter::{Bounds, CallLimiter};
 use connector::{Connector, FRESH};
