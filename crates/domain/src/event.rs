@@ -3,14 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::heap::{self, Heap};
-use super::idempotency::Fingerprint;
 use super::json::text::Json;
 use super::scope::ScopeId;
 use super::threads::image::Origin;
 use super::threads::thread::Life;
 use super::threads::thread_id::ThreadId;
-use super::trace_parent::TraceParent;
+use super::{Fingerprint, Heap, TraceParent, heap};
 
 /// Most keys that an event names. A change of more keys names none.
 pub const MOST_KEYS_NAMED: usize = 1_000;

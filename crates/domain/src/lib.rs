@@ -22,6 +22,9 @@ pub mod threads;
 mod three_way;
 mod trace_parent;
 
+use heap::Heap;
+use json::integer;
+
 pub use event::subject_digest;
 pub use event::{
     Completed, EndReason, Event, EventId, EventIdError, EventKind, EventType, EventTypeError,

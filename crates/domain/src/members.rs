@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::heap::{self, Heap};
+use super::{Heap, heap};
 
 /// A value that knows its share of the limited size.
 pub(super) trait Member<K>: Heap + Clone {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::heap::Heap;
+use super::Heap;
 
 /// Characters of version 00: `00-` trace id `-` span id `-` flags.
 const LEN: usize = 55;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use crate::heap;
-use crate::heap::Heap;
 use crate::json::text::Json;
+use crate::{Heap, heap};
 
 /// Bytes of element text in a chunk; an element that is larger stands alone.
 ///

@@ -7,7 +7,7 @@ use memchr::memchr2;
 
 use super::text::{Json, ObjectError};
 use super::value::Value;
-use crate::threads::key::{Key, KeyError};
+use crate::{Key, KeyError};
 
 /// Keys with their values, each key once.
 pub type KeyedValues = Vec<(Key, Value)>;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::array::Array;
 use super::text::{Json, JsonError, MAX_DEPTH, compact};
-use crate::heap::Heap;
+use crate::Heap;
 
 /// A value of a state: opaque JSON text, or an array as its elements.
 #[derive(Clone)]

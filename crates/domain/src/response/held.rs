@@ -8,10 +8,9 @@ use super::ResponseId;
 use super::steps::{
     BeginResponse, Begun, EndResponse, Floor, Journal, JournalEntry, ResponseView, Told,
 };
-use crate::heap::{self, Heap};
 use crate::scope::ScopeId;
 use crate::threads::turn::{LastTurn, check_turn};
-use crate::{Fingerprint, Life, Refusal, TurnToken, millis};
+use crate::{Fingerprint, Heap, Life, Refusal, TurnToken, heap, millis};
 
 /// How long a response is kept in that scope if `wanted` was asked for.
 pub fn response_ttl(scope: &ScopeId, wanted: Duration, archive: Duration) -> Duration {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::heap::Heap;
+use crate::Heap;
 
 const PREFIX: &str = "resp_";
 const BYTES: usize = 16;

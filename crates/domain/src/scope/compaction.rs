@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::history::{HistoryItem, HistoryLimit, ItemId};
+use super::{HistoryItem, HistoryLimit, ItemId};
 use crate::{Access, IdempotencyKey, Stamp, TurnToken};
 
 /// How long originals are kept where a compaction does not say so: a week.

@@ -4,17 +4,12 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::compaction::Compaction;
-use super::history::{Appended, History, Kept, Removal};
-use super::image::{KeyImage, ScopeImage};
-use super::key::{ScopeKey, ScopeValue};
-use super::operation::{KvAnswer, KvOperation};
-use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS};
-use super::task::TaskList;
-use super::write::ScopeWrite;
-use crate::heap::{self, Heap};
+use super::{
+    Appended, Compaction, History, KV_MAX_BYTES, KV_MAX_KEYS, Kept, KeyImage, KvAnswer,
+    KvOperation, Removal, ScopeImage, ScopeKey, ScopeValue, ScopeWrite, TaskList,
+};
 use crate::members::{Draft, Member, Members};
-use crate::{IntegerError, Precondition, Refusal, Stamp, add};
+use crate::{Heap, IntegerError, Precondition, Refusal, Stamp, add, heap};
 
 /// All that a scope holds.
 #[derive(Debug, Clone, Default)]

@@ -7,9 +7,8 @@ use std::fmt;
 use std::mem;
 use std::str::FromStr;
 
-use super::error::ScopeError;
-use crate::heap::{self, Heap};
-use crate::{Fingerprint, IdempotencyKey, Json, Refusal};
+use super::ScopeError;
+use crate::{Fingerprint, Heap, IdempotencyKey, Json, Refusal, heap};
 use segments::Segments;
 
 const ID_MAX_BYTES: usize = 128;

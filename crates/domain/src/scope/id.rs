@@ -5,10 +5,8 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-use super::error::ScopeError;
-use super::name::ScopeName;
-use crate::ThreadId;
-use crate::heap::{self, Heap};
+use super::{ScopeError, ScopeName};
+use crate::{Heap, ThreadId, heap};
 
 /// The place of data: a scope, or the request, whose data ends with the response.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

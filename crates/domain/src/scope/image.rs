@@ -1,9 +1,8 @@
 //! All that the scope of a thread holds, to be moved or copied.
 
-use super::history::{HistorySummary, Kept};
-use super::key::{ScopeKey, ScopeValue};
-use super::policy::{KV_MAX_BYTES, KV_MAX_KEYS, ScopePolicy};
-use super::task::TaskList;
+use super::{
+    HistorySummary, KV_MAX_BYTES, KV_MAX_KEYS, Kept, ScopeKey, ScopePolicy, ScopeValue, TaskList,
+};
 use crate::{Included, Refusal};
 
 /// The content of a thread's scope at one moment. Times are milliseconds of the Unix epoch.

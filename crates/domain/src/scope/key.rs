@@ -3,8 +3,8 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use super::error::ScopeError;
-use crate::heap::{self, Heap};
+use super::ScopeError;
+use crate::{Heap, heap};
 
 /// Most bytes of a value.
 pub const VALUE_MAX_BYTES: usize = 32_768;

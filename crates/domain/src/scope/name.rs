@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::ScopeError;
+use super::ScopeError;
 
 const MAX_CHARS: usize = 128;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::key::{ScopeKey, ScopeValue};
+use super::{ScopeKey, ScopeValue};
 
 /// One step on the keys. A write runs all of its steps in order, or none.
 #[derive(Debug, Clone)]

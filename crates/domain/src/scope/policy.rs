@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::history::HistoryLimit;
-use super::id::ScopeId;
-use super::key::KeyRule;
+use super::{HistoryLimit, KeyRule, ScopeId};
 
 /// Bytes of all values of a scope together at most.
 pub const KV_MAX_BYTES: u64 = 131_072;

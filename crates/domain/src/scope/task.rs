@@ -6,9 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::TaskError;
-use super::policy::{TASKS_MAX, TASKS_MAX_BYTES};
-use crate::heap::{self, Heap};
+use super::{TASKS_MAX, TASKS_MAX_BYTES, TaskError};
+use crate::{Heap, heap};
 
 const ID_MAX_BYTES: usize = 64;
 

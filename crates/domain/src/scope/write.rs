@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::history::{Appended, HistoryItem, Kept, Removal};
-use super::operation::{KvAnswer, KvOperation};
-use super::policy::ScopePolicy;
-use super::task::TaskList;
+use super::{Appended, HistoryItem, Kept, KvAnswer, KvOperation, Removal, ScopePolicy, TaskList};
 use crate::{Conditions, Stamp};
 
 /// One atomic change of a scope, done whole or not at all.

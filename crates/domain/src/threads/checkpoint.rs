@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::heap::{self, Heap};
+use crate::{Heap, heap};
 
 /// Checkpoints that a thread has at most.
 pub const CHECKPOINTS_MAX: u32 = 32;

@@ -4,8 +4,7 @@ use super::checkpoint::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName};
 use super::document::Document;
 use super::image::{check_metadata, check_state};
 use crate::json::text::Json;
-use crate::policy::Policy;
-use crate::refusal::Refusal;
+use crate::{Policy, Refusal};
 
 /// The checkpoints of a thread at one moment.
 #[derive(Debug, Clone, Default)]

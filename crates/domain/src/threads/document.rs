@@ -3,15 +3,12 @@
 use super::key::Key;
 use super::operation::{Answer, Mismatch, Operation};
 use super::write::{Guard, GuardedValue};
-use crate::heap::Heap;
-use crate::json::integer;
 use crate::json::integer::IntegerError;
 use crate::json::members::{ObjectFault, keyed_values_of_any_key};
 use crate::json::text::Json;
 use crate::json::value::Value;
 use crate::members::{Changes, Draft, Member, Members};
-use crate::policy::Policy;
-use crate::refusal::Refusal;
+use crate::{Heap, Policy, Refusal, integer};
 
 /// A state in memory with its exact size.
 #[derive(Debug, Clone, Default)]

@@ -10,12 +10,10 @@ use super::thread::{Life, Stamp, Thread};
 use super::thread_id::ThreadId;
 use super::turn::TurnToken;
 use super::write::Conditions;
-use crate::idempotency::IdempotencyKey;
 use crate::json::merge_patch::merge_json;
 use crate::json::text::Json;
-use crate::policy::Policy;
-use crate::refusal::Refusal;
 use crate::scope::{ScopeImage, ScopePolicy};
+use crate::{IdempotencyKey, Policy, Refusal};
 
 /// The member of the metadata of a fork that says what it is a copy of.
 const ORIGIN: &str = "\"forked_from\"";

@@ -3,8 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use crate::heap;
-use crate::heap::Heap;
+use crate::{Heap, heap};
 
 const MAX_BYTES: usize = 256;
 const MAX_BYTES_OF_ANY: usize = 65_536;

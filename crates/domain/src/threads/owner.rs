@@ -4,9 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::Refusal;
-use crate::heap::{self, Heap};
-use crate::idempotency::Fingerprint;
+use crate::{Fingerprint, Heap, Refusal, heap};
 
 /// Bytes of the longest owner.
 const MAX_BYTES: usize = 256;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use crate::heap::Heap;
+use crate::Heap;
 
 const PREFIX: &str = "thrd_";
 const MIN_BYTES: usize = 32;

@@ -7,11 +7,9 @@ use super::operation::{Answer, Operation};
 use super::owner::{Access, OwnerChange};
 use super::thread::{Life, Stamp, Thread};
 use super::turn::TurnToken;
-use crate::idempotency::IdempotencyKey;
 use crate::json::text::Json;
-use crate::policy::Policy;
-use crate::refusal::Refusal;
 use crate::scope::{HistoryLimit, ScopePolicies};
+use crate::{IdempotencyKey, Policy, Refusal};
 
 /// One atomic change of a thread, which is done whole or not at all.
 ///

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::members::{ObjectFault, members};
 use super::text::{Json, ObjectError};
 use super::value::Value;
-use crate::threads::key::Key;
+use crate::Key;
 
 pub use merge::merge_json;
 

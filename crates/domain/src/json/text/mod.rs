@@ -9,8 +9,7 @@ use memchr::memchr2;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::heap;
-use crate::heap::Heap;
+use crate::{Heap, heap};
 
 /// Levels of nesting that a value may have.
 pub const MAX_DEPTH: usize = 512;

@@ -4,9 +4,8 @@ use std::collections::HashSet;
 use std::mem;
 
 use super::{History, HistoryItem, ItemId, Kept, Removed};
-use crate::heap::{self, Heap};
-use crate::scope::compaction::{Compaction, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment};
-use crate::{Fingerprint, Refusal};
+use crate::scope::{Compaction, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment};
+use crate::{Fingerprint, Heap, Refusal, heap};
 
 /// The segments of a history, the oldest first.
 #[derive(Debug, Clone, Default)]
