@@ -7,8 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
 
-use super::Events;
-use super::consumers::{Consumers, forget_lives};
+use super::{Consumers, Events, forget_lives};
 use threadkeep_domain::OwnerTag;
 use threadkeep_store::{Backend, Erased, StoreError};
 

@@ -9,11 +9,8 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::counters::EventCounters;
-use super::size::bytes_named;
-use super::tail::Follower;
 use super::thread_stream::{MOST_BYTES, Open};
-use super::watcher::{WATCH_AGAIN, WATCH_LASTS};
+use super::{EventCounters, Follower, WATCH_AGAIN, WATCH_LASTS, bytes_named};
 use threadkeep_domain::{Event, EventTypes, Position};
 use threadkeep_store::{Backend, Heads, StoreError};
 

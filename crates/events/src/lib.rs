@@ -29,13 +29,17 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use consumers::Consumers;
+use consumers::{Consumers, forget_lives};
 use erasure::Erasures;
+use listeners::{Heard, Listener, Listeners};
 use reaper::Reaper;
 use sessions::Sessions;
+use shares::Pool;
+use size::bytes_named;
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{Backend, Clock, EventLog, StoreError};
 use values::values_of;
+use watcher::{WATCH_AGAIN, WATCH_LASTS};
 
 #[doc(hidden)]
 pub use cloud_event::{MOST_STATE_BYTES, cloud_event, history_url, state_url};

@@ -6,9 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::counters::EventCounters;
-use super::outage::Outage;
-use super::shares::Pool;
+use super::{EventCounters, Outage, Pool};
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{StoreError, Upkeep};
 

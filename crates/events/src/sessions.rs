@@ -9,8 +9,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::counters::EventCounters;
-use super::outage::Outage;
+use super::{EventCounters, Outage};
 use threadkeep_domain::{Completed, ThreadId, TraceParent};
 use threadkeep_store::{EventLog, StoreError};
 use threadkeep_trace as trace;

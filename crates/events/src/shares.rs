@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::outage::Outage;
+use super::Outage;
 use threadkeep_store::Leases;
 
 /// The time limit for giving slots back at the end. If it fails, the others wait for the lease to

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
-use super::Events;
-use super::consumers::{Failure, Handler, Purpose};
-use super::notice::Notice;
+use super::{Events, Failure, Handler, Notice, Purpose};
 use threadkeep_domain::{Event, EventTypes};
 use threadkeep_store::{Backend, StoreError};
 

@@ -8,9 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::counters::EventCounters;
-use super::listeners::{Listener, Listeners};
-use super::outage::Outage;
+use super::{EventCounters, Listener, Listeners, Outage};
 use threadkeep_domain::{Position, ThreadId};
 use threadkeep_store::{Backend, Heads, StoreError};
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::outage::Outage;
-use super::shares::Pool;
+use super::{Outage, Pool};
 use threadkeep_domain::Position;
 use threadkeep_store::{Backend, StoreError};
 

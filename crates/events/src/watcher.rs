@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::counters::EventCounters;
-use super::outage::Outage;
-use super::tail::Tail;
+use super::{EventCounters, Outage, Tail};
 use threadkeep_store::{EventLog, StoreError};
 
 /// How long a thread is watched without a renewal. Together with the interval, it is watched for at

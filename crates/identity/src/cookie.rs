@@ -6,8 +6,8 @@ use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
 use memchr::{memchr, memchr3, memchr3_iter};
 use percent_encoding::percent_decode;
 
-use super::caller::{Caller, Source};
 use super::replacement::ReplacementCookie;
+use super::{Caller, Source};
 use threadkeep_domain::{KeyRing, ThreadId};
 
 /// The longest lifetime that browsers accept, 400 days (draft-ietf-httpbis-rfc6265bis, section 5.5).

@@ -11,9 +11,8 @@ use jsonwebtoken::DecodingKey;
 
 use super::bearer::bearer;
 use super::jwks::Jwks;
-use super::provider::{ProviderError, ThreadIdProvider};
-use super::proxies::TrustedProxies;
 use super::verifier::{JwtSettings, Verified, Verifier};
+use super::{ProviderError, ThreadIdProvider, TrustedProxies};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
 /// Thread ids as a keyed hash of the claim `sub` of the token in `Authorization: Bearer`, whose

@@ -41,8 +41,8 @@ pub use api_keys::{ApiKey, ApiKeys};
 pub use bearer::bearer;
 #[doc(hidden)]
 pub use caller::{Caller, Source};
-use cookie::Cookie;
 pub use cookie::MAX_AGE_SECONDS as COOKIE_MAX_AGE_SECONDS;
+use cookie::{Attributes, Cookie, named, verify, write_value};
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 #[cfg(feature = "jwt")]
 pub use jwks::{Jwks, JwksCounts, JwksUrl, JwksUrlError};

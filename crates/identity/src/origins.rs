@@ -7,7 +7,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, HeaderName, HeaderValue, ORIGIN};
 
-use super::proxies::TrustedProxies;
+use super::TrustedProxies;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use actix_web::HttpRequest;
 use futures_util::future::BoxFuture;
 
-use super::proxies::TrustedProxies;
+use super::TrustedProxies;
 use threadkeep_domain::ThreadId;
 
 /// Finds the thread of a request in another way than by signed ids, such as one thread for each logged-in user.

@@ -7,8 +7,7 @@
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
 
-use super::caller::Caller;
-use super::cookie::{Attributes, CookieSettings, named, verify, write_value};
+use super::{Attributes, Caller, CookieSettings, named, verify, write_value};
 use threadkeep_domain::{KeyRing, ThreadId};
 
 /// Replaced ids in one cookie, the latest first.

@@ -3,8 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
-use super::provider::{ProviderError, ThreadIdProvider};
-use super::proxies::TrustedProxies;
+use super::{ProviderError, ThreadIdProvider, TrustedProxies};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
 /// Thread ids as a keyed hash of a header's value. Only a trusted proxy's header counts, since anyone can send one.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 
-use super::provider::ProviderError;
+use super::ProviderError;
 
 /// How far the clocks of the issuer and of this machine may be apart: a token counts for as long
 /// after its `exp`, and before its `nbf`.

@@ -3,11 +3,8 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::hot::{HotThreads, PARTITIONS};
-use super::largest::{LISTED, Large};
 use super::recorder::{StoreRecorder, Threads};
-use super::report::Busy;
-use super::window::Window;
+use super::{Busy, HotThreads, LISTED, Large, PARTITIONS, Window};
 
 /// The threads with the highest counts.
 pub(super) fn busiest(

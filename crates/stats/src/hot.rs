@@ -9,7 +9,7 @@
 #[cfg(test)]
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use super::window::Slot;
+use super::Slot;
 use threadkeep_domain::ThreadId;
 
 /// Hashes randomly, so that no client can choose ids that share a partition.

@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use super::hot::Hashed;
-use super::window::Slot;
+use super::{Hashed, Slot};
 use threadkeep_domain::ThreadId;
 
 /// How many a list has at most.

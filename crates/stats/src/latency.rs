@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::window::Slot;
+use super::Slot;
 
 /// The first bucket has all durations below 2^10 ns.
 const FIRST_BIT: u32 = 10;

@@ -16,10 +16,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use hot::Hasher;
+use hot::{Hashed, Hasher, HotThreads, PARTITIONS};
+use largest::{LISTED, Large, Largest};
 use latency::Latency;
 use routes::Answers;
-use window::Clock;
+use window::{Clock, Slot, Window};
 
 pub use levels::{Level, Levels};
 pub use recorder::{Call, StoreRecorder, Use};

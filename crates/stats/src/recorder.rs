@@ -4,10 +4,7 @@ use std::hash::BuildHasher as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::hot::{Hashed, Hasher, HotThreads};
-use super::largest::Largest;
-use super::latency::Latency;
-use super::window::{Clock, Window};
+use super::{Clock, Hashed, Hasher, HotThreads, Largest, Latency, Window};
 use threadkeep_domain::ThreadId;
 
 /// The calls of one worker. Its lock is free, except while a report reads a part of it.

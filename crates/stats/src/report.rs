@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::latency::Latency;
-use super::levels::Level;
-use super::routes::Answers;
+use super::{Answers, Latency, Level};
 use threadkeep_domain::ThreadId;
 
 /// The figures at one moment.

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::latency::Latency;
-use super::window::{Clock, Slot, Window};
+use super::{Clock, Latency, Slot, Window};
 
 /// The requests of one worker. Its lock is free, except while a report reads it.
 #[derive(Debug)]

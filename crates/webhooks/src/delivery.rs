@@ -6,8 +6,7 @@ use std::time::{Instant, SystemTime};
 use async_trait::async_trait;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::endpoint::Endpoint;
-use super::sender::{SendError, Sender};
+use super::{Endpoint, SendError, Sender};
 use threadkeep_domain::{Event, EventTypes, TraceParent};
 use threadkeep_events::{Failure, Handler, cloud_event};
 use threadkeep_store::{Backend, millis};

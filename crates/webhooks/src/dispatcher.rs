@@ -6,10 +6,7 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use tokio::time::timeout;
 
-use super::delivery::Delivery;
-use super::endpoint::Endpoint;
-use super::id::WebhookId;
-use super::shared::{Inner, KIND};
+use super::{Delivery, Endpoint, Inner, KIND, WebhookId};
 use threadkeep_events::{Outage, Purpose};
 use threadkeep_store::StoreError;
 

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::id::WebhookId;
-use super::secret::Secret;
 use super::secrets::{Secrets, StoredSecrets};
-use super::url::EndpointUrl;
+use super::{EndpointUrl, Secret, WebhookId};
 use threadkeep_domain::{EventType, EventTypes};
 
 /// The target of events, and their types.

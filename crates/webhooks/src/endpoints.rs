@@ -6,15 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::delivery::now_ms;
-use super::dispatcher;
-use super::endpoint::Endpoint;
-use super::error::WebhookError;
-use super::id::WebhookId;
-use super::secret::Secret;
-use super::sender::Sender;
-use super::shared::{Inner, KIND, WebhookSettings};
-use super::url::{EndpointUrl, EndpointUrlError};
+use super::{
+    Endpoint, EndpointUrl, EndpointUrlError, Inner, KIND, Secret, Sender, WebhookError, WebhookId,
+    WebhookSettings, dispatcher, now_ms,
+};
 use threadkeep_domain::{EventId, EventTypes};
 use threadkeep_events::{Events, ParkedPage, PendingList};
 

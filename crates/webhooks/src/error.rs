@@ -1,6 +1,6 @@
 //! Errors of changes to endpoints.
 
-use super::url::EndpointUrlError;
+use super::EndpointUrlError;
 use threadkeep_store::StoreError;
 
 /// Errors that a caller can tell apart.

@@ -17,6 +17,10 @@ mod sender;
 mod shared;
 mod url;
 
+use delivery::{Delivery, now_ms};
+use sender::{SendError, Sender};
+use shared::{Inner, KIND};
+
 pub use endpoint::Endpoint;
 pub use endpoints::{EndpointChange, Webhooks};
 pub use error::WebhookError;

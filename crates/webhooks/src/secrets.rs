@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::secret::Secret;
+use super::Secret;
 
 /// How long a former secret also signs, for receivers that do not know the new one yet.
 const FORMER_LASTS_MS: u64 = 86_400_000;

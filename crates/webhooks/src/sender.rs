@@ -6,7 +6,7 @@ use bytes::Bytes;
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 
-use super::url::EndpointUrl;
+use super::EndpointUrl;
 use threadkeep_egress::{AGENT, PrivateAddress, PublicResolver, has_source, http_client};
 
 /// How long an endpoint may take to answer, including name resolution, connection and handshake.

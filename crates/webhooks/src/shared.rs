@@ -6,10 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::delivery::Delivery;
-use super::endpoint::Endpoint;
-use super::id::WebhookId;
-use super::sender::Sender;
+use super::{Delivery, Endpoint, Sender, WebhookId};
 use threadkeep_events::Events;
 use threadkeep_trace::Tracer;
 

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use super::handler::Handler;
-use super::health::Health;
-use super::held::ReplicaBytes;
-use super::timing::Timing;
-use crate::counters::{DeliveryCounters, EventCounters};
-use crate::shares::Pool;
+use super::{Handler, Health, ReplicaBytes, Timing};
+use crate::{DeliveryCounters, EventCounters, Pool};
 use threadkeep_store::{Backend, Clock};
 
 /// The number of slots that the work of a consumer is divided into.

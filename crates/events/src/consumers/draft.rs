@@ -5,7 +5,7 @@ use std::mem;
 
 use bytes::Bytes;
 
-use super::record::Record;
+use super::Record;
 use threadkeep_domain::{EventId, Position};
 use threadkeep_store::LedgerChange;
 

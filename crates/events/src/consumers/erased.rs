@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
-use super::record::Record;
+use super::Record;
 use threadkeep_domain::{Event, EventId, Life, ThreadId};
 use threadkeep_store::{Backend, ErasedLife, StoreError};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::outage::Outage;
+use crate::Outage;
 use threadkeep_store::{Backend, Clock, StoreError, millis};
 
 /// The record in which the replicas note when they last had a consumer, by its name.

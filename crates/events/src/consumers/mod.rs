@@ -36,7 +36,8 @@ use tokio_util::sync::CancellationToken;
 use super::Events;
 use consumer::Consumer;
 use health::Health;
-use held::ReplicaBytes;
+use held::{ReplicaBytes, SlotBytes};
+use record::Record;
 use threadkeep_domain::EventId;
 use threadkeep_store::StoreError;
 

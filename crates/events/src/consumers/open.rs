@@ -2,8 +2,8 @@
 
 use tokio::time::sleep;
 
-use super::consumer::Consumer;
-use crate::outage::Outage;
+use super::Consumer;
+use crate::Outage;
 use threadkeep_store::{Backend, Ledger, StoreError};
 
 /// Creates a consumer, unless it exists. It receives all events from now on.

@@ -1,6 +1,6 @@
 //! Events that were given up for now.
 
-use super::record::Record;
+use super::Record;
 use crate::Events;
 use threadkeep_domain::{Event, EventId, Position};
 use threadkeep_store::StoreError;

@@ -1,6 +1,6 @@
 //! Events that are to be delivered once more.
 
-use super::record::Record;
+use super::Record;
 use crate::Events;
 use threadkeep_domain::Event;
 use threadkeep_store::{PendingEvents, StoreError};

@@ -10,14 +10,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, Failed};
-use super::consumer::Consumer;
 use super::gaps::Gaps;
-use super::handler::Failure;
-use super::open;
-use super::record::Record;
+use super::{Consumer, Failure, Record, open};
 use crate::lag::Oldest;
-use crate::outage::Outage;
-use crate::tail::Follower;
+use crate::{Follower, Outage};
 use threadkeep_domain::{Fingerprint, Position};
 use threadkeep_store::{Heads, Holding, Ledger, LedgerChange, LedgerSignals, StoreError};
 

@@ -8,12 +8,9 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::consumer::Consumer;
 use super::slot::{Ended, Slot};
-use super::{heartbeat, open};
-use crate::outage::Outage;
-use crate::tail::Tail;
-use crate::watcher::{WATCH_AGAIN, WATCH_LASTS};
+use super::{Consumer, heartbeat, open};
+use crate::{Outage, Tail, WATCH_AGAIN, WATCH_LASTS};
 use threadkeep_store::{Leases, LedgerSignals};
 
 /// Renewals for which a ledger may be missing before it is created again.

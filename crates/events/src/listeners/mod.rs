@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::size::bytes_named;
+use super::bytes_named;
 use threadkeep_domain::{Event, MOST_KEY_BYTES_NAMED, Position, ThreadId};
 use threadkeep_store::Watched;
 

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::outage::Outage;
-use super::{Events, reaper};
+use super::{Events, Outage, reaper};
 use agreement::{Agreement, Situation, Verdict};
 use card::{Card, digest_of};
 pub use status::SigningStatus;

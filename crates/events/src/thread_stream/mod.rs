@@ -6,9 +6,7 @@ use std::sync::Arc;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
-use super::counters::{Count, EventCounters};
-use super::listeners::{Heard, Listener};
-use super::size::bytes_named;
+use super::{Count, EventCounters, Heard, Listener, bytes_named};
 use threadkeep_domain::{
     EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId,
 };

@@ -3,8 +3,7 @@
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue};
 use percent_encoding::percent_decode;
 
-use super::super::caller::Source;
-use super::super::cookie::{Cookie, CookieSettings};
+use super::super::{Cookie, CookieSettings, Source};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 use threadkeep_fuzzing::{Bound, fuzz};
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use actix_web::http::header::HeaderValue;
 use actix_web::test::TestRequest;
 
-use super::super::proxies::TrustedProxies;
+use super::super::TrustedProxies;
 use threadkeep_fuzzing::{Bound, fuzz};
 
 /// Each line of the input is a header.

@@ -14,7 +14,7 @@ use jsonwebtoken::{AlgorithmFamily, decode_header};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use super::provider::ProviderError;
+use super::ProviderError;
 use super::verifier::{JwtSettings, Verifier};
 use fetch::Fetcher;
 use set::KeySet;

@@ -4,8 +4,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header::HeaderName;
 
 use super::{OwnerProvider, named};
-use crate::provider::ProviderError;
-use crate::proxies::TrustedProxies;
+use crate::{ProviderError, TrustedProxies};
 use threadkeep_domain::Owner;
 
 /// The value of a header as the owner. Only a trusted proxy's header counts, since anyone can send one.

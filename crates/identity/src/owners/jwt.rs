@@ -10,9 +10,8 @@ use super::{OwnerProvider, named};
 use crate::bearer::bearer;
 use crate::jwks::Jwks;
 use crate::jwt::{JwtError, TokenKeys};
-use crate::provider::ProviderError;
-use crate::proxies::TrustedProxies;
 use crate::verifier::JwtSettings;
+use crate::{ProviderError, TrustedProxies};
 use threadkeep_domain::Owner;
 
 /// The claim `sub` of the token in `Authorization: Bearer` as the owner, once its signature and `exp` are verified.

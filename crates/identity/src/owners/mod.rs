@@ -11,8 +11,7 @@ use std::time::SystemTime;
 use actix_web::HttpRequest;
 use futures_util::future::BoxFuture;
 
-use super::provider::ProviderError;
-use super::proxies::TrustedProxies;
+use super::{ProviderError, TrustedProxies};
 use threadkeep_domain::Owner;
 
 pub use header::HeaderOwner;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::consumers::record::Record;
+use crate::consumers::Record;
 use threadkeep_domain::Position;
 use threadkeep_domain::heap::Heap;
 

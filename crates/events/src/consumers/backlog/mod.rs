@@ -10,10 +10,8 @@ use bytes::Bytes;
 use line::{Item, Line, Stage};
 
 use super::draft::Draft;
-use super::held::{ReplicaBytes, SlotBytes};
 use super::progress::LogProgress;
-use super::record::Record;
-use super::timing::Timing;
+use super::{Record, ReplicaBytes, SlotBytes, Timing};
 use threadkeep_domain::heap::block;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
