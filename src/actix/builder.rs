@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::threads::Threads;
+use super::Threads;
 use threadkeep_domain::scope::ScopePolicies;
 use threadkeep_domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
 use threadkeep_events::{EventSettings, Events};

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 
-use super::background::Background;
+use super::Background;
 
 /// Calls of a callback at most.
 const ATTEMPTS: u32 = 5;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 
-use super::background::{Background, Task};
-use super::callbacks::{Callbacks, Repeatable};
+use super::{Background, Callbacks, Repeatable, Task};
 use threadkeep_web::SessionId;
 
 /// How a request has ended.

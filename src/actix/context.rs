@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 
+use super::CurrentThread;
 use super::completion::{Completed, Completion};
-use super::current_thread::CurrentThread;
 use threadkeep_web::SessionId;
 
 pub(super) type TypedMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;

@@ -5,12 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::callbacks::Repeatable;
-use super::endings::{Endings, Ticket};
-use super::fork::Forks;
 use super::pending_writes::PendingWrites;
-use super::services::Services;
-use super::turn::Turns;
+use super::{Endings, Forks, Repeatable, Services, Ticket, Turns};
 use threadkeep_domain::{
     CheckpointName, Document, Json, Operation, Owner, ThreadId, TurnToken, Written,
 };

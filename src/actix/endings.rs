@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::RwLock;
 use tokio::time::sleep;
 
-use super::callbacks::{Callbacks, Repeatable};
+use super::{Callbacks, Repeatable};
 use threadkeep_domain::{Event, EventKind, EventType, Position, ThreadId};
 use threadkeep_events::{Events, GlobalItem, GlobalStream, Notice};
 use threadkeep_service::ServiceError;

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev};
 
-use super::context::RequestContext;
-use super::request_state::RequestState;
-use super::session::Session;
-use super::thread::Thread;
+use super::{RequestContext, RequestState, Session, Thread};
 use threadkeep_web::ApiError;
 
 fn of(request: &HttpRequest) -> Result<Arc<RequestContext>, ApiError> {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::current_thread::CurrentThread;
-use super::state::to_json;
+use super::{CurrentThread, to_json};
 use threadkeep_domain::{Json, ThreadId};
 use threadkeep_identity::Identity;
 use threadkeep_service::{ForkDraft, ImageService};

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::scope_target::ScopeTarget;
-use super::state::to_json;
+use super::{ScopeTarget, to_json};
 use threadkeep_domain::Json;
 use threadkeep_domain::scope::{Appended, HistoryItem, Kept, Removal, ScopeWritten};
 use threadkeep_service::WriteOptions;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::scope_target::ScopeTarget;
+use super::ScopeTarget;
 use threadkeep_domain::Precondition;
 use threadkeep_domain::scope::{
     KvAnswer, KvOperation, ScopeId, ScopeKey, ScopeValue, ScopeWritten,

@@ -11,11 +11,7 @@ use actix_web::{Error, HttpMessage};
 use futures_util::future::LocalBoxFuture;
 
 use super::completion::{Completed, Completion};
-use super::context::{OpenRequest, RequestContext};
-use super::current_thread::CurrentThread;
-use super::response;
-use super::services::Services;
-use super::threads::Threads;
+use super::{CurrentThread, OpenRequest, RequestContext, Services, Threads, response};
 use threadkeep_identity::Behalf;
 use threadkeep_web::{ApiError, SessionId};
 

@@ -27,6 +27,17 @@ mod thread;
 mod threads;
 mod turn;
 
+use background::{Background, Task};
+use callbacks::{Callbacks, FIRST_PAUSE, Repeatable, repeatable};
+use context::{OpenRequest, RequestContext, TypedMap};
+use current_thread::CurrentThread;
+use endings::{Endings, Ticket};
+use fork::Forks;
+use scope_target::ScopeTarget;
+use services::Services;
+use state::{from_json, to_json};
+use turn::Turns;
+
 pub use builder::{BuildError, ThreadsBuilder};
 pub use callbacks::CallbackCounts;
 pub use completion::Completed;

@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::context::{RequestContext, TypedMap};
+use super::{RequestContext, TypedMap};
 
 /// At most one value of each type, for as long as the request lasts: an extractor of
 /// [`Threads`](super::Threads), cheap to clone.

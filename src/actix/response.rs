@@ -8,7 +8,7 @@ use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue, VARY};
 
-use super::context::RequestContext;
+use super::RequestContext;
 use threadkeep_identity::{Caller, Identity, Source};
 use threadkeep_web::{ApiError, SESSION_ID, SessionId, with_problem};
 

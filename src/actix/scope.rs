@@ -1,9 +1,6 @@
 //! A scope in an app.
 
-use super::history::History;
-use super::kv::Kv;
-use super::scope_target::ScopeTarget;
-use super::tasks::Tasks;
+use super::{History, Kv, ScopeTarget, Tasks};
 use threadkeep_service::WriteOptions;
 use threadkeep_web::ApiError;
 

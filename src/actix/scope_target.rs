@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::current_thread::CurrentThread;
+use super::CurrentThread;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_service::{ScopeService, WriteOptions};
 use threadkeep_web::ApiError;

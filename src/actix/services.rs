@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fork::Forks;
-use super::turn::Turns;
+use super::{Forks, Turns};
 use threadkeep_domain::Owner;
 use threadkeep_service::{CheckpointService, OwnerService, ScopeService, ThreadService};
 use threadkeep_store::Backend;

@@ -7,11 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::callbacks::repeatable;
 use super::completion::{Callback, Completed};
-use super::context::RequestContext;
-use super::scope::ScopeHandle;
-use super::scope_target::ScopeTarget;
+use super::{RequestContext, ScopeHandle, ScopeTarget, repeatable};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_web::SessionId;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::current_thread::CurrentThread;
+use super::CurrentThread;
 use threadkeep_domain::{Document, Json, Key, Mismatch, Operation, Value};
 use threadkeep_web::ApiError;
 

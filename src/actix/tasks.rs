@@ -1,6 +1,6 @@
 //! The task list of a scope in an app.
 
-use super::scope_target::ScopeTarget;
+use super::ScopeTarget;
 use threadkeep_domain::Precondition;
 use threadkeep_domain::scope::{NewTask, Task, TaskChange, TaskRef};
 use threadkeep_service::WriteOptions;

@@ -7,15 +7,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::callbacks::repeatable;
-use super::current_thread::{CurrentThread, Receipt};
-use super::fork::ForkThread;
-use super::history::History;
-use super::kv::Kv;
-use super::scope_target::ScopeTarget;
-use super::state::{ThreadState, from_json, to_json};
-use super::tasks::Tasks;
-use super::turn::TakeTurn;
+use super::{
+    CurrentThread, ForkThread, History, Kv, Receipt, ScopeTarget, TakeTurn, Tasks, ThreadState,
+    from_json, repeatable, to_json,
+};
 use threadkeep_domain::{CheckpointName, Json, Owner, ThreadId};
 use threadkeep_events::Notice;
 use threadkeep_store::CheckpointHead;

@@ -3,17 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::background::Background;
-use super::builder::ThreadsBuilder;
-use super::callbacks::{CallbackCounts, Callbacks, FIRST_PAUSE};
 use super::completion::Completed;
-use super::endings::Endings;
-use super::fork::Forks;
-use super::owned::OwnedThreads;
-use super::scope::ScopeHandle;
-use super::scope_target::ScopeTarget;
-use super::services::Services;
-use super::turn::Turns;
+use super::{
+    Background, CallbackCounts, Callbacks, Endings, FIRST_PAUSE, Forks, OwnedThreads, ScopeHandle,
+    ScopeTarget, Services, ThreadsBuilder, Turns,
+};
 use threadkeep_domain as domain;
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{KeyRing, Owner, ThreadId};

@@ -11,8 +11,7 @@ use tokio::sync::RwLock;
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::background::Background;
-use super::current_thread::CurrentThread;
+use super::{Background, CurrentThread};
 use threadkeep_domain::{Owner, Refusal, ThreadId, TurnToken};
 use threadkeep_service::{ServiceError, TurnRequest, TurnService};
 use threadkeep_web::ApiError;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::HeaderName;
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
-use super::values::Values;
+use super::{Fault, Given, SettingsError, Values};
 use threadkeep_domain::SECRET_BYTES;
 use threadkeep_identity::{
     HeaderOwner, Jwks, JwksUrl, JwtOwner, JwtSettings, JwtSubject, Owners, ThreadIdProvider,

@@ -1,6 +1,6 @@
 //! The list of settings, read from the default file: its headings, its keys, and the comment above each.
 
-use super::renamed::earlier_name;
+use super::earlier_name;
 
 /// The documented default file, which is also the defaults.
 pub const DEFAULT_FILE: &str = include_str!("default.toml");

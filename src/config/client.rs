@@ -3,10 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::error::SettingsError;
-use super::keys::named_secrets;
-use super::layers::Layers;
-use super::listen;
+use super::{Layers, SettingsError, listen, named_secrets};
 
 /// The URL of a running server, and the key for its API.
 #[derive(Clone)]

@@ -2,8 +2,7 @@
 
 use actix_web::http::Uri;
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
+use super::{Fault, Given, SettingsError};
 
 const RULE: &str = "`*`, or origins as browsers send them: `scheme://host[:port]` in lower case, \
                     without a path and without the scheme's own port";

@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::error::{Fault, SettingsError};
-use super::text_file;
+use super::{Fault, SettingsError, text_file};
 
 /// The text of a setting, and its source.
 #[derive(Clone)]

@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use super::error::{Fault, SettingsError};
-use super::keys::named_secrets;
-use super::values::Values;
-use super::warning::Warning;
+use super::{Fault, SettingsError, Values, Warning, named_secrets};
 use threadkeep_domain::{KeyRing, NamedSecret, SECRET_BYTES, SigningKey};
 use threadkeep_identity::{
     ApiKey, ApiKeys, COOKIE_MAX_AGE_SECONDS, CookieError, CookieSettings, RightError, Rights,

@@ -1,7 +1,6 @@
 //! Lists of named secrets among the settings.
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
+use super::{Fault, Given, SettingsError};
 use threadkeep_domain as domain;
 use threadkeep_domain::NamedSecret;
 

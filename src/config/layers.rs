@@ -7,13 +7,9 @@ use std::path::{Path, PathBuf};
 use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
 
 use super::catalog::{DEFAULT_FILE, Setting, flag_of};
-use super::error::{Fault, SettingsError};
 use super::nearest::nearest;
-use super::renamed::present_name;
 use super::surroundings::{self, CLIENT_API_KEY, CLIENT_URL};
-use super::text_file;
-use super::values::Values;
-use super::{CONFIG, DEFAULT};
+use super::{CONFIG, DEFAULT, Fault, SettingsError, Values, present_name, text_file};
 
 /// The sources of settings of a process.
 #[derive(Debug, Clone, Default)]

@@ -2,8 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
+use super::{Fault, Given, SettingsError};
 
 const RULE: &str = "an address and a port, such as 127.0.0.1:8080, localhost:8080, or :8080 for all \
                     addresses of this machine";

@@ -8,9 +8,7 @@ use std::net::IpAddr;
 use actix_web::http::Uri;
 use actix_web::http::uri::Authority;
 
-use super::cors::CorsOrigins;
-use super::error::{Fault, SettingsError};
-use super::given::Given;
+use super::{CorsOrigins, Fault, Given, SettingsError};
 
 const RULE: &str = "`*`, or hosts with or without a port, such as threads.example.com";
 

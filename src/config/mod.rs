@@ -35,6 +35,12 @@ mod values;
 mod warning;
 mod webhooks;
 
+use given::Given;
+use keys::named_secrets;
+use models::{is_model, url_of};
+use redis_url::RedisUrlError;
+use renamed::{earlier_name, present_name};
+
 pub use catalog::{DEFAULT_FILE, Setting, flag_of};
 pub use client::{ClientSettings, local_url};
 pub use cors::CorsOrigins;

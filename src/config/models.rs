@@ -4,13 +4,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
-use super::keys::named_secrets;
 use super::mask::mask;
-use super::online::{self, OnlineSettings};
-use super::values::Values;
-use super::warning::Warning;
+use super::{Fault, Given, OnlineSettings, SettingsError, Values, Warning, named_secrets, online};
 use threadkeep_domain::{ResponseLimits, TTL_MAX, TTL_MIN, is_name};
 use threadkeep_identity::ApiKeys;
 use threadkeep_upstreams::{UpstreamUrl, UpstreamUrlError};

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
-use super::models::{UpstreamKind, UpstreamSetting, is_model, url_of};
-use super::values::Values;
+use super::{Fault, Given, SettingsError, UpstreamKind, UpstreamSetting, Values, is_model, url_of};
 use threadkeep_online::{FetchSettings, PrivateHost, SearchKind, SearchSettings};
 
 const SEARCH_FORM: &str = "a kind and a URL with a space between; the kinds are brave, searxng and tavily, and the URL is http or https, with a host and without user, query and fragment";

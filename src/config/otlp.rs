@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use super::error::{Fault, SettingsError};
-use super::keys::named_secrets;
-use super::values::Values;
+use super::{Fault, SettingsError, Values, named_secrets};
 use threadkeep_webhooks::EndpointUrl;
 
 /// The collector that spans go to.

@@ -2,8 +2,7 @@
 
 use actix_web::http::Uri;
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
+use super::{Fault, Given, SettingsError};
 
 const RULE: &str = "empty or an address such as https://threads.example.com, without a query";
 

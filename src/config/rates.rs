@@ -1,8 +1,6 @@
 //! Limits on how often clients write.
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
-use super::values::Values;
+use super::{Fault, Given, SettingsError, Values};
 use threadkeep_domain::{Rate, RateLimits};
 
 pub(super) fn read(values: &mut Values) -> Result<RateLimits, SettingsError> {

@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
 use super::mask::PEM;
-use super::redis_url::RedisUrl;
-use super::values::Values;
+use super::{Fault, Given, RedisUrl, SettingsError, Values};
 use threadkeep_store_redis::{ClientCertificate, ClientCertificateError, check_client_certificate};
 
 const CERTIFICATE: &str = "redis_tls_cert_file";

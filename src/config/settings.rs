@@ -5,17 +5,11 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
 use super::callers::Callers;
-use super::cors::CorsOrigins;
-use super::error::{Fault, SettingsError};
-use super::given::Given;
-use super::mcp::{self, McpSettings};
-use super::models::{self, ModelSettings};
-use super::otlp::{self, TraceSettings};
-use super::redis_certificate;
-use super::redis_url::{RedisUrl, RedisUrlError};
-use super::values::{Provenance, Values};
-use super::warning::Warning;
-use super::{callers, identity, listen, log_filter, machine, public_url, rates, webhooks};
+use super::{
+    CorsOrigins, Fault, Given, McpSettings, ModelSettings, Provenance, RedisUrl, RedisUrlError,
+    SettingsError, TraceSettings, Values, Warning, callers, identity, listen, log_filter, machine,
+    mcp, models, otlp, public_url, rates, redis_certificate, webhooks,
+};
 use threadkeep_domain::scope::{HistoryLimit, ScopePolicies};
 use threadkeep_domain::{
     BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, ReservedKeys, Retention,

@@ -6,11 +6,8 @@ use std::fmt;
 use config::{ConfigError, Map, Value, ValueKind};
 
 use super::catalog::Setting;
-use super::error::{Fault, SettingsError};
-use super::given::Given;
 use super::mask::mask;
-use super::renamed::earlier_name;
-use super::warning::Warning;
+use super::{Fault, Given, SettingsError, Warning, earlier_name};
 
 /// Every setting with its strongest value, in the order of the default file.
 #[derive(Clone)]

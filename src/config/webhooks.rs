@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::error::{Fault, SettingsError};
-use super::given::Given;
-use super::values::Values;
+use super::{Fault, Given, SettingsError, Values};
 use threadkeep_domain::{EventType, EventTypes, is_name};
 use threadkeep_webhooks::{Endpoint, EndpointUrl, Secret};
 
