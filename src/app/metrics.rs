@@ -21,9 +21,6 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 const CONNECTIONS: usize = 64;
 
 /// Listens on an address that serves only metrics; also returns the port.
-///
-/// # Errors
-/// [`io::Error`].
 pub(super) fn serve(
     address: SocketAddr,
     registry: Arc<Registry>,

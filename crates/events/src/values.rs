@@ -10,9 +10,6 @@ const MOST_VALUE_BYTES: u64 = 65_536;
 
 /// The values that an event's keys have since then, as a JSON object without those that were deleted. None if the thread
 /// has changed again, the values have over 64 KiB, or the event names no keys.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn values_of(
     log: &dyn EventLog,
     event: &Event,

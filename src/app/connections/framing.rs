@@ -75,9 +75,6 @@ impl Default for Framing {
 
 impl Framing {
     /// Counts bytes up to the end of the request, or all of them.
-    ///
-    /// # Errors
-    /// [`HeadTooLarge`].
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<usize, HeadTooLarge> {
         let mut end = 0;
         while end < bytes.len() && !self.is_whole() {

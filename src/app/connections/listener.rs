@@ -55,9 +55,6 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Listens.
-    ///
-    /// # Errors
-    /// [`io::Error`].
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         let domain = Domain::for_address(address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
@@ -76,9 +73,6 @@ impl Listener {
     }
 
     /// Serves apps from this factory, one for each worker, and counts the connections.
-    ///
-    /// # Errors
-    /// [`io::Error`].
     pub(crate) fn serve<F, I, S, B>(
         self,
         settings: &ConnectionSettings,
