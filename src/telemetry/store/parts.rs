@@ -72,7 +72,7 @@ macro_rules! measured {
                     let spending = trace::spend(Phase::Store);
                     let start = Instant::now();
                     let answer = $trait::$method(&*self.backend, $($name),*).await;
-                    let used: Option<Use<'_>> = None$(.or_else(|| uses::$used($($of),+, &answer))$(.filter(|_| $is_use))?)?;
+                    let used: Option<Use<'_>> = None$(.or_else(|| uses::$used($($of),+, answer.as_ref().ok()?))$(.filter(|_| $is_use))?)?;
                     self.metrics.$part.$method.observe(start, &answer, used, self, spending);
                     $(self.metrics.$count(&answer);)?
                     answer

@@ -1,4 +1,5 @@
-//! The threads that calls of the store use, and how much of them. Replays and refusals are no use.
+//! The threads that calls of the store use, and how much of them. Replays and refusals are no use: the functions get only
+//! what calls have answered.
 
 use bytes::Bytes;
 
@@ -7,10 +8,7 @@ use threadkeep_domain::{Operation, Thread, ThreadId, Write, Written};
 use threadkeep_stats::Use;
 use threadkeep_store::{
     Destroyed, Found, HistoryPage, Imported, ItemPlace, Part, Rotated, ScopeView, StateBody, Whole,
-    WriteError,
 };
-
-type Answer<T> = Result<T, WriteError>;
 
 fn read(id: &ThreadId, bytes: usize, state_bytes: Option<u64>) -> Use<'_> {
     Use {
@@ -28,25 +26,17 @@ fn write(id: &ThreadId, bytes: usize, state_bytes: Option<u64>) -> Use<'_> {
     }
 }
 
-pub(super) fn state<'a>(
-    id: &'a ThreadId,
-    answer: &Answer<Option<Found<Bytes>>>,
-) -> Option<Use<'a>> {
-    let state = answer.as_ref().ok()?.as_ref();
-    let bytes = state.map(|state| state.content.len());
-    Some(read(
-        id,
-        bytes.unwrap_or(0),
-        bytes.map(|bytes| bytes as u64),
-    ))
+pub(super) fn state<'a>(id: &'a ThreadId, found: &Option<Found<Bytes>>) -> Option<Use<'a>> {
+    let bytes = found.as_ref().map(|found| found.content.len());
+    let state_bytes = bytes.map(|bytes| bytes as u64);
+    Some(read(id, bytes.unwrap_or(0), state_bytes))
 }
 
 pub(super) fn state_body<'a>(
     id: &'a ThreadId,
-    answer: &Answer<Option<Found<StateBody>>>,
+    found: &Option<Found<StateBody>>,
 ) -> Option<Use<'a>> {
-    let body = answer.as_ref().ok()?.as_ref().map(|found| &found.content);
-    Some(match body {
+    Some(match found.as_ref().map(|found| &found.content) {
         Some(StateBody::Text(text) | StateBody::Compressible(text)) => {
             read(id, text.len(), Some(text.len() as u64))
         }
@@ -56,62 +46,43 @@ pub(super) fn state_body<'a>(
     })
 }
 
-pub(super) fn whole<'a>(
-    id: &'a ThreadId,
-    answer: &Answer<Option<Found<Whole>>>,
-) -> Option<Use<'a>> {
-    let Some(Found { content, .. }) = answer.as_ref().ok()? else {
+pub(super) fn whole<'a>(id: &'a ThreadId, found: &Option<Found<Whole>>) -> Option<Use<'a>> {
+    let Some(Found { content, .. }) = found else {
         return Some(read(id, 0, None));
     };
     let state = content.state.len();
-    Some(read(
-        id,
-        state + content.metadata.as_str().len(),
-        Some(state as u64),
-    ))
+    let bytes = state + content.metadata.as_str().len();
+    Some(read(id, bytes, Some(state as u64)))
 }
 
 pub(super) fn values<'a>(
     id: &'a ThreadId,
-    answer: &Answer<Option<Found<Vec<Option<Bytes>>>>>,
+    found: &Option<Found<Vec<Option<Bytes>>>>,
 ) -> Option<Use<'a>> {
-    let values = answer
-        .as_ref()
-        .ok()?
-        .iter()
-        .flat_map(|found| &found.content);
+    let values = found.iter().flat_map(|found| &found.content);
     Some(read(id, values.flatten().map(Bytes::len).sum(), None))
 }
 
-pub(super) fn value<'a>(
-    id: &'a ThreadId,
-    answer: &Answer<Option<Found<Option<Part>>>>,
-) -> Option<Use<'a>> {
-    let part = answer
-        .as_ref()
-        .ok()?
-        .iter()
-        .find_map(|found| found.content.as_ref());
+pub(super) fn value<'a>(id: &'a ThreadId, found: &Option<Found<Option<Part>>>) -> Option<Use<'a>> {
+    let part = found.as_ref().and_then(|found| found.content.as_ref());
     Some(read(id, part.map_or(0, |part| part.json.len()), None))
 }
 
 /// A read of a stamp or of keys, which have no values.
-pub(super) fn without_values<'a, T>(id: &'a ThreadId, answer: &Answer<T>) -> Option<Use<'a>> {
-    answer.as_ref().ok()?;
+pub(super) fn without_values<'a, T>(id: &'a ThreadId, _: &T) -> Option<Use<'a>> {
     Some(read(id, 0, None))
 }
 
-pub(super) fn thread<'a>(id: &'a ThreadId, answer: &Answer<Option<Thread>>) -> Option<Use<'a>> {
-    let thread = answer.as_ref().ok()?.as_ref();
-    Some(read(id, 0, thread.map(|thread| thread.size_bytes)))
+pub(super) fn thread<'a>(id: &'a ThreadId, thread: &Option<Thread>) -> Option<Use<'a>> {
+    let state_bytes = thread.as_ref().map(|thread| thread.size_bytes);
+    Some(read(id, 0, state_bytes))
 }
 
 pub(super) fn written<'a>(
     id: &'a ThreadId,
     sent: &Write<'_>,
-    answer: &Answer<Written>,
+    written: &Written,
 ) -> Option<Use<'a>> {
-    let written = answer.as_ref().ok().filter(|written| !written.replayed)?;
     let operations = sent.operations.iter().map(|operation| match operation {
         Operation::Set { value, .. } => value.json_bytes(),
         Operation::Push { value, .. } => value.as_str().len(),
@@ -123,64 +94,54 @@ pub(super) fn written<'a>(
     });
     let metadata = sent.metadata.map_or(0, |change| change.new.as_str().len());
     let bytes = operations.sum::<usize>() + metadata;
-    Some(write(id, bytes, Some(written.size_bytes)))
+    (!written.replayed).then(|| write(id, bytes, Some(written.size_bytes)))
 }
 
 /// A write whose values are in the store already.
-pub(super) fn made<'a>(id: &'a ThreadId, answer: &Answer<Written>) -> Option<Use<'a>> {
-    let written = answer.as_ref().ok().filter(|written| !written.replayed)?;
-    Some(write(id, 0, Some(written.size_bytes)))
+pub(super) fn made<'a>(id: &'a ThreadId, written: &Written) -> Option<Use<'a>> {
+    (!written.replayed).then(|| write(id, 0, Some(written.size_bytes)))
 }
 
-pub(super) fn imported<'a>(id: &'a ThreadId, answer: &Answer<Imported>) -> Option<Use<'a>> {
-    match answer.as_ref().ok()? {
-        Imported::Made(written) if !written.replayed => Some(write(
-            id,
-            written.size_bytes as usize,
-            Some(written.size_bytes),
-        )),
+pub(super) fn imported<'a>(id: &'a ThreadId, imported: &Imported) -> Option<Use<'a>> {
+    match imported {
+        Imported::Made(written) if !written.replayed => {
+            let bytes = written.size_bytes;
+            Some(write(id, bytes as usize, Some(bytes)))
+        }
         Imported::Made(_) | Imported::Skipped(_) => None,
     }
 }
 
-pub(super) fn destroyed<'a>(id: &'a ThreadId, answer: &Answer<Destroyed>) -> Option<Use<'a>> {
-    let destroyed = answer.as_ref().ok()?;
+pub(super) fn destroyed<'a>(id: &'a ThreadId, destroyed: &Destroyed) -> Option<Use<'a>> {
     (destroyed.existed && !destroyed.replayed).then(|| write(id, 0, None))
 }
 
-pub(super) fn rotated<'a>(id: &'a ThreadId, answer: &Answer<Rotated>) -> Option<Use<'a>> {
-    let rotated = answer.as_ref().ok()?;
+pub(super) fn rotated<'a>(id: &'a ThreadId, rotated: &Rotated) -> Option<Use<'a>> {
     (rotated.thread.is_some() && !rotated.replayed).then(|| write(id, 0, None))
 }
 
-pub(super) fn view<'a>(scope: &'a ScopeId, answer: &Answer<Option<ScopeView>>) -> Option<Use<'a>> {
-    let view = answer.as_ref().ok()?.as_ref();
+pub(super) fn view<'a>(scope: &'a ScopeId, view: &Option<ScopeView>) -> Option<Use<'a>> {
     let values = view.iter().flat_map(|view| &view.values).flatten();
     let bytes = values.map(|value| value.as_str().len()).sum();
     Some(read(scope.thread()?, bytes, None))
 }
 
-pub(super) fn history<'a>(
-    scope: &'a ScopeId,
-    answer: &Answer<Option<HistoryPage>>,
-) -> Option<Use<'a>> {
-    let items = answer.as_ref().ok()?.iter().flat_map(|page| &page.items);
+pub(super) fn history<'a>(scope: &'a ScopeId, page: &Option<HistoryPage>) -> Option<Use<'a>> {
+    let items = page.iter().flat_map(|page| &page.items);
     let bytes = items.map(|item| item.value.as_str().len()).sum();
     Some(read(scope.thread()?, bytes, None))
 }
 
-pub(super) fn item<'a>(scope: &'a ScopeId, answer: &Answer<Option<ItemPlace>>) -> Option<Use<'a>> {
-    answer.as_ref().ok()?;
+pub(super) fn item<'a>(scope: &'a ScopeId, _: &Option<ItemPlace>) -> Option<Use<'a>> {
     Some(read(scope.thread()?, 0, None))
 }
 
 pub(super) fn scope_written<'a>(
     scope: &'a ScopeId,
     sent: &ScopeWrite<'_>,
-    answer: &Answer<ScopeWritten>,
+    written: &ScopeWritten,
 ) -> Option<Use<'a>> {
-    let id = scope.thread()?;
-    answer.as_ref().ok().filter(|written| !written.replayed)?;
+    let id = scope.thread().filter(|_| !written.replayed)?;
     let operations = sent.operations.iter().map(|operation| match operation {
         KvOperation::Set { value, .. } => value.as_str().len(),
         KvOperation::Delete { .. } | KvOperation::Increment { .. } | KvOperation::Clear => 0,
@@ -194,14 +155,14 @@ mod tests {
     use super::*;
     use threadkeep_domain::{Json, Key, Policy, Stamp, Value};
 
-    fn sent(replayed: bool) -> Answer<Written> {
-        Ok(Written {
+    fn sent(replayed: bool) -> Written {
+        Written {
             stamp: Stamp::default(),
             size_bytes: 900,
             answers: Vec::new(),
             thread: None,
             replayed,
-        })
+        }
     }
 
     #[test]
@@ -243,8 +204,8 @@ mod tests {
             content: Bytes::from_static(b"{\"a\":1}"),
         };
 
-        let used = state(&id, &Ok(Some(found))).unwrap();
-        let absent = state(&id, &Ok(None)).unwrap();
+        let used = state(&id, &Some(found)).unwrap();
+        let absent = state(&id, &None).unwrap();
 
         assert!(!used.is_write);
         assert_eq!((used.bytes, used.state_bytes), (7, Some(7)));
@@ -256,7 +217,7 @@ mod tests {
         let id = ThreadId::random();
         let session: ScopeId = "session:s".parse().unwrap();
 
-        assert!(view(&session, &Ok(None)).is_none());
-        assert!(view(&ScopeId::Thread(id), &Ok(None)).is_some());
+        assert!(view(&session, &None).is_none());
+        assert!(view(&ScopeId::Thread(id), &None).is_some());
     }
 }
