@@ -59,10 +59,10 @@ FROM ${BUILD} AS built
 
 # The load test knows the service by HTTP alone; of the service's package only the name is here.
 FROM empty AS build-load
-RUN cargo build --release --locked --package threadkeep-load && rm -r load/src
+RUN cargo build --profile dist --locked --package threadkeep-load && rm -r load/src
 COPY load/src load/src
 RUN find load/src -name '*.rs' -exec touch {} + \
-    && cargo build --release --locked --package threadkeep-load
+    && cargo build --profile dist --locked --package threadkeep-load
 
 # docker build --target load: the load test, for docker-compose.yml. The owner of the directory /reports gets its
 # reports.
@@ -72,7 +72,7 @@ FROM debian:${DEBIAN_RELEASE}-slim AS load
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/*
-COPY --from=build-load /src/target/release/threadkeep-load /usr/local/bin/
+COPY --from=build-load /src/target/dist/threadkeep-load /usr/local/bin/
 COPY deploy/run-load.sh /usr/local/bin/threadkeep-run-load
 WORKDIR /
 ENV LOAD_REPORT=/reports

@@ -127,9 +127,8 @@ make_base_images() {
     strip "$dir/base/threadkeep" "$dir/base/threadkeep-load"
     cat >"$dir/base/cargo" <<'CARGO'
 #!/bin/sh
-mkdir -p target/dist target/release
-cp /usr/local/lib/threadkeep target/dist/
-cp /usr/local/lib/threadkeep-load target/release/
+mkdir -p target/dist
+cp /usr/local/lib/threadkeep /usr/local/lib/threadkeep-load target/dist/
 CARGO
     chmod +x "$dir/base/cargo"
     stand_in "rust:$(sed -n 's/^ARG RUST_VERSION=//p' Dockerfile)-slim-bookworm" \

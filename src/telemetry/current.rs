@@ -74,7 +74,7 @@ pub(super) fn gauges<L: EncodeLabelSet>(
     Ok(())
 }
 
-/// Gives each number a label with its value.
+/// Labels each number: `label` with the text beside it.
 pub(super) fn by<'a, N, const COUNT: usize>(
     label: &'a str,
     numbers: [(&'a str, N); COUNT],

@@ -7,7 +7,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::current::{by, counter, counters, gauge, gauges, register};
-use threadkeep_events::EventCounters;
+use threadkeep_events::{DeliveryCounters, EventCounters};
 use threadkeep_store::Clock;
 
 /// Adds the metrics of events to a registry.
@@ -62,10 +62,16 @@ fn deliveries(
         ("subscriber", &events.subscribers),
     ];
     let deliveries = consumers.into_iter().flat_map(|(consumer, of)| {
+        let DeliveryCounters {
+            delivered,
+            failed,
+            parked,
+            lag: _,
+        } = of;
         let outcomes = [
-            ("delivered", &of.delivered),
-            ("failed", &of.failed),
-            ("parked", &of.parked),
+            ("delivered", delivered),
+            ("failed", failed),
+            ("parked", parked),
         ];
         outcomes.map(|(outcome, count)| {
             let labels = [("consumer", consumer), ("outcome", outcome)];

@@ -7,7 +7,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
 
 use super::current::{by, counter, counters, gauge, register};
-use threadkeep_protocols::agentuity::SocketCounters;
+use threadkeep_protocols::agentuity::{RequestCounters, SocketCounters};
 
 /// Adds the metrics of sockets to a registry.
 pub fn register_sockets(registry: &mut Registry, counters: &Arc<SocketCounters>) {
@@ -39,11 +39,12 @@ fn show(sockets: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result
         ("delete", &sockets.delete),
     ];
     let requests = actions.into_iter().flat_map(|(action, of)| {
-        let outcomes = [
-            ("done", &of.done),
-            ("refused", &of.refused),
-            ("failed", &of.failed),
-        ];
+        let RequestCounters {
+            done,
+            refused,
+            failed,
+        } = of;
+        let outcomes = [("done", done), ("refused", refused), ("failed", failed)];
         outcomes.map(|(outcome, count)| (action, outcome, count))
     });
     let unreadable = ("unreadable", "refused", &sockets.unreadable);

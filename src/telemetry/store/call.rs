@@ -19,6 +19,7 @@ const BUCKETS: [f64; 12] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 2.5,
 ];
 
+/// The kinds of errors, in the order of [`kind_of`].
 const ERROR_KINDS: [&str; 6] = [
     "unavailable",
     "full",
@@ -44,7 +45,14 @@ pub(super) struct Call {
     part: &'static str,
     operation: &'static str,
     families: Families,
-    duration: OnceLock<Histogram>,
+    series: OnceLock<Series>,
+}
+
+/// Latency and errors of one operation, looked up once.
+#[derive(Debug)]
+struct Series {
+    duration: Histogram,
+    errors: [Counter; ERROR_KINDS.len()],
 }
 
 impl Families {
@@ -68,7 +76,7 @@ impl Families {
             part,
             operation,
             families: self.clone(),
-            duration: OnceLock::new(),
+            series: OnceLock::new(),
         }
     }
 }
@@ -85,11 +93,11 @@ impl Call {
     ) {
         let ended = Instant::now();
         let took = ended - start;
-        let duration = self.duration.get_or_init(|| self.series());
-        duration.observe(took.as_secs_f64());
+        let series = self.series.get_or_init(|| self.series());
+        series.duration.observe(took.as_secs_f64());
         let error = outcome.as_ref().err().and_then(Failed::store_error);
         if let Some(error) = error {
-            self.failures(kind_of(error)).inc();
+            series.errors[kind_of(error)].inc();
         }
         let recording = spending.context().and_then(Context::recording);
         if let Some(recording) = recording {
@@ -106,18 +114,17 @@ impl Call {
 
     /// Creates the series, with those of all kinds of errors: an alert sees the first error of an operation that has worked
     /// before.
-    fn series(&self) -> Histogram {
-        for kind in ERROR_KINDS {
-            self.failures(kind);
-        }
-        let labels = [("operation", self.operation), ("part", self.part)];
-        self.families.durations.get_or_create_owned(&labels)
-    }
-
-    fn failures(&self, kind: &'static str) -> Counter {
+    fn series(&self) -> Series {
         let (operation, part) = (("operation", self.operation), ("part", self.part));
-        let errors = &self.families.errors;
-        errors.get_or_create_owned(&[operation, ("kind", kind), part])
+        let families = &self.families;
+        let error = |kind| {
+            let labels = [operation, ("kind", kind), part];
+            families.errors.get_or_create_owned(&labels)
+        };
+        Series {
+            duration: families.durations.get_or_create_owned(&[operation, part]),
+            errors: ERROR_KINDS.map(error),
+        }
     }
 
     /// A span, by the [conventions for databases](https://opentelemetry.io/docs/specs/semconv/database/database-spans/).
@@ -131,7 +138,7 @@ impl Call {
             ("db.operation.name", self.operation.into()),
             ("threadkeep.store.part", self.part.into()),
         ];
-        attributes.extend(error.map(|error| ("error.type", kind_of(error).into())));
+        attributes.extend(error.map(|error| ("error.type", ERROR_KINDS[kind_of(error)].into())));
         Ended {
             name: format!("{} {}", self.operation, self.part).into(),
             kind,
@@ -141,14 +148,15 @@ impl Call {
     }
 }
 
-fn kind_of(error: &StoreError) -> &'static str {
+/// The place of an error's kind in [`ERROR_KINDS`].
+fn kind_of(error: &StoreError) -> usize {
     match error {
-        StoreError::Unavailable(_) => "unavailable",
-        StoreError::Full => "full",
-        StoreError::Interrupted(_) => "interrupted",
-        StoreError::Timeout(_) => "timeout",
-        StoreError::Unconfirmed { .. } => "unconfirmed",
-        StoreError::Corrupt(_) => "corrupt",
+        StoreError::Unavailable(_) => 0,
+        StoreError::Full => 1,
+        StoreError::Interrupted(_) => 2,
+        StoreError::Timeout(_) => 3,
+        StoreError::Unconfirmed { .. } => 4,
+        StoreError::Corrupt(_) => 5,
     }
 }
 

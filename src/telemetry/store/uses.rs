@@ -1,5 +1,5 @@
-//! The threads that calls of the store use, and how much of them. Replays and refusals are no use: the functions get only
-//! what calls have answered.
+//! The threads that calls of the store use, and how much of them. Refusals never get here, and the functions leave out
+//! replays.
 
 use bytes::Bytes;
 

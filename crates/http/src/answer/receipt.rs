@@ -16,10 +16,7 @@ use threadkeep_web::tag;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// A read: the JSON text with its tag, or 304 when the client has it.
-///
-/// # Errors
-/// [`ApiError::Service`] when the client wants another version.
+/// A read: the JSON text with its tag, or 304 when the client has it. Fails if the client wants another version.
 pub(crate) fn content(
     conditions: &ReadConditions,
     stamp: Stamp,

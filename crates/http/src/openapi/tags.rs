@@ -7,7 +7,7 @@ use super::operations;
 use crate::request::rights::is_below;
 
 /// A path, and the tag of the operations on it and below it. The first row of a path counts.
-const TAGS: [(&str, &str); 18] = [
+const TAGS: [(&str, &str); 23] = [
     ("/v1/threads/current/state", "state"),
     ("/v1/threads/current/keys", "state"),
     ("/v1/threads/current/turn", "turns"),
@@ -25,7 +25,12 @@ const TAGS: [(&str, &str); 18] = [
     ("/v1/owners", "owners"),
     ("/v1/archives", "archives"),
     ("/v1/webhooks", "webhooks"),
-    ("", "operations"),
+    ("/healthz", "operations"),
+    ("/readyz", "operations"),
+    ("/metrics", "operations"),
+    ("/v1/stats", "operations"),
+    ("/v1/settings", "operations"),
+    ("/v1/api-keys", "operations"),
 ];
 
 /// Adds them.

@@ -21,7 +21,7 @@ pub(crate) struct BackEnd {
     pub(crate) key: ApiKey,
 }
 
-/// A caller with an API key that may make the call, whatever it accepts: the answer is not JSON.
+/// A caller with an API key that may make the call, whatever it accepts: for answers that need not be JSON.
 #[derive(Debug)]
 pub(crate) struct AnyAnswer(pub(crate) BackEnd);
 

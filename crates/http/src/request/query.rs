@@ -215,6 +215,10 @@ impl<const DEFAULT: usize, const MOST: usize> Parameters for Limit<DEFAULT, MOST
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
         let limit = whole(value).and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.filter(|limit| (1..=MOST).contains(limit));
+        if limit.is_some() && self.0.is_none() {
+            self.0 = limit;
+            return Ok(());
+        }
         let malformed = format!("must be a whole number from 1 to {MOST}, given once");
         set_once(&mut self.0, limit, name, &malformed)
     }

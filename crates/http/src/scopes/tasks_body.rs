@@ -18,9 +18,6 @@ impl From<NewTaskBody> for NewTask {
 
 impl UpdateTask {
     /// Which task is changed, and what of it.
-    ///
-    /// # Errors
-    /// [`ApiError::InvalidParameter`].
     pub(super) fn read(self) -> ApiResult<(TaskRef, TaskChange)> {
         let task = match (self.id, self.index) {
             (Some(id), None) => TaskRef::Id(id),

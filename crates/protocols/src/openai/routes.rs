@@ -122,7 +122,7 @@ fn turn_routes(config: &mut ServiceConfig) {
         );
 }
 
-/// Rejects a method that a path does not support.
+/// A path that takes these methods and rejects all others.
 fn at(path: &str, allow: &'static str) -> Resource {
     let refused = move |method: Method| {
         let refusal = ApiError::MethodNotAllowed { method, allow };

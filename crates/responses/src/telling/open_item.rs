@@ -135,12 +135,16 @@ impl OpenItem {
             return;
         };
         text.told.push_str(&delta);
-        let at = self.place(kind, part);
         match events.last_mut() {
-            Some(ResponseEvent::TextDelta { place, delta: told }) if *place == at => {
+            Some(ResponseEvent::TextDelta { place, delta: told })
+                if (place.index, place.kind, place.part) == (self.index, kind, part) =>
+            {
                 told.push_str(&delta);
             }
-            _ => events.push(ResponseEvent::TextDelta { place: at, delta }),
+            _ => {
+                let place = self.place(kind, part);
+                events.push(ResponseEvent::TextDelta { place, delta });
+            }
         }
     }
 

@@ -19,6 +19,7 @@ const NUMBER_DIGITS: usize = 20;
 const NUMBER_BITS: u32 = 16;
 /// The member of an item that has its id at the upstream, where the item's own id has no room for it.
 const UPSTREAM_ID: &str = "upstream_id";
+const QUOTED_UPSTREAM_ID: &str = "\"upstream_id\"";
 
 /// The id of the item with that number in a response that came at that time.
 ///
@@ -87,7 +88,7 @@ pub(crate) fn foreign(id: &str, step: Option<u32>, item: &Json) -> Json {
         (r#""id""#, Some(quoted(&id))),
         (r#""status""#, status.map(str::to_owned)),
         (r#""step""#, step),
-        (r#""upstream_id""#, upstream_id),
+        (QUOTED_UPSTREAM_ID, upstream_id),
     ];
     let own = own.iter();
     let own = own.filter_map(|(name, value)| Some((*name, value.as_deref()?)));

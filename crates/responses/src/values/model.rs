@@ -203,7 +203,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// That of a tool of this server.
+    /// The function of a tool of this server.
     pub(crate) fn of_server(name: &str, description: &str, schema: &Value) -> Self {
         Self {
             name: name.into(),

@@ -104,7 +104,7 @@ fn function_call(id: Option<Cow<'_, str>>, function: &str) -> Option<AnswerPart>
     call(id, function, arguments)
 }
 
-/// A call of a custom tool.
+/// A call of that tool, with its arguments or its input.
 fn call(id: Option<Cow<'_, str>>, tool: &str, arguments: Cow<'_, str>) -> Option<AnswerPart> {
     Some(AnswerPart::Call {
         id: id.map(Into::into),
