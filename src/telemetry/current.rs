@@ -74,7 +74,7 @@ pub(super) fn gauges<L: EncodeLabelSet>(
     Ok(())
 }
 
-/// Labels each number: `label` with the text beside it.
+/// Labels each number: `label` is the name, the text is the value.
 pub(super) fn by<'a, N, const COUNT: usize>(
     label: &'a str,
     numbers: [(&'a str, N); COUNT],
