@@ -39,6 +39,7 @@ pub use admin::readiness::Readiness;
 pub use admin::settings::SettingObject;
 pub use answer::compressor::Compressor;
 pub use answer::gzip::{Encoded, VARY_BY_ENCODING, gzip};
+pub use answer::json::json_text;
 pub use answer::memory::AnswerMemory;
 pub use answer::negotiation::{EVENT_STREAM, accepts_json};
 pub use answer::receipt::{mark_answer_of_replay, mark_replay};

@@ -4,10 +4,9 @@ use std::future::{Ready, ready};
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
-use actix_web::http::header::{CACHE_CONTROL, ContentType, HeaderValue};
+use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError, web};
-use actix_web::{HttpResponse, HttpResponseBuilder};
 
 use threadkeep_http::Body;
 
@@ -50,11 +49,6 @@ pub(super) struct Admitted<P: Framed> {
 struct Context<P: Framed> {
     caller: P::Caller,
     body: Body,
-}
-
-/// An answer with JSON that is already text.
-pub(super) fn json_text(mut response: HttpResponseBuilder, json: String) -> HttpResponse {
-    response.content_type(ContentType::json()).body(json)
 }
 
 /// Reads the body to its end, and admits callers.

@@ -69,7 +69,7 @@ pub enum Item<'a> {
 /// A call of a tool by a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemCall<'a> {
-    /// Whether it calls a function or a custom tool.
+    /// The kind of tool that is called.
     pub form: CallForm,
     /// Pairs it with its result.
     pub id: Cow<'a, str>,

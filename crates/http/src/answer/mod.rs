@@ -12,7 +12,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::HeaderName;
 
 pub(crate) use gzip::{AcceptsGzip, padded};
-pub(crate) use json::{json, json_with};
+pub(crate) use json::{json, json_text, json_with};
 pub(crate) use memory::{AnswerMemory, HeldAnswer};
 pub(crate) use negotiation::{BodyType, EVENT_STREAM, JSON, NDJSON, accepts, accepts_json};
 pub(crate) use receipt::{

@@ -4,7 +4,7 @@ use actix_web::HttpRequest;
 
 use crate::answer::ApiResult;
 
-/// A part of a request, of which other extractors are made.
+/// Reads a part of a request, alone or within a larger extractor.
 pub(crate) trait Extract: Sized {
     fn of(request: &HttpRequest) -> ApiResult<Self>;
 }

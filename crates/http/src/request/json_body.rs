@@ -5,7 +5,7 @@ use actix_web::web::Bytes;
 
 use super::context::body_of;
 use super::extract::extract;
-use crate::answer::{ApiResult, BodyType};
+use crate::answer::{ApiResult, BodyType, JSON};
 use threadkeep_domain::JsonError;
 use threadkeep_web::ApiError;
 
@@ -28,10 +28,9 @@ impl JsonBody {
 
     /// The body of a request.
     pub(crate) fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let wanted = "application/json";
-        match BodyType::of(request.headers(), wanted)? {
+        match BodyType::of(request.headers(), JSON)? {
             BodyType::Json => Self::of_any_type(request),
-            BodyType::MergePatch => Err(ApiError::UnsupportedMediaType { wanted }),
+            BodyType::MergePatch => Err(ApiError::UnsupportedMediaType { wanted: JSON }),
         }
     }
 

@@ -6,7 +6,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use super::archive_object::{ArchiveList, ArchiveObject, ArchiveWithState};
 use super::archive_query::{Listing, OfLife};
 use super::object::ThreadObject;
-use crate::answer::{ApiResult, json, json_with, tagged};
+use crate::answer::{ApiResult, json, json_text, json_with, tagged};
 use crate::problems::{BackEndProblems, Conflict, NotFound};
 use crate::request::{About, BackEnd, Query, cursor, extract};
 use threadkeep_domain::ThreadId;
@@ -78,9 +78,7 @@ pub(crate) async fn get_archive(
     let Archive { head, state, .. } = api.archives.get(&id, life).await?;
     let object = ArchiveObject::of(&head, api.events.public_url());
     let body = json_with(&object, &[("state", &state)]);
-    Ok(HttpResponse::Ok()
-        .content_type("application/json")
-        .body(body))
+    Ok(json_text(HttpResponse::Ok(), body))
 }
 
 /// Restore a thread
@@ -111,10 +109,9 @@ pub(crate) async fn restore_archive(
     let signed_id = api.identity.signed_id(&id);
     let object = ThreadObject::of(&id, &thread, api.service.policy()).signed(&signed_id);
     let mut response = tagged(StatusCode::OK, thread.stamp);
-    Ok(response
-        .content_type("application/json")
-        .insert_header((THREAD_ID, signed_id))
-        .body(object.to_json()))
+    let body = object.to_json();
+    response.insert_header((THREAD_ID, signed_id));
+    Ok(json_text(response, body))
 }
 
 impl ArchivePath {

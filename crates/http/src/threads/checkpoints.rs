@@ -6,7 +6,7 @@ use super::checkpoint_object::{
     CheckpointList, CheckpointObject, CheckpointWithState, NewCheckpointBody, whole_json,
 };
 use super::object::ThreadObject;
-use crate::answer::{ApiResult, json, mark_replay, respond, tagged};
+use crate::answer::{ApiResult, json, json_text, mark_replay, respond, tagged};
 use crate::problems::{NotFound, ReadProblems, WriteProblems};
 use crate::request::{
     CheckpointNameText, CheckpointPath, IN_BODY, JsonBody, Nothing, Query, Target, ThreadWrite,
@@ -78,9 +78,8 @@ pub(crate) async fn get_checkpoint(
     _: Query<Nothing>,
 ) -> ApiResult {
     let found = target.checkpoints().get(&target.id, number).await?;
-    let mut response = tagged(StatusCode::OK, found.stamp);
-    let body = whole_json(&found.content);
-    Ok(response.content_type("application/json").body(body))
+    let response = tagged(StatusCode::OK, found.stamp);
+    Ok(json_text(response, whole_json(&found.content)))
 }
 
 /// Restore a checkpoint

@@ -4,7 +4,7 @@ use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 
 use super::object::ThreadObject;
-use crate::answer::{ApiResult, mark_replay, tagged};
+use crate::answer::{ApiResult, json_text, mark_replay, tagged};
 use crate::problems::WriteProblems;
 use crate::request::{Nothing, Query, Target, WriteConditions, change_context};
 use crate::schemas::WriteHeaders;
@@ -49,7 +49,5 @@ pub(crate) async fn rotate_thread(
     let mut response = tagged(StatusCode::OK, stamp);
     response.insert_header((THREAD_ID, signed_id));
     mark_replay(&mut response, rotated.replayed);
-    Ok(response
-        .content_type("application/json")
-        .body(object.to_json()))
+    Ok(json_text(response, object.to_json()))
 }

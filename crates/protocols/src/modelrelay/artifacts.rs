@@ -10,7 +10,7 @@ use super::RelayError;
 use super::request::RelayRequest;
 use super::run_objects::tasks_object;
 use super::session_objects::kv_object;
-use crate::frame::json_text;
+use threadkeep_http::json_text;
 
 /// The artifact that is a run's outputs.
 pub(super) const OUTPUTS: &str = "run_outputs.v0";

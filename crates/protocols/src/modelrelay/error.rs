@@ -53,7 +53,7 @@ pub enum RelayError {
     Overloaded,
     /// A response of a model has no answer.
     #[error("{0}")]
-    Turn(#[from] Arc<ResponseError>),
+    Response(#[from] Arc<ResponseError>),
     /// A response of a model has failed. Its message may be that of an upstream, which is for the caller alone.
     #[error("the turn failed: {}", .0.code.as_str())]
     Failed(Failure),
@@ -64,7 +64,7 @@ pub enum RelayError {
 
 impl From<ResponseError> for RelayError {
     fn from(error: ResponseError) -> Self {
-        Self::Turn(Arc::new(error))
+        Self::Response(Arc::new(error))
     }
 }
 
@@ -102,7 +102,7 @@ impl RelayError {
             Self::Validation(_) => WRONG,
             Self::BodyTooLarge { .. } => TOO_LARGE,
             Self::Overloaded => UNAVAILABLE,
-            Self::Turn(error) => turn_row(error),
+            Self::Response(error) => response_row(error),
             Self::Failed(failure) => failure_row(failure),
             Self::Service(error) => service_row(error),
         }
@@ -119,7 +119,7 @@ impl RelayError {
         match self {
             Self::Service(error) => error.problem().retry_after_seconds,
             Self::Failed(failure) => failure.retry_after_seconds,
-            Self::Turn(error) => match &**error {
+            Self::Response(error) => match &**error {
                 ResponseError::Failed(failure) => failure.retry_after_seconds,
                 ResponseError::Service(error) => error.problem().retry_after_seconds,
                 ResponseError::Locked { .. } | ResponseError::TooMany | ResponseError::Stopping => {
@@ -136,7 +136,7 @@ impl RelayError {
         let service = match self {
             Self::Failed(failure) => return failure.message.clone(),
             Self::Service(error) => Some(error),
-            Self::Turn(error) => match &**error {
+            Self::Response(error) => match &**error {
                 ResponseError::Failed(failure) => return failure.message.clone(),
                 ResponseError::Service(error) => Some(error),
                 _ => None,
@@ -165,7 +165,7 @@ fn service_row(error: &ServiceError) -> Row {
 }
 
 /// The row of a response without an answer.
-fn turn_row(error: &ResponseError) -> Row {
+fn response_row(error: &ResponseError) -> Row {
     match error {
         ResponseError::NoModel | ResponseError::NoResponse | ResponseError::NoConversation => {
             NOT_FOUND

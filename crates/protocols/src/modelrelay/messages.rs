@@ -9,8 +9,8 @@ use super::bodies::read_id;
 use super::error::wrong_body;
 use super::request::RelayRequest;
 use super::session_objects::message_object;
-use crate::frame::json_text;
 use threadkeep_domain::{Json, elements};
+use threadkeep_http::json_text;
 
 const ROLES: [&str; 3] = ["user", "assistant", "tool"];
 

@@ -7,7 +7,7 @@ use super::RelayError;
 use super::bodies::{read_id, read_limit, read_offset};
 use super::request::RelayRequest;
 use super::session_objects::{RESERVED, SessionList, SessionObject};
-use crate::frame::json_text;
+use threadkeep_http::json_text;
 use threadkeep_service::{Clearing, SessionMetadata};
 
 #[derive(Deserialize)]

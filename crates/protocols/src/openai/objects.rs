@@ -7,10 +7,9 @@ use serde_json::Value;
 
 use super::edit::{Edit, edited};
 use super::ids::conversation_of;
-use crate::frame::json_text;
 use threadkeep_domain::scope::{HistoryItem, Kept};
 use threadkeep_domain::{Thread, ThreadId, member, quoted, text_of};
-use threadkeep_http::mark_replay;
+use threadkeep_http::{json_text, mark_replay};
 
 /// Bytes of the items of a page at most, unless a single one has more.
 const PAGE_MAX_BYTES: usize = 2 * 1_048_576;

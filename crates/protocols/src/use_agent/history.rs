@@ -10,9 +10,9 @@ use super::messages::Message;
 use super::naming::label;
 use super::objects::thread_head;
 use super::request::UseAgentRequest;
-use crate::frame::json_text;
 use threadkeep_domain::scope::Kept;
 use threadkeep_domain::{parse_rfc3339, quoted};
+use threadkeep_http::json_text;
 
 /// The messages of a request, the newest first.
 struct Messages {

@@ -16,13 +16,12 @@ use actix_web::HttpResponse;
 use super::RelayError;
 use super::error::wrong_body;
 use super::request::RelayRequest;
-use crate::frame::json_text;
 use crate::prefer::wait;
 use body::{ResponseOptions, ResponsesBody};
 use context::Context;
 use form::Form;
 use threadkeep_domain::Status;
-use threadkeep_http::mark_replay;
+use threadkeep_http::{json_text, mark_replay};
 use threadkeep_responses::{MissingThread, NewResponse, ResponseError};
 use threadkeep_store::Clock;
 

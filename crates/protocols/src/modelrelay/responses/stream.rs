@@ -83,7 +83,7 @@ impl Feed {
                         Ok(Ok(events)) => self.source = Source::Running(Box::new(events)),
                         Ok(Err(error)) => {
                             self.source = Source::Over;
-                            let error = Line::error(&RelayError::Turn(error));
+                            let error = Line::error(&RelayError::Response(error));
                             return Ok(Some(self.chunk([error])));
                         }
                     }

@@ -110,7 +110,9 @@ impl Transcript {
             StreamItem::Event(event) => self.event(event),
             StreamItem::Ended(ended) => vec![self.end(&ended.outcome)],
             StreamItem::Failed(error, _) => {
-                vec![Line::error(&RelayError::Turn(std::sync::Arc::clone(error)))]
+                vec![Line::error(&RelayError::Response(std::sync::Arc::clone(
+                    error,
+                )))]
             }
         }
     }
