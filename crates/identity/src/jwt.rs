@@ -12,7 +12,7 @@ use jsonwebtoken::DecodingKey;
 use super::bearer::bearer;
 use super::jwks::Jwks;
 use super::verifier::{JwtSettings, Verified, Verifier};
-use super::{ProviderError, ThreadIdProvider, TrustedProxies};
+use super::{ProviderError, ThreadIdProvider, TrustedProxies, ring_provider};
 use threadkeep_domain::{KeyRing, SigningKey, ThreadId};
 
 /// Thread ids as a keyed hash of the claim `sub` of the token in `Authorization: Bearer`, whose
@@ -34,6 +34,9 @@ pub enum JwtError {
     /// A PEM text without a key that is known.
     #[error("the PEM text has no public key of RSA, EC or Ed25519")]
     Pem(#[source] jsonwebtoken::errors::Error),
+    /// An RSA key of another size.
+    #[error("the RSA key must have 2,048 to 8,192 bits")]
+    RsaSize,
     /// Key material that everybody may have, and could sign with if it were a shared secret.
     #[error(
         "this looks like a public key without its lines `-----BEGIN ...-----` and `-----END \
@@ -102,6 +105,9 @@ impl TokenKeys {
         } else {
             DecodingKey::from_secret(shared_secret(key)?)
         };
+        if !ring_provider::supports(&key) {
+            return Err(JwtError::RsaSize);
+        }
         let algorithms = key.family().algorithms().to_vec();
         let verifier = Verifier::new(key, algorithms, settings);
         Ok(Self::One(Box::new(verifier)))
@@ -138,6 +144,9 @@ impl JwtSubject {
     /// (HS256, HS384, HS512), which is visible ASCII. Which algorithms a token may name follows from
     /// the key alone.
     /// `secret` is what the ids are hashed with.
+    ///
+    /// Tokens are verified by the process's [`CryptoProvider`](jsonwebtoken::crypto::CryptoProvider). Unless the
+    /// application has installed one, this installs one over `ring`, which signs too but computes no thumbprints.
     ///
     /// # Errors
     /// [`JwtError`] when no key is found in the bytes, or when they may be a public one in a form

@@ -17,6 +17,8 @@ mod provider;
 mod proxies;
 mod replacement;
 mod rights;
+#[cfg(feature = "jwt")]
+mod ring_provider;
 mod scope_grant;
 mod trusted_header;
 #[cfg(feature = "jwt")]

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 
-use super::ProviderError;
+use super::{ProviderError, ring_provider};
 
 /// How far the clocks of the issuer and of this machine may be apart: a token counts for as long
 /// after its `exp`, and before its `nbf`.
@@ -50,6 +50,7 @@ impl Verifier {
         algorithms: Vec<Algorithm>,
         settings: &JwtSettings,
     ) -> Self {
+        ring_provider::install();
         let mut validation = Validation::new_for_family(key.family());
         validation.algorithms = algorithms;
         validation.leeway = LEEWAY_SECONDS;

@@ -25,7 +25,7 @@ const FETCHES: &str = r#"threadkeep_jwks_fetches_total{outcome="ok"}"#;
 const FAILURES: &str = r#"threadkeep_jwks_fetches_total{outcome="failed"}"#;
 
 /// An issuer of tokens with scripted answers.
-struct Issuer {
+pub(super) struct Issuer {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
 }
@@ -46,7 +46,7 @@ struct Key {
 }
 
 impl Issuer {
-    fn start(answer: Option<Vec<u8>>) -> Self {
+    pub(super) fn start(answer: Option<Vec<u8>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State {
@@ -83,7 +83,7 @@ impl Issuer {
         self.state.lock().unwrap().fetches
     }
 
-    fn builder(&self) -> Builder {
+    pub(super) fn builder(&self) -> Builder {
         Server::builder(Backend::Memory)
             .set("THREADKEEP_IDENTITY", "jwt")
             .set("THREADKEEP_IDENTITY_SECRET", SECRET)
@@ -128,7 +128,7 @@ impl Key {
     }
 }
 
-fn sign(algorithm: Algorithm, key: &EncodingKey, id: Option<&str>) -> String {
+pub(super) fn sign(algorithm: Algorithm, key: &EncodingKey, id: Option<&str>) -> String {
     let header = Header {
         kid: id.map(Into::into),
         ..Header::new(algorithm)
@@ -137,7 +137,7 @@ fn sign(algorithm: Algorithm, key: &EncodingKey, id: Option<&str>) -> String {
     encode(&header, &claims, key).unwrap()
 }
 
-fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
+pub(super) fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n");
     [head.as_bytes(), body.as_bytes()].concat()
@@ -153,7 +153,7 @@ fn ask(server: &Server, token: &str) -> Request {
     client.get("/v1/threads/current/state").bearer(token)
 }
 
-async fn is_known(server: &Server, token: &str) -> bool {
+pub(super) async fn is_known(server: &Server, token: &str) -> bool {
     let answer: Answer = ask(server, token).send().await;
     if answer.status != 200 {
         answer.problem(401, "invalid_thread_signature");
@@ -162,7 +162,7 @@ async fn is_known(server: &Server, token: &str) -> bool {
 }
 
 /// Retries until the server has keys: a request waits only two seconds for the first ones.
-async fn await_keys(server: &Server, token: &str) {
+pub(super) async fn await_keys(server: &Server, token: &str) {
     until(async || ask(server, token).send().await.status == 200).await;
 }
 

@@ -105,6 +105,7 @@ mod starting;
 mod state;
 mod stats;
 mod thread_object;
+mod token_algorithms;
 mod tool_calls;
 mod tools;
 mod traces;

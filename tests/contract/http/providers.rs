@@ -25,7 +25,7 @@ fn by_header(backend: Backend) -> Builder {
         .set("THREADKEEP_TRUSTED_PROXIES", "127.0.0.1")
 }
 
-fn by_token(backend: Backend, key: &Path) -> Builder {
+pub(super) fn by_token(backend: Backend, key: &Path) -> Builder {
     Server::builder(backend)
         .set("THREADKEEP_IDENTITY", "jwt")
         .set("THREADKEEP_IDENTITY_JWT_KEY_FILE", key.display())

@@ -5,6 +5,7 @@ use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::ring_provider;
 use super::super::verifier::{JwtSettings, Verifier};
 
 /// Far more than an issuer needs, which has two or three in use.
@@ -90,7 +91,9 @@ impl SetKey {
         if algorithms.is_empty() {
             return None;
         }
-        let decoding = DecodingKey::from_jwk(&key).ok()?;
+        let decoding = DecodingKey::from_jwk(&key)
+            .ok()
+            .filter(ring_provider::supports)?;
         Some(Self {
             verifier: Verifier::new(decoding, algorithms.clone(), settings),
             algorithms,
@@ -164,6 +167,7 @@ mod tests {
             key(&json!({"x": "*"})),
             json!({"kty": "oct", "k": "c2VjcmV0", "alg": "HS256"}),
             json!({"kty": "EC", "crv": "P-521", "x": ED25519, "y": ED25519}),
+            json!({"kty": "RSA", "n": "A".repeat(255 * 4 / 3), "e": "AQAB"}),
             json!({"kty": "later", "kid": "later"}),
             json!({}),
             json!("key"),
