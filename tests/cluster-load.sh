@@ -112,7 +112,7 @@ to_models() {
         "$models$path" "$@"
 }
 to_models "/v1/threads/$thread/turn" -d '{"ttl_seconds": 600}'
-memory='[{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:state"}]'
+memory='[{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:memory"}]'
 dashboard_answers() {
     to_models /v1/responses -d "{\"model\": \"counting\", \"input\": \"count\", \"tools\": $memory}" &&
         grep -q '"completed"' "$dir/answer.json" || return 1
@@ -133,9 +133,9 @@ misspelt s/threadkeep_http_requests_total/threadkeep_http_request_total/ "$@"
 grep -q 'no replica exports threadkeep_http_request_total' "$dir/misspelt.log"
 misspelt 's/sum by (route)/sum by (rout)/' "$@"
 grep -q 'have no label rout' "$dir/misspelt.log"
-misspelt 's/outcome=/outcom=/' "$@"
-grep -q 'threadkeep_reaped_total has no label outcom' "$dir/misspelt.log"
-misspelt 's/"ended\\"/"end\\"/' "$@"
+misspelt 's/reason=/reaso=/' "$@"
+grep -q 'threadkeep_threads_ended_total has no label reaso' "$dir/misspelt.log"
+misspelt 's/"expired\\"/"expire\\"/' "$@"
 grep -q 'is never' "$dir/misspelt.log"
 
 echo "cluster: nothing acknowledged was lost, and the dashboard asks only for existing metrics"

@@ -75,7 +75,7 @@ fn server(redis: &Redis, upstream: &Upstream) -> io::Result<Process> {
 }
 
 fn response(is_streamed: bool) -> Vec<u8> {
-    let tools = r#"[{"type":"mcp","server_label":"s","server_url":"threadkeep:state"}]"#;
+    let tools = r#"[{"type":"mcp","server_label":"s","server_url":"threadkeep:memory"}]"#;
     let body = format!(r#"{{"model":"m","input":"count","stream":{is_streamed},"tools":{tools}}}"#);
     let key = format!("Bearer {API_KEY}");
     request_with("POST /v1/responses", Some(("authorization", &key)), &body)

@@ -27,7 +27,7 @@ before(async () => {
   const id = await newThread(server, { owner: "ada", metadata: { title: "A trip to Oslo" }, state: { messages: [...messages, tools], settings: { model: "m-1", temperature: 0.5 }, list: [1, null, true, "text"] } });
   for (let i = 0; i < 5; i++) await api(server, "POST", `/v1/threads/${id}/history`, { id: `item-${i}`, value: { step: i, note: words } });
   await api(server, "POST", `/v1/threads/${id}/checkpoints`, { name: "before the booking" });
-  await api(server, "POST", "/v1/scopes/kv/set", { scope: `thread:${id}`, key: "user/name", value: "Ada" });
+  await api(server, "POST", "/v1/scopes/keys/set", { scope: `thread:${id}`, key: "user/name", value: "Ada" });
   await api(server, "POST", "/v1/scopes/tasks/set", { scope: `thread:${id}`, tasks: [{ id: "1", content: "Book the train", status: "in_progress" }, { id: "2", content: "Pack", status: "completed" }] });
   await api(server, "POST", "/v1/webhooks", { url: "https://example.com/hook", events: ["thread.created", "thread.destroyed"] });
   const owned = await newThread(server, { owner: "o".repeat(256), state: { n: 1 } });

@@ -285,7 +285,7 @@ test("history, scope and turn are shown as they change", async () => {
   await page.keyboard.press("Escape");
 
   const scope = `thread:${id}`;
-  await api(server, "POST", "/v1/scopes/kv/set", { scope, key: "user/name", value: "Ada <b>" });
+  await api(server, "POST", "/v1/scopes/keys/set", { scope, key: "user/name", value: "Ada <b>" });
   await api(server, "POST", "/v1/scopes/tasks/set", { scope, tasks: [{ id: "1", content: "Write <i>", status: "in_progress" }] });
   await page.getByRole("link", { name: "Scope" }).click();
   await line(page, '"user/name"').getByText('"Ada <b>"').waitFor();

@@ -228,8 +228,8 @@ impl Application {
         let largest_body_bytes = BODY_MAX_BYTES.max(settings.entries.max_bytes);
         let served = ConnectionSettings {
             workers: settings.workers.map(NonZeroUsize::get),
-            max_connections: settings.max_connections,
-            body_memory: (settings.max_body_memory_bytes, largest_body_bytes),
+            max_connections: settings.worker_max_connections,
+            body_memory: (settings.worker_max_body_bytes, largest_body_bytes),
             keep_alive: settings.keep_alive,
             // responses are released while there are connections to answer their clients
             shutdown: match its_responses {

@@ -30,7 +30,7 @@ pub(super) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Backend>, S
         None => {
             let settings = MemorySettings {
                 retention: settings.retention,
-                max_bytes: settings.memory_max_bytes,
+                max_bytes: settings.embedded_store_max_bytes,
             };
             Ok(Arc::new(MemoryStore::with_settings(
                 Clock::system(),

@@ -276,7 +276,7 @@ fn limits(values: &mut Values) -> Result<ResponseLimits, SettingsError> {
     let lease_ms = within("response_lease_ms", 1_000..=600_000, rule)?;
     let resume = within("response_resume_seconds", day, seconds)?;
     let window = within(
-        "response_window",
+        "model_window_exchanges",
         0..=10_000,
         "a number of exchanges, 0 to 10000",
     )?;

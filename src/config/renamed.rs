@@ -1,7 +1,10 @@
 //! Settings whose names have changed. Files, variables and flags may have the earlier names until the next release.
 
 /// The earlier names, each with the present one.
-const RENAMED: [(&str, &str); 8] = [
+const RENAMED: [(&str, &str); 12] = [
+    ("max_connections", "worker_max_connections"),
+    ("max_body_memory_bytes", "worker_max_body_bytes"),
+    ("memory_max_bytes", "embedded_store_max_bytes"),
     ("turn_max_steps", "response_max_steps"),
     ("turn_max_tool_calls", "response_max_tool_calls"),
     ("turn_max_seconds", "response_max_seconds"),
@@ -9,7 +12,8 @@ const RENAMED: [(&str, &str); 8] = [
     ("turns_max", "responses_max"),
     ("turn_lease_ms", "response_lease_ms"),
     ("turn_resume_seconds", "response_resume_seconds"),
-    ("turn_window", "response_window"),
+    ("turn_window", "model_window_exchanges"),
+    ("response_window", "model_window_exchanges"),
 ];
 
 /// The present name of a setting that is given by an earlier one.

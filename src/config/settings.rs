@@ -29,9 +29,9 @@ pub struct Settings {
     /// Threads that serve requests, by default one for each core.
     pub workers: Option<NonZeroUsize>,
     /// Connections that each of them holds at once.
-    pub max_connections: usize,
+    pub worker_max_connections: usize,
     /// Bytes of request bodies that each of them holds at once.
-    pub max_body_memory_bytes: u64,
+    pub worker_max_body_bytes: u64,
     /// How long a connection may be idle between requests.
     pub keep_alive: Duration,
     /// How long running requests may take to finish after SIGTERM.
@@ -108,7 +108,7 @@ pub struct StoreSettings {
     /// Lifetimes of ended threads and their events.
     pub retention: Retention,
     /// Bytes that the embedded store may take.
-    pub memory_max_bytes: u64,
+    pub embedded_store_max_bytes: u64,
     /// Replicas of Redis that must have a write before it is acknowledged.
     pub wait_replicas: u16,
     /// Bytes of memory for copies of states in Redis.
@@ -157,14 +157,16 @@ impl Settings {
             .take("workers")
             .within(0..=512, "a number of threads, 0 to 512")?;
         let rule = "a number of connections, 1 to 1000000";
-        let max_connections = values.take("max_connections").within(1..=1_000_000, rule)?;
+        let worker_max_connections = values
+            .take("worker_max_connections")
+            .within(1..=1_000_000, rule)?;
         let rule = "a number of seconds, 1 to 3600";
         let keep_alive_seconds = values.take("keep_alive_seconds").within(1..=3_600, rule)?;
         let entries = entries(values)?;
         let largest_body = BODY_MAX_BYTES.max(entries.max_bytes);
         let rule = "a number of bytes, at least 2097152 and no less than kv_max_bytes";
-        let max_body_memory_bytes = values
-            .take("max_body_memory_bytes")
+        let worker_max_body_bytes = values
+            .take("worker_max_body_bytes")
             .within(largest_body..=MEMORY_BYTES_MAX, rule)?;
         let (webhooks, webhook_allow_private) = webhooks::endpoints(values)?;
         let public_url = public_url::read(&values.take("public_url"))?;
@@ -182,8 +184,8 @@ impl Settings {
             webhooks,
             webhook_allow_private,
             workers: NonZeroUsize::new(workers as usize),
-            max_connections: max_connections as usize,
-            max_body_memory_bytes,
+            worker_max_connections: worker_max_connections as usize,
+            worker_max_body_bytes,
             keep_alive: Duration::from_secs(keep_alive_seconds),
             shutdown: seconds(&values.take("shutdown_seconds"), 0)?,
             drain: seconds(&values.take("drain_seconds"), 0)?,
@@ -242,7 +244,9 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
         .take("wait_replicas")
         .within(0..=100, "a number of replicas, 0 to 100")?;
     let rule = "a number of bytes, 0 to 1125899906842624";
-    let memory_max_bytes = values.take("memory_max_bytes").within(0..=1 << 50, rule)?;
+    let embedded_store_max_bytes = values
+        .take("embedded_store_max_bytes")
+        .within(0..=1 << 50, rule)?;
     let read_cache_bytes = values.take("read_cache_bytes").within(0..=1 << 50, rule)?;
     let rule = "a number of calls, 1 to 65536";
     let max_in_flight = values
@@ -264,7 +268,7 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
             archive: seconds(&values.take("archive_seconds"), 0)?,
             log: seconds(&values.take("event_log_seconds"), 1)?,
         },
-        memory_max_bytes: match memory_max_bytes {
+        embedded_store_max_bytes: match embedded_store_max_bytes {
             0 => machine::memory_bytes() / 4,
             bytes => bytes,
         },

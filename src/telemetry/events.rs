@@ -38,13 +38,9 @@ fn show(events: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(
 }
 
 fn reaper(events: &EventCounters, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-    let help = "Due threads handled by the reaper, by outcome";
-    let reaped = [
-        ("ended", events.threads_ended.get()),
-        ("lost", events.threads_lost.get()),
-        ("moved", events.threads_moved.get()),
-    ];
-    counters(encoder, "reaped", help, by("outcome", reaped))?;
+    let help = "Due threads that the reaper left alone because they had been used";
+    let moved = events.threads_moved.get();
+    counter(encoder, "reaper_postponed", help, moved)?;
     let lag = events.reaper_lag_ms.get() as f64 / 1000.0;
     let help = "Age of the oldest due thread that has not been ended";
     gauge(encoder, "reaper_lag", help, Some(&Unit::Seconds), lag)?;
@@ -70,8 +66,8 @@ fn deliveries(
         } = of;
         let outcomes = [
             ("delivered", delivered),
-            ("failed", failed),
-            ("parked", parked),
+            ("attempt_failed", failed),
+            ("failed", parked),
         ];
         outcomes.map(|(outcome, count)| {
             let labels = [("consumer", consumer), ("outcome", outcome)];
@@ -99,7 +95,7 @@ mod tests {
         let mut registry = Registry::default();
         let own = registry.sub_registry_with_prefix("threadkeep");
         register_events(own, &counters);
-        counters.threads_lost.inc();
+        counters.threads_moved.inc();
         counters.reaper_lag_ms.set(1_500);
         counters.webhooks.parked.add(3);
         counters.global_streams.inc();
@@ -112,13 +108,13 @@ mod tests {
             "threadkeep_event_streams_cut_off_total 0",
             "threadkeep_event_resets_total 0",
             "threadkeep_sessions_dropped_total 0",
-            r#"threadkeep_reaped_total{outcome="lost"} 1"#,
+            "threadkeep_reaper_postponed_total 1",
             "threadkeep_reaper_lag_seconds 1.5",
             "threadkeep_reaper_stopped 0",
             r#"threadkeep_event_streams{of="thread"} 0"#,
             r#"threadkeep_event_streams{of="all"} 1"#,
-            r#"threadkeep_deliveries_total{consumer="webhook",outcome="parked"} 3"#,
-            r#"threadkeep_deliveries_total{consumer="subscriber",outcome="failed"} 0"#,
+            r#"threadkeep_deliveries_total{consumer="webhook",outcome="failed"} 3"#,
+            r#"threadkeep_deliveries_total{consumer="subscriber",outcome="attempt_failed"} 0"#,
             r#"threadkeep_delivery_lag_seconds{consumer="webhook"} 0.0"#,
         ] {
             assert!(text.contains(line), "{line} in {text}");

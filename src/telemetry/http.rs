@@ -49,7 +49,7 @@ impl HttpMetrics {
         let help = "Error responses, by code";
         registry.register("http_errors", help, metrics.errors.clone());
         let help = "Requests, by how their thread was identified and by signing key";
-        registry.register("identities", help, metrics.identities.clone());
+        registry.register("requests_identified", help, metrics.identities.clone());
         let help = "Cookies ignored because they do not verify";
         registry.register("ignored_cookies", help, metrics.ignored_cookies.clone());
         let help = "Requests with a signed cookie that no key verifies, which got a new thread id";
@@ -64,7 +64,7 @@ impl HttpMetrics {
             help,
             metrics.foreign_without_cookie.clone(),
         );
-        let (name, help) = ("refused", "Bytes that a limit has refused");
+        let (name, help) = ("rejected", "Bytes that a limit has rejected");
         registry.register_with_unit(name, help, Unit::Bytes, metrics.refused_bytes.clone());
         metrics
     }

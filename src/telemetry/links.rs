@@ -35,7 +35,7 @@ fn show(links: &Links, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::E
         ("full", links.refused_full),
         ("late", links.refused_late),
     ];
-    counters(encoder, "store_refused", help, by("reason", refused))
+    counters(encoder, "store_rejected", help, by("reason", refused))
 }
 
 #[cfg(test)]

@@ -451,7 +451,7 @@ mod tests {
             r#"http_request_duration_seconds_count{route="/threads/{id}"} 2"#,
             r#"http_errors_total{code="other"} 1"#,
             r#"http_errors_total{code="invalid_thread_id"} 1"#,
-            r#"identities_total{source="cookie",key="main"} 2"#,
+            r#"requests_identified_total{source="cookie",key="main"} 2"#,
             "ignored_cookies_total 0",
         ] {
             assert!(text.contains(line), "{line} in {text}");

@@ -57,7 +57,12 @@ impl ResponseMetrics {
         };
         registry.register("responses", "Responses that ended", metrics.ends.clone());
         let help = "Time of responses from their request to their end";
-        registry.register_with_unit("response", help, Unit::Seconds, metrics.seconds.clone());
+        registry.register_with_unit(
+            "response_duration",
+            help,
+            Unit::Seconds,
+            metrics.seconds.clone(),
+        );
         let help = "Answers of the model in responses";
         registry.register("response_steps", help, metrics.steps.clone());
         let help = "Responses that this process went on with after another driver";
@@ -66,14 +71,14 @@ impl ResponseMetrics {
             "Responses that this process lost to another driver, or to a cancel by another process";
         registry.register("responses_fenced", help, metrics.fenced.clone());
         let help = "Responses refused before they began";
-        registry.register("responses_refused", help, metrics.refused.clone());
+        registry.register("responses_rejected", help, metrics.refused.clone());
         let help = "Calls of tools in responses";
         registry.register("tool_calls", help, metrics.calls.clone());
         let help = "Requests to upstreams, each with its repetitions";
         registry.register("upstream_requests", help, metrics.answers.clone());
         let help = "Time of requests to upstreams, with their repetitions";
         let seconds = metrics.answer_seconds.clone();
-        registry.register_with_unit("upstream", help, Unit::Seconds, seconds);
+        registry.register_with_unit("upstream_duration", help, Unit::Seconds, seconds);
         let help = "Tokens that models have read and written";
         registry.register("upstream_tokens", help, metrics.tokens.clone());
         Arc::new(metrics)

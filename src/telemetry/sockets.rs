@@ -20,7 +20,7 @@ fn show(sockets: &SocketCounters, encoder: &mut DescriptorEncoder<'_>) -> Result
     gauge(encoder, "sockets", help, None, sockets.open.get())?;
     let help = "Sockets rejected because of their API key";
     let turned_away = sockets.turned_away.get();
-    counter(encoder, "sockets_turned_away", help, turned_away)?;
+    counter(encoder, "sockets_rejected", help, turned_away)?;
     let help = "Saves recomputed because of a concurrent write";
     let conflicts = sockets.conflicts.get();
     counter(encoder, "socket_save_conflicts", help, conflicts)?;
@@ -78,7 +78,7 @@ mod tests {
 
         for line in [
             "threadkeep_sockets 1",
-            "threadkeep_sockets_turned_away_total 0",
+            "threadkeep_sockets_rejected_total 0",
             r#"threadkeep_socket_requests_total{action="restore",outcome="done"} 0"#,
             r#"threadkeep_socket_requests_total{action="save",outcome="failed"} 2"#,
             r#"threadkeep_socket_requests_total{action="unreadable",outcome="refused"} 1"#,

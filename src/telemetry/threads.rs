@@ -1,11 +1,13 @@
-//! Threads created and destroyed by requests, and the sizes of states.
+//! Threads created and ended, and the sizes of states.
 
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::labels::Labels;
 use threadkeep_domain::Written;
-use threadkeep_store::Destroyed;
+use threadkeep_store::{Destroyed, Erased, Reaped};
 
 /// From an empty state to the maximum.
 const BUCKETS: [f64; 10] = [
@@ -21,11 +23,11 @@ const BUCKETS: [f64; 10] = [
     1_048_576.0,
 ];
 
-/// Threads created and destroyed, and the sizes of states after writes.
+/// Threads created and ended, and the sizes of states after writes.
 #[derive(Debug)]
 pub(super) struct ThreadMetrics {
-    made: Counter,
-    destroyed: Counter,
+    created: Counter,
+    ended: Family<Labels<1>, Counter>,
     sizes: Histogram,
 }
 
@@ -33,14 +35,17 @@ impl ThreadMetrics {
     /// Adds the metrics to a registry.
     pub(super) fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
-            made: Counter::default(),
-            destroyed: Counter::default(),
+            created: Counter::default(),
+            ended: Family::default(),
             sizes: Histogram::new(BUCKETS),
         };
         let help = "Threads created by their first write";
-        registry.register("threads_made", help, metrics.made.clone());
-        let help = "Threads destroyed by a request (expired threads are counted by reaped)";
-        registry.register("threads_destroyed", help, metrics.destroyed.clone());
+        registry.register("threads_created", help, metrics.created.clone());
+        let help = "Threads that ended, by reason";
+        registry.register("threads_ended", help, metrics.ended.clone());
+        for reason in ["destroyed", "expired", "lost", "erased"] {
+            metrics.end(reason, 0);
+        }
         let (name, help) = ("state_size", "Size of states after writes");
         registry.register_with_unit(name, help, Unit::Bytes, metrics.sizes.clone());
         metrics
@@ -52,16 +57,32 @@ impl ThreadMetrics {
             return;
         }
         if written.stamp.version == 1 {
-            self.made.inc();
+            self.created.inc();
         }
         self.sizes.observe(written.size_bytes as f64);
     }
 
-    /// Counts an end, likewise.
+    /// Counts an end by a request, likewise.
     pub(super) fn destroyed(&self, destroyed: Destroyed) {
         if destroyed.existed && !destroyed.replayed {
-            self.destroyed.inc();
+            self.end("destroyed", 1);
         }
+    }
+
+    /// Counts the ends of expired threads.
+    pub(super) fn reaped(&self, reaped: Reaped) {
+        self.end("expired", reaped.ended);
+        self.end("lost", reaped.lost);
+    }
+
+    /// Counts the threads of an owner that were erased.
+    pub(super) fn erased(&self, erased: Erased) {
+        self.end("erased", erased.threads);
+    }
+
+    fn end(&self, reason: &'static str, count: u64) {
+        let ended = self.ended.get_or_create(&[("reason", reason)]);
+        ended.inc_by(count);
     }
 }
 
@@ -94,12 +115,24 @@ mod tests {
         for (existed, replayed) in [(true, false), (true, true), (false, false)] {
             metrics.destroyed(destroyed(existed, replayed));
         }
+        metrics.reaped(Reaped {
+            ended: 2,
+            lost: 1,
+            moved: 5,
+        });
+        metrics.erased(Erased {
+            threads: 3,
+            archives: 7,
+        });
 
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         for line in [
-            "threads_made_total 1",
-            "threads_destroyed_total 1",
+            "threads_created_total 1",
+            r#"threads_ended_total{reason="destroyed"} 1"#,
+            r#"threads_ended_total{reason="expired"} 2"#,
+            r#"threads_ended_total{reason="lost"} 1"#,
+            r#"threads_ended_total{reason="erased"} 3"#,
             "state_size_bytes_sum 2000.0",
             r#"state_size_bytes_bucket{le="256.0"} 0"#,
             r#"state_size_bytes_bucket{le="1024.0"} 2"#,

@@ -36,7 +36,9 @@ async fn failed(api: &Api, id: &str, query: &str) -> Value {
 
 fn ids(list: &Value) -> Vec<&str> {
     let failed = list["failed"].as_array().unwrap().iter();
-    failed.map(|one| one["event"].as_str().unwrap()).collect()
+    failed
+        .map(|one| one["event_id"].as_str().unwrap())
+        .collect()
 }
 
 async fn what_was_given_up_is_listed_and_replayed(room: Room) {

@@ -147,7 +147,7 @@ async fn assert_every_protocol_says_so(server: &Server, living: &OwnThread) {
         living.patch("", r#"{"metadata":{"a":1}}"#),
         living.post("history", r#"{"id":"a","value":1}"#),
         living.post_beside(
-            "/v1/scopes/kv/increment",
+            "/v1/scopes/keys/increment",
             r#"{"scope":"thread:current","key":"a"}"#,
         ),
     ] {
@@ -215,7 +215,7 @@ async fn a_full_redis_is_told_by_every_protocol() {
 #[tokio::test]
 async fn a_full_embedded_store_is_told_by_every_protocol() {
     let server = Server::builder(Backend::Memory)
-        .set("THREADKEEP_MEMORY_MAX_BYTES", 500_000)
+        .set("THREADKEEP_EMBEDDED_STORE_MAX_BYTES", 500_000)
         .start();
     let thread = server.client().thread();
     thread.post("history", THREE_ITEMS).ok().await;

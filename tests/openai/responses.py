@@ -27,7 +27,7 @@ ADDRESS = sys.argv[1]
 STATE = {
     "type": "mcp",
     "server_label": "memory",
-    "server_url": "threadkeep:state",
+    "server_url": "threadkeep:memory",
     "require_approval": "never",
 }
 

@@ -18,28 +18,28 @@ export function scopeOf(sending: Sending, scope: string): Scope {
   };
   return {
     async get(key, o) {
-      return (await read("/kv/get", { key }, o)).value;
+      return (await read("/keys/get", { key }, o)).value;
     },
 
     async getMany(keys, o) {
-      return keys.length ? (await read("/kv/get", { keys }, o)).values : {};
+      return keys.length ? (await read("/keys/get", { keys }, o)).values : {};
     },
 
     async set(key, value, { ttlSeconds, ifAbsent, ...o } = {}) {
-      const { body } = await write("/kv/set", { key, value, ttl_seconds: ttlSeconds, if_absent: ifAbsent }, o);
+      const { body } = await write("/keys/set", { key, value, ttl_seconds: ttlSeconds, if_absent: ifAbsent }, o);
       return { ok: body.ok, version: body.version };
     },
 
     async delete(key, o) {
-      return (await write("/kv/delete", { key }, o)).body.deleted;
+      return (await write("/keys/delete", { key }, o)).body.deleted;
     },
 
     async list(prefix, o) {
-      return (await read("/kv/list", { prefix }, o)).keys;
+      return (await read("/keys/list", { prefix }, o)).keys;
     },
 
     async increment(key, by = 1, o) {
-      return integer(exactIntegers((await write("/kv/increment", { key }, o, by + "")).text).value)!;
+      return integer(exactIntegers((await write("/keys/increment", { key }, o, by + "")).text).value)!;
     },
 
     async end(o) {

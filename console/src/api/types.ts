@@ -47,7 +47,7 @@ export interface Webhook {
 }
 
 export interface FailedEvent {
-  event: string;
+  event_id: string;
   type: string;
   thread_id?: string;
   scope?: string;
@@ -59,7 +59,7 @@ export interface FailedEvent {
 
 /** An event that the server tries again, or that waits for one of these. */
 export interface PendingEvent {
-  event: string;
+  event_id: string;
   type: string;
   thread_id?: string;
   scope?: string;

@@ -44,7 +44,7 @@ export function Pending({ id }: { id: string }) {
       </p>
       <ul class="rows" aria-label="Pending deliveries">
         {value.pending.map((event) => (
-          <li key={event.event} class="row" data-line tabIndex={-1}>
+          <li key={event.event_id} class="row" data-line tabIndex={-1}>
             <span class="chip">{event.type}</span>
             {event.thread_id && <ThreadId id={event.thread_id} />}
             <span class="grow break">{event.last_error === null ? "" : visible(event.last_error)}</span>
@@ -52,7 +52,7 @@ export function Pending({ id }: { id: string }) {
               {event.attempts > 0 && `${attempts(event.attempts)}, `}
               <NextAttempt at={event.next_attempt_at} />
             </span>
-            <EventId id={event.event} />
+            <EventId id={event.event_id} />
           </li>
         ))}
       </ul>
@@ -120,15 +120,15 @@ export function Failed({ id }: { id: string }) {
       </div>
       <ul class="rows">
         {failed.map((event) => (
-          <li key={event.event} class="row" data-line tabIndex={-1}>
+          <li key={event.event_id} class="row" data-line tabIndex={-1}>
             <span class="chip">{event.type}</span>
             {event.thread_id && <ThreadId id={event.thread_id} />}
             <span class="grow break">{visible(event.last_error)}</span>
             <span class="dim">
               {attempts(event.attempts)}, <Ago at={event.time} />
             </span>
-            <EventId id={event.event} />
-            <button type="button" onClick={() => void replay([event.event])}>
+            <EventId id={event.event_id} />
+            <button type="button" onClick={() => void replay([event.event_id])}>
               Replay
             </button>
           </li>

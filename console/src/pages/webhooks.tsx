@@ -17,8 +17,8 @@ import { Failed, Pending, REFRESH_MS } from "./deliveries.js";
 /** Counters of deliveries by their outcome, and their names. */
 const COUNTERS = new Map([
   ["delivered", "Delivered"],
-  ["failed", "Failed attempts"],
-  ["parked", "Failed for good"],
+  ["attempt_failed", "Failed attempts"],
+  ["failed", "Failed for good"],
 ]);
 
 type Open = { kind: "create" } | { kind: "delete" | "secret"; webhook: Webhook };

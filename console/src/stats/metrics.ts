@@ -14,7 +14,7 @@ export function snapshotOf(text: string, at: number): Snapshot {
   const sizes: Buckets = new Map();
   const gauges = new Map<string, number>();
   let errors = 0;
-  let reaped = 0;
+  let ended: number | undefined;
   for (const line of text.split("\n")) {
     if (line.startsWith("#")) continue;
     const [, name, labels = "", number] = LINE.exec(line) ?? [];
@@ -41,8 +41,8 @@ export function snapshotOf(text: string, at: number): Snapshot {
     } else if (name === "threadkeep_state_size_bytes_bucket") {
       const le = label("le");
       add(sizes, le === "+Inf" ? Infinity : Number(le), value);
-    } else if (name === "threadkeep_reaped_total") {
-      if (label("outcome") === "ended") reaped += value;
+    } else if (name === "threadkeep_threads_ended_total") {
+      ended = (ended ?? 0) + value;
     } else if (labels === "" || name === "threadkeep_event_streams") {
       gauges.set(name, (gauges.get(name) ?? 0) + value);
     } else if (name === "threadkeep_delivery_lag_seconds") {
@@ -51,7 +51,6 @@ export function snapshotOf(text: string, at: number): Snapshot {
   }
   const figures = (buckets: Buckets) => percentiles(undefined, { buckets });
   const lag = gauges.get("threadkeep_delivery_lag_seconds") ?? gauges.get("threadkeep_reaper_lag_seconds");
-  const destroyed = gauges.get("threadkeep_threads_destroyed_total");
   return {
     replica: String(gauges.get("process_start_time_seconds") ?? ""),
     startedAt: (gauges.get("process_start_time_seconds") ?? 0) * 1_000,
@@ -63,8 +62,8 @@ export function snapshotOf(text: string, at: number): Snapshot {
     routes: [...byRoute].map(([route, buckets]) => ({ route, requests: most(buckets), errors: undefined, ...figures(buckets) })),
     storeRows: [...byOperation].map(([operation, buckets]) => ({ operation, calls: most(buckets), failures: undefined, ...figures(buckets) })),
     threads: undefined,
-    created: gauges.get("threadkeep_threads_made_total"),
-    ended: destroyed === undefined ? undefined : destroyed + reaped,
+    created: gauges.get("threadkeep_threads_created_total"),
+    ended,
     sizes: { buckets: sizes },
     memoryBytes: gauges.get("threadkeep_store_memory_bytes"),
     memoryLimitBytes: gauges.get("threadkeep_store_memory_limit_bytes"),

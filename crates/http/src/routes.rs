@@ -183,11 +183,11 @@ paths! {
         "/v1/stats" { GET admin::stats::get_stats }
         "/v1/mcp-urls" { POST tools::mcp_urls::create_mcp_url }
         // these take POST, since the body names the scope
-        "/v1/scopes/kv/get" { POST scopes::values::get_values }
-        "/v1/scopes/kv/set" { POST scopes::values::set_values }
-        "/v1/scopes/kv/delete" { POST scopes::values::delete_key }
-        "/v1/scopes/kv/list" { POST scopes::values::list_keys }
-        "/v1/scopes/kv/increment" { POST scopes::values::increment_key }
+        "/v1/scopes/keys/get" { POST scopes::values::get_values }
+        "/v1/scopes/keys/set" { POST scopes::values::set_values }
+        "/v1/scopes/keys/delete" { POST scopes::values::delete_key }
+        "/v1/scopes/keys/list" { POST scopes::values::list_keys }
+        "/v1/scopes/keys/increment" { POST scopes::values::increment_key }
         "/v1/scopes/tasks/get" { POST scopes::tasks::get_tasks }
         "/v1/scopes/tasks/set" { POST scopes::tasks::set_tasks }
         "/v1/scopes/tasks/update" { POST scopes::tasks::update_task }

@@ -93,7 +93,7 @@ impl Budget {
             let limit_bytes = self.limit_bytes;
             tracing::warn!(
                 limit_bytes,
-                "store full: writes are rejected until threads end (see memory_max_bytes)"
+                "store full: writes are rejected until threads end (see embedded_store_max_bytes)"
             );
         }
         StoreError::Full

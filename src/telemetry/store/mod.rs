@@ -13,7 +13,7 @@ use super::threads::ThreadMetrics;
 use call::Families;
 use threadkeep_domain::Written;
 use threadkeep_stats::{Stats, StoreRecorder};
-use threadkeep_store::{Backend, Destroyed, Imported, WriteError};
+use threadkeep_store::{Backend, Destroyed, Erased, Imported, Reaped, StoreError, WriteError};
 
 /// Latency and errors of a store by operation, and what became of threads.
 #[derive(Debug)]
@@ -90,6 +90,18 @@ impl StoreMetrics {
     fn destroyed(&self, answer: &Result<Destroyed, WriteError>) {
         if let Ok(destroyed) = answer {
             self.outcomes.destroyed(*destroyed);
+        }
+    }
+
+    fn erased(&self, answer: &Result<Option<Erased>, StoreError>) {
+        if let Ok(Some(erased)) = answer {
+            self.outcomes.erased(*erased);
+        }
+    }
+
+    fn reaped(&self, answer: &Result<Reaped, StoreError>) {
+        if let Ok(reaped) = answer {
+            self.outcomes.reaped(*reaped);
         }
     }
 }

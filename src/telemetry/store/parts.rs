@@ -150,7 +150,7 @@ measured! {
 measured! {
     Upkeep as upkeep {
         due(buckets: &[u16], limit: usize) -> Result<Due, StoreError>;
-        end_due(bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError>;
+        end_due(bucket: u16, ids: &[ThreadId]) -> Result<Reaped, StoreError> => reaped;
         tidy(buckets: &[u16], slowest: &[Option<Position>]) -> Result<(), StoreError>;
     }
 }
@@ -209,7 +209,7 @@ measured! {
 
 measured! {
     Erasure as erasure {
-        erase_owned(owner: OwnerTag, tombstone: Duration) -> Result<Option<Erased>, StoreError>;
+        erase_owned(owner: OwnerTag, tombstone: Duration) -> Result<Option<Erased>, StoreError> => erased;
         erased_lives(owner: OwnerTag) -> Result<Vec<ErasedLife>, StoreError>;
         purge_log(owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;
         forget_lives(owner: OwnerTag, lives: &[ErasedLife]) -> Result<(), StoreError>;

@@ -57,7 +57,7 @@ async fn read_large(thread: &OwnThread) {
 async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer() {
     let page = "https://page.example";
     let server = builder(Backend::Memory)
-        .set("THREADKEEP_MAX_BODY_MEMORY_BYTES", MEMORY_BYTES)
+        .set("THREADKEEP_WORKER_MAX_BODY_BYTES", MEMORY_BYTES)
         .set("THREADKEEP_CORS_ORIGINS", page)
         .start();
     let thread = server.client().thread();
@@ -94,7 +94,7 @@ async fn a_page_of_an_allowed_origin_sees_that_there_is_no_memory_for_its_answer
 #[tokio::test]
 async fn answers_that_nobody_reads_cost_no_more_than_the_memory_for_answers() {
     let server = builder(Backend::Memory)
-        .set("THREADKEEP_MAX_BODY_MEMORY_BYTES", MEMORY_BYTES)
+        .set("THREADKEEP_WORKER_MAX_BODY_BYTES", MEMORY_BYTES)
         .start();
     let thread = server.client().thread();
     thread.put("state/a", "1").ok().await;

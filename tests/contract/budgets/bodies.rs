@@ -63,7 +63,7 @@ async fn put_large(thread: &OwnThread) {
 #[tokio::test]
 async fn unfinished_bodies_cost_no_more_than_the_memory_for_bodies() {
     let server = builder(Backend::Memory)
-        .set("THREADKEEP_MAX_BODY_MEMORY_BYTES", MEMORY_BYTES)
+        .set("THREADKEEP_WORKER_MAX_BODY_BYTES", MEMORY_BYTES)
         .start();
     let thread = server.client().thread();
     thread.put("state/a", "1").ok().await;

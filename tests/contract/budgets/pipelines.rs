@@ -71,7 +71,7 @@ async fn few_refused_connections_are_held_for_their_answer() {
     const MOST: usize = 8;
     let server = builder(Backend::Memory)
         .set("THREADKEEP_WORKERS", 1)
-        .set("THREADKEEP_MAX_CONNECTIONS", MOST)
+        .set("THREADKEEP_WORKER_MAX_CONNECTIONS", MOST)
         .start();
     let before = server.open_files();
     let refused = format!("GET / HTTP/1.1\r\nupgrade: {}\r\n", "b".repeat(300));

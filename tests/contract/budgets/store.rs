@@ -14,7 +14,7 @@ const MOST_RESIDENT: u64 = LIMIT * 3 / 2 + 20 * MB;
 /// the connections fall on two workers decides whether that is 15 or 30 MB.
 fn start() -> Server {
     builder(Backend::Memory)
-        .set("THREADKEEP_MEMORY_MAX_BYTES", LIMIT)
+        .set("THREADKEEP_EMBEDDED_STORE_MAX_BYTES", LIMIT)
         .set("THREADKEEP_WORKERS", 1)
         .start()
 }

@@ -109,7 +109,7 @@ async fn calls_to_every_part_of_the_store_are_measured(backend: Backend) {
     let thread = client.thread();
     thread.put("state/k", "1").ok().await;
     let body = r#"{"scope":"thread:current","key":"a"}"#;
-    thread.post_beside("/v1/scopes/kv/get", body).ok().await;
+    thread.post_beside("/v1/scopes/keys/get", body).ok().await;
     for path in ["/v1/kv", "/v1/archives", "/v1/webhooks", "/api/v1/sessions"] {
         client.get(path).bearer(API_SECRET).ok().await;
     }
@@ -139,8 +139,8 @@ async fn threads_and_their_sizes_are_counted(backend: Backend) {
     let page = client.get("/metrics").ok().await.text();
 
     for line in [
-        "threadkeep_threads_made_total 2",
-        "threadkeep_threads_destroyed_total 1",
+        "threadkeep_threads_created_total 2",
+        r#"threadkeep_threads_ended_total{reason="destroyed"} 1"#,
         "threadkeep_state_size_bytes_count 3",
         // {"k":1}
         "threadkeep_state_size_bytes_sum 21.0",
@@ -209,11 +209,20 @@ async fn identities_are_counted_by_source_and_key(backend: Backend) {
         .await;
 
     // The first one without an id, and the one whose cookie was bad.
-    assert_eq!(sample(&client, &["identities", "minted"]).await, 2.0);
-    assert_eq!(sample(&client, &["identities", "header", "old"]).await, 1.0);
-    assert_eq!(sample(&client, &["identities", "cookie", "new"]).await, 1.0);
     assert_eq!(
-        sample(&client, &["identities", "api_key", "ops"]).await,
+        sample(&client, &["requests_identified", "minted"]).await,
+        2.0
+    );
+    assert_eq!(
+        sample(&client, &["requests_identified", "header", "old"]).await,
+        1.0
+    );
+    assert_eq!(
+        sample(&client, &["requests_identified", "cookie", "new"]).await,
+        1.0
+    );
+    assert_eq!(
+        sample(&client, &["requests_identified", "api_key", "ops"]).await,
         1.0
     );
 }
@@ -244,8 +253,8 @@ async fn refused_bytes_are_counted_by_limit(backend: Backend) {
         .refused(413, "body_too_large")
         .await;
 
-    let state = sample(&client, &["refused", "bytes", "state"]).await;
-    let body = sample(&client, &["refused", "bytes", "body"]).await;
+    let state = sample(&client, &["rejected", "bytes", "state"]).await;
+    let body = sample(&client, &["rejected", "bytes", "body"]).await;
 
     assert!(state >= 1_048_576.0, "{state}");
     assert!(body >= 2_097_152.0, "{body}");

@@ -144,7 +144,7 @@ async fn names_are_split_before_they_are_decoded(server: &Server) {
             assert_eq!(body, format!("{namespace} {key}"));
         }
         let list = space.get("").ok().await.json();
-        let listed = list["keys"].as_array().unwrap().iter();
+        let listed = list["entries"].as_array().unwrap().iter();
         let listed: Vec<_> = listed.map(|entry| entry["key"].as_str().unwrap()).collect();
         let mut sorted = keys;
         sorted.sort_unstable();
@@ -263,7 +263,7 @@ async fn an_entry_is_gone_when_its_time_is_over(server: &Server) {
 
     space.get("k").refused(404, "key_not_found").await;
     assert_eq!(
-        space.get("").ok().await.json()["keys"]
+        space.get("").ok().await.json()["entries"]
             .as_array()
             .unwrap()
             .len(),

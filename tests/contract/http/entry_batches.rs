@@ -170,7 +170,7 @@ async fn a_request_that_is_malformed_puts_nothing(server: &Server) {
     post(&space, "put", &body)
         .refused(413, "body_too_large")
         .await;
-    assert_eq!(space.get("").ok().await.json()["keys"], json!([]));
+    assert_eq!(space.get("").ok().await.json()["entries"], json!([]));
 }
 
 async fn entries_of_these_names_are_entries(server: &Server) {
@@ -198,7 +198,7 @@ async fn an_answer_with_bodies_ends_at_two_mebibytes(server: &Server) {
         let page = space.get(&format!("?bodies=true&order=desc{cursor}"));
         let page = page.ok().await;
         let object = page.json();
-        let entries = object["keys"].as_array().unwrap();
+        let entries = object["entries"].as_array().unwrap();
         assert!(page.body.len() <= 2 * MIB + 1_000 || entries.len() == 1);
         for entry in entries {
             let size = entry["size_bytes"].as_u64().unwrap() as usize;
@@ -226,7 +226,7 @@ async fn lists_go_both_ways_and_their_cursors_do_not_mix(server: &Server) {
         space.put(key, "x").ok().await;
     }
     let keys = |page: &Value| {
-        let keys = page["keys"].as_array().unwrap().iter();
+        let keys = page["entries"].as_array().unwrap().iter();
         let keys = keys.map(|entry| entry["key"].as_str().unwrap().to_owned());
         keys.collect::<Vec<_>>().join(" ")
     };
@@ -234,12 +234,12 @@ async fn lists_go_both_ways_and_their_cursors_do_not_mix(server: &Server) {
     let page = space.get("?prefix=a&order=desc&limit=2").ok().await.json();
 
     assert_eq!(keys(&page), "a3 a2");
-    assert_eq!(page["keys"][0].get("body"), None);
+    assert_eq!(page["entries"][0].get("body"), None);
     let cursor = page["next_cursor"].as_str().unwrap();
     let next = space.get(&format!("?prefix=a&order=desc&bodies=true&cursor={cursor}"));
     let next = next.ok().await.json();
     assert_eq!(keys(&next), "a1");
-    assert_eq!(next["keys"][0]["body"], "x");
+    assert_eq!(next["entries"][0]["body"], "x");
     for query in [
         format!("prefix=a&cursor={cursor}"),
         format!("prefix=a&order=asc&cursor={cursor}"),

@@ -94,7 +94,7 @@ fn writes(thread: &OwnThread, key: &str, value: &str) -> Vec<Request> {
         thread.post("history", &format!(r#"{{"items":[{}]}}"#, item("one"))),
         thread.post("history", &item("two")),
         thread.post_beside(
-            "/v1/scopes/kv/set",
+            "/v1/scopes/keys/set",
             &format!(
                 r#"{{"scope":"thread:current","key":{name},"value":{}}}"#,
                 json!(value)
@@ -132,7 +132,7 @@ fn reads(thread: &OwnThread, key: &str) -> Vec<Request> {
     )));
     reads.push(openai(thread, Method::GET, "items?limit=100"));
     reads.push(thread.post_beside(
-        "/v1/scopes/kv/get",
+        "/v1/scopes/keys/get",
         r#"{"scope":"thread:current","keys":["k"]}"#,
     ));
     reads

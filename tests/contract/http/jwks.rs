@@ -156,7 +156,7 @@ fn ask(server: &Server, token: &str) -> Request {
 pub(super) async fn is_known(server: &Server, token: &str) -> bool {
     let answer: Answer = ask(server, token).send().await;
     if answer.status != 200 {
-        answer.problem(401, "invalid_thread_signature");
+        answer.problem(401, "unknown_caller");
     }
     answer.status == 200
 }
@@ -326,7 +326,7 @@ async fn before_the_first_set_callers_are_asked_to_come_again() {
     assert_eq!(refused.header("retry-after"), Some("1"));
     server.client().get("/healthz").ok().await;
     let nobody = server.client().get("/v1/threads/current/state");
-    nobody.refused(401, "invalid_thread_signature").await;
+    nobody.refused(401, "unknown_caller").await;
 }
 
 #[tokio::test]

@@ -137,7 +137,7 @@ async fn names_in_a_request_forge_no_line_of_a_log_in_text_form(backend: Backend
         thread.patch("state", &format!(r#"{{"operations":[{{{name}:1}}]}}"#)),
         thread.post("history", &format!(r#"{{"items":[{{{name}:1}}]}}"#)),
         back_end("/v1/threads", format!("{{{name}:1}}")),
-        back_end("/v1/scopes/kv/set", format!("{{{scope},{name}:1}}")),
+        back_end("/v1/scopes/keys/set", format!("{{{scope},{name}:1}}")),
         back_end(
             "/v1/tools/kv_read",
             format!(r#"{{{scope},"arguments":{{{name}:1}}}}"#),

@@ -33,7 +33,7 @@ async fn filled(client: &Client) -> OwnThread {
         request.bearer(API_SECRET).json(&body.to_string())
     };
     scoped(
-        "kv/set",
+        "keys/set",
         json!({"entries": [
             {"key": "a/b", "value": "text\n\u{1F600}"},
             {"key": "c", "value": "", "ttl_seconds": 600},

@@ -12,7 +12,7 @@ async fn keys(space: &Space, query: &str) -> (Vec<String>, usize) {
     let (mut keys, mut pages, mut cursor) = (Vec::new(), 0, String::new());
     loop {
         let page = space.get(&format!("?{query}{cursor}")).ok().await.json();
-        let listed = page["keys"].as_array().unwrap().iter();
+        let listed = page["entries"].as_array().unwrap().iter();
         keys.extend(listed.map(|entry| entry["key"].as_str().unwrap().to_owned()));
         pages += 1;
         match page["next_cursor"].as_str() {
@@ -25,7 +25,7 @@ async fn keys(space: &Space, query: &str) -> (Vec<String>, usize) {
 async fn keys_are_listed_page_by_page(server: &Server) {
     let space = Space::new(server);
     let empty = space.get("").ok().await;
-    assert_eq!(empty.text(), r#"{"keys":[],"next_cursor":null}"#);
+    assert_eq!(empty.text(), r#"{"entries":[],"next_cursor":null}"#);
     for number in 0..25 {
         let path = format!("user%2F{number:02}?ttl_seconds=100");
         let put = space.put(&path, "12345");
@@ -44,7 +44,7 @@ async fn keys_are_listed_page_by_page(server: &Server) {
         (keys(&space, "").await.0, 1)
     );
     let first = space.get("?prefix=user&limit=1").ok().await.json();
-    let first = &first["keys"][0];
+    let first = &first["entries"][0];
     assert_eq!(first["size_bytes"], 5);
     assert_eq!(first["content_type"], "text/plain");
     let entry = space.get("user%2F00").ok().await;
@@ -84,7 +84,7 @@ async fn a_cursor_is_good_for_its_list_alone(server: &Server) {
     }
     let next = space.get(&format!("?cursor={cursor}&prefix=a&limit=5"));
     let next = next.ok().await.json();
-    assert_eq!(next["keys"].as_array().unwrap().len(), 2);
+    assert_eq!(next["entries"].as_array().unwrap().len(), 2);
 }
 
 fn list(client: &Client, query: &str) -> crate::support::client::Request {
@@ -112,7 +112,7 @@ async fn a_namespace_says_what_is_in_it(server: &Server) {
     assert_eq!(object["default_ttl_seconds"], Value::Null);
     assert!(object["created_at"].is_string());
     let listed = space.get("").ok().await.json();
-    assert_eq!(object["last_used_at"], listed["keys"][0]["updated_at"]);
+    assert_eq!(object["last_used_at"], listed["entries"][0]["updated_at"]);
     space.delete("a").ok().await;
     space.delete("b").ok().await;
     let object = described(&space).await;

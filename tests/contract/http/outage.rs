@@ -48,8 +48,8 @@ fn everything(thread: &OwnThread) -> Vec<Request> {
         thread.by_api_key(Method::GET, "state"),
         thread.get("history"),
         thread.post("history", r#"{"id":"a","value":1}"#),
-        thread.post_beside("/v1/scopes/kv/get", r#"{"scope":"thread:current","key":"a"}"#),
-        thread.post_beside("/v1/scopes/kv/increment", r#"{"scope":"thread:current","key":"a"}"#),
+        thread.post_beside("/v1/scopes/keys/get", r#"{"scope":"thread:current","key":"a"}"#),
+        thread.post_beside("/v1/scopes/keys/increment", r#"{"scope":"thread:current","key":"a"}"#),
         thread.post_beside("/v1/scopes/tasks/set", r#"{"scope":"thread:current","tasks":[]}"#),
         thread.post_beside("/v1/tools/kv_list", r#"{"scope":"thread:current"}"#),
         thread.post_beside(

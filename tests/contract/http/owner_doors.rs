@@ -216,7 +216,7 @@ async fn case(
         .ok()
         .await;
     let scope = json!({"scope": format!("thread:{id}"), "key": "secret", "value": HIDDEN});
-    let set = by_key(client, Method::POST, "/v1/scopes/kv/set");
+    let set = by_key(client, Method::POST, "/v1/scopes/keys/set");
     set.json(&scope.to_string()).ok().await;
     let expected = setting.expected(caller.as_deref(), thread.as_deref());
     Some(Case {
@@ -287,13 +287,13 @@ fn doors(id: &str) -> Vec<Door> {
         }
     }
     for (path, body) in [
-        ("/v1/scopes/kv/get", scope(json!({"key": "secret"}))),
+        ("/v1/scopes/keys/get", scope(json!({"key": "secret"}))),
         (
-            "/v1/scopes/kv/set",
+            "/v1/scopes/keys/set",
             scope(json!({"key": "k", "value": "1"})),
         ),
-        ("/v1/scopes/kv/list", scope(json!({}))),
-        ("/v1/scopes/kv/increment", scope(json!({"key": "n"}))),
+        ("/v1/scopes/keys/list", scope(json!({}))),
+        ("/v1/scopes/keys/increment", scope(json!({"key": "n"}))),
         ("/v1/scopes/tasks/get", scope(json!({}))),
         ("/v1/scopes/describe", scope(json!({}))),
         ("/v1/tools/kv_list", scope(json!({"arguments": {}}))),

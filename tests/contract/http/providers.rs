@@ -61,7 +61,7 @@ async fn each_user_of_the_proxy_has_one_thread(backend: Backend) {
     assert_eq!((again.version(), other.version()), (2, 1));
     assert_eq!(again.header("set-cookie"), None);
     let nobody = ask(&client, Method::GET, "/state");
-    nobody.refused(401, "invalid_thread_signature").await;
+    nobody.refused(401, "unknown_caller").await;
 }
 
 async fn who_is_no_trusted_proxy_names_nobody(backend: Backend) {
@@ -71,7 +71,7 @@ async fn who_is_no_trusted_proxy_names_nobody(backend: Backend) {
 
     ask(&server.client(), Method::GET, "/state")
         .header("x-user", "ada")
-        .refused(401, "invalid_thread_signature")
+        .refused(401, "unknown_caller")
         .await;
 }
 
@@ -195,7 +195,7 @@ async fn each_subject_of_a_token_has_one_thread(backend: Backend) {
         json!({"sub": "ada", "exp": exp, "nbf": exp + 3_600}),
         json!({"exp": exp}),
     ] {
-        put(&claims).refused(401, "invalid_thread_signature").await;
+        put(&claims).refused(401, "unknown_caller").await;
     }
 }
 
@@ -229,7 +229,7 @@ async fn a_public_key_verifies_and_never_signs(backend: Backend) {
 
         ask(&signed).ok().await;
         ask(&token(Algorithm::HS256, &forged, &claims))
-            .refused(401, "invalid_thread_signature")
+            .refused(401, "unknown_caller")
             .await;
     }
 }

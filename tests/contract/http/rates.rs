@@ -106,7 +106,7 @@ async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
     client.post("/v1/threads").ok().await;
     let kept = client.thread();
     let body = r#"{"scope":"thread:current","key":"a","value":"1"}"#;
-    kept.post_beside("/v1/scopes/kv/set", body).ok().await;
+    kept.post_beside("/v1/scopes/keys/set", body).ok().await;
 
     let answer = put_as_stranger(&client).send().await;
     answer.problem(429, "rate_limited");
@@ -116,13 +116,13 @@ async fn an_address_makes_as_many_threads_as_the_limit_says(backend: Backend) {
     // an id that was handed out for nothing makes a thread no less
     let by_minted = put_as_stranger(&client).header("x-thread-id", &minted);
     limited_by("new_threads", by_minted).await;
-    let scope = client.thread().post_beside("/v1/scopes/kv/set", body);
+    let scope = client.thread().post_beside("/v1/scopes/keys/set", body);
     limited_by("new_threads", scope).await;
 
     // existing threads continue, and a read creates none
     for number in 0..5 {
         thread.put("state/k", &number.to_string()).ok().await;
-        kept.post_beside("/v1/scopes/kv/set", body).ok().await;
+        kept.post_beside("/v1/scopes/keys/set", body).ok().await;
         client.thread().delete("").ok().await;
     }
     assert_eq!(metric(&server, "new_threads").await, 4);
@@ -139,7 +139,7 @@ async fn a_thread_is_written_to_as_often_as_the_limit_says_by_whomever(backend: 
         .await;
     thread.post("history", r#"{"id":"a","value":1}"#).ok().await;
     let kv = r#"{"scope":"thread:current","key":"a","value":"1"}"#;
-    thread.post_beside("/v1/scopes/kv/set", kv).ok().await;
+    thread.post_beside("/v1/scopes/keys/set", kv).ok().await;
     let before = thread.object().await;
 
     for request in every_write(&thread) {
@@ -185,8 +185,8 @@ fn every_write(thread: &OwnThread) -> Vec<Request> {
         thread.by_api_key(Method::PUT, "state/k").json("3"),
         thread.by_api_key(Method::DELETE, ""),
         thread.post("history", r#"{"id":"b","value":1}"#),
-        scope("/v1/scopes/kv/set", json!({"key": "b", "value": "1"})),
-        scope("/v1/scopes/kv/increment", json!({"key": "c"})),
+        scope("/v1/scopes/keys/set", json!({"key": "b", "value": "1"})),
+        scope("/v1/scopes/keys/increment", json!({"key": "c"})),
         scope("/v1/scopes/tasks/set", json!({"tasks": []})),
         scope("/v1/scopes/clear", json!({})),
         scope(
@@ -309,7 +309,7 @@ async fn reads_count_for_nothing(backend: Backend) {
         thread.get("").ok().await;
         thread.get("state").ok().await;
         let body = r#"{"scope":"thread:current","key":"a"}"#;
-        thread.post_beside("/v1/scopes/kv/get", body).ok().await;
+        thread.post_beside("/v1/scopes/keys/get", body).ok().await;
         thread
             .post_beside("/v1/tools/kv_list", r#"{"scope":"thread:current"}"#)
             .ok()

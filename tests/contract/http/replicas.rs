@@ -76,7 +76,7 @@ async fn writers_at_three_replicas_never_pass_the_number_of_keys_and_lose_no_cou
     );
     let first = replicas.clients().next().unwrap();
     first
-        .scope("kv/set", json!({"scope": scope, "entries": fill}))
+        .scope("keys/set", json!({"scope": scope, "entries": fill}))
         .await;
     let writes = (0..30).flat_map(|n| {
         [

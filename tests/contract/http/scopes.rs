@@ -18,17 +18,17 @@ async fn keys_are_any_text_and_never_in_a_path(server: &Server) {
 
     for key in keys {
         let set = json!({"scope": scope, "key": key, "value": format!("of {key}")});
-        assert_eq!(client.scope("kv/set", set).await.json()["ok"], true);
+        assert_eq!(client.scope("keys/set", set).await.json()["ok"], true);
     }
     for key in keys {
         let got = client
-            .scope("kv/get", json!({"scope": scope, "key": key}))
+            .scope("keys/get", json!({"scope": scope, "key": key}))
             .await;
         assert_eq!(got.json()["value"], format!("of {key}"));
         assert_eq!(got.json()["version"], keys.len());
     }
     let list = client
-        .scope("kv/list", json!({"scope": scope}))
+        .scope("keys/list", json!({"scope": scope}))
         .await
         .json();
     assert_eq!(
@@ -37,25 +37,25 @@ async fn keys_are_any_text_and_never_in_a_path(server: &Server) {
     );
     let list = json!({"scope": scope, "prefix": "A"});
     assert_eq!(
-        client.scope("kv/list", list).await.json()["keys"],
+        client.scope("keys/list", list).await.json()["keys"],
         json!([])
     );
     let list = json!({"scope": scope, "prefix": "a:"});
     assert_eq!(
-        client.scope("kv/list", list).await.json()["keys"],
+        client.scope("keys/list", list).await.json()["keys"],
         json!(["a:b/c"])
     );
     let delete = json!({"scope": scope, "key": ""});
     assert_eq!(
-        client.scope("kv/delete", delete.clone()).await.json()["deleted"],
+        client.scope("keys/delete", delete.clone()).await.json()["deleted"],
         true
     );
     assert_eq!(
-        client.scope("kv/delete", delete).await.json()["deleted"],
+        client.scope("keys/delete", delete).await.json()["deleted"],
         false
     );
     let absent = client
-        .scope("kv/get", json!({"scope": scope, "key": ""}))
+        .scope("keys/get", json!({"scope": scope, "key": ""}))
         .await;
     assert_eq!(absent.json()["value"], Value::Null);
 }
@@ -66,7 +66,7 @@ async fn many_keys_are_got_and_set_at_once(server: &Server) {
         json!([{"key": "a", "value": "1"}, {"key": "b", "value": "2", "ttl_seconds": 100}]);
 
     let set = client
-        .scope("kv/set", json!({"scope": scope, "entries": entries}))
+        .scope("keys/set", json!({"scope": scope, "entries": entries}))
         .await
         .json();
     assert_eq!(
@@ -75,7 +75,7 @@ async fn many_keys_are_got_and_set_at_once(server: &Server) {
     );
     let got = client
         .scope(
-            "kv/get",
+            "keys/get",
             json!({"scope": scope, "keys": ["b", "c", "a", "b"]}),
         )
         .await;
@@ -87,7 +87,7 @@ async fn many_keys_are_got_and_set_at_once(server: &Server) {
     let entries = json!([{"key": "d", "value": "3"}, {"key": "e", "value": "x".repeat(32_769)}]);
     let large = send(
         &client,
-        "kv/set",
+        "keys/set",
         json!({"scope": scope, "entries": entries}),
     );
     let problem = large.refused(413, "value_too_large").await;
@@ -98,13 +98,13 @@ async fn many_keys_are_got_and_set_at_once(server: &Server) {
     let entries =
         json!([{"key": "d", "value": "3"}, {"key": "a", "value": "4", "if_absent": true}]);
     let mixed = client
-        .scope("kv/set", json!({"scope": scope, "entries": entries}))
+        .scope("keys/set", json!({"scope": scope, "entries": entries}))
         .await
         .json();
     assert_eq!(mixed["results"], json!([{"ok": true}, {"ok": false}]));
     assert_eq!(mixed["ok"], false);
     let list = client
-        .scope("kv/list", json!({"scope": scope}))
+        .scope("keys/list", json!({"scope": scope}))
         .await
         .json();
     assert_eq!(list["keys"], json!(["a", "b", "d"]));
@@ -114,13 +114,13 @@ async fn writes_are_conditional(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let set = |value: &str| json!({"scope": scope, "key": "a", "value": value, "if_absent": true});
 
-    assert_eq!(client.scope("kv/set", set("1")).await.json()["ok"], true);
-    let refused = client.scope("kv/set", set("2")).await;
+    assert_eq!(client.scope("keys/set", set("1")).await.json()["ok"], true);
+    let refused = client.scope("keys/set", set("2")).await;
     assert_eq!(refused.text(), r#"{"ok":false,"version":1}"#);
     for (path, body) in [
-        ("kv/set", json!({"key": "a", "value": "3"})),
-        ("kv/delete", json!({"key": "a"})),
-        ("kv/increment", json!({"key": "a"})),
+        ("keys/set", json!({"key": "a", "value": "3"})),
+        ("keys/delete", json!({"key": "a"})),
+        ("keys/increment", json!({"key": "a"})),
         ("tasks/set", json!({"tasks": []})),
         ("clear", json!({})),
     ] {
@@ -143,10 +143,10 @@ async fn writes_are_conditional(server: &Server) {
     );
     let new = json!({"scope": new_session(), "key": "a", "value": "", "if_version": 0});
     assert_eq!(
-        client.scope("kv/set", new.clone()).await.json()["version"],
+        client.scope("keys/set", new.clone()).await.json()["version"],
         1
     );
-    send(&client, "kv/set", new)
+    send(&client, "keys/set", new)
         .refused(412, "version_mismatch")
         .await;
 }
@@ -156,7 +156,7 @@ async fn counters_are_exact_and_many_writers_lose_nothing(server: &Server) {
     let up = |by: i64| {
         send(
             &client,
-            "kv/increment",
+            "keys/increment",
             json!({"scope": scope, "key": "n", "by": by}),
         )
     };
@@ -168,8 +168,12 @@ async fn counters_are_exact_and_many_writers_lose_nothing(server: &Server) {
     assert_eq!(up(1).ok().await.json()["value"], 9_007_199_254_740_993_i64);
     up(i64::MAX).refused(409, "integer_overflow").await;
     let text = json!({"scope": scope, "key": "t", "value": "1.0"});
-    client.scope("kv/set", text).await;
-    let add = send(&client, "kv/increment", json!({"scope": scope, "key": "t"}));
+    client.scope("keys/set", text).await;
+    let add = send(
+        &client,
+        "keys/increment",
+        json!({"scope": scope, "key": "t"}),
+    );
     add.refused(409, "not_an_integer").await;
 }
 
@@ -180,7 +184,7 @@ async fn a_ttl_is_at_least_a_second_and_a_set_without_one_clears_it(server: &Ser
         if !ttl.is_null() {
             body["ttl_seconds"] = ttl;
         }
-        send(&client, "kv/set", body)
+        send(&client, "keys/set", body)
     };
     for bad in [
         json!(0),
@@ -196,7 +200,7 @@ async fn a_ttl_is_at_least_a_second_and_a_set_without_one_clears_it(server: &Ser
     set("kept", Value::Null).ok().await;
 
     let keys = async || {
-        let list = client.scope("kv/list", json!({"scope": scope})).await;
+        let list = client.scope("keys/list", json!({"scope": scope})).await;
         list.json()["keys"].clone()
     };
     until(async || keys().await == json!(["kept"])).await;
@@ -304,13 +308,13 @@ async fn a_write_of_tasks_is_answered_again_whatever_became_of_them(server: &Ser
 async fn every_write_may_be_repeated(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let writes = [
-        ("kv/set", json!({"key": "a", "value": "1"})),
+        ("keys/set", json!({"key": "a", "value": "1"})),
         (
-            "kv/set",
+            "keys/set",
             json!({"entries": [{"key": "a", "value": "2", "if_absent": true}]}),
         ),
-        ("kv/increment", json!({"key": "a", "by": 5})),
-        ("kv/delete", json!({"key": "a"})),
+        ("keys/increment", json!({"key": "a", "by": 5})),
+        ("keys/delete", json!({"key": "a"})),
         (
             "tasks/set",
             json!({"tasks": [{"content": "t", "status": "pending"}]}),
@@ -336,7 +340,7 @@ async fn every_write_may_be_repeated(server: &Server) {
         firsts.push(write(number).ok().await);
     }
     let set = json!({"scope": scope, "key": "b", "value": "1"});
-    client.scope("kv/set", set).await;
+    client.scope("keys/set", set).await;
 
     for (number, first) in firsts.iter().enumerate() {
         let repeat = write(number).ok().await;
@@ -349,14 +353,14 @@ async fn every_write_may_be_repeated(server: &Server) {
         assert_eq!(repeat.text(), first.text(), "{number}");
     }
 
-    let list = client.scope("kv/list", json!({"scope": scope})).await;
+    let list = client.scope("keys/list", json!({"scope": scope})).await;
     assert_eq!(list.json(), json!({"keys": ["b"], "version": 1}));
 }
 
 async fn an_end_takes_its_condition_in_the_body_alone(server: &Server) {
     let (client, scope) = (server.client(), new_session());
     let set = json!({"scope": scope, "key": "a", "value": ""});
-    client.scope("kv/set", set).await;
+    client.scope("keys/set", set).await;
 
     let end = client
         .request(Method::DELETE, "/v1/scopes")
@@ -365,7 +369,7 @@ async fn an_end_takes_its_condition_in_the_body_alone(server: &Server) {
         .json(&json!({"scope": scope}).to_string());
     end.refused(400, "invalid_parameter").await;
 
-    let list = client.scope("kv/list", json!({"scope": scope})).await;
+    let list = client.scope("keys/list", json!({"scope": scope})).await;
     assert_eq!(list.json()["keys"], json!(["a"]));
 }
 
@@ -394,7 +398,10 @@ async fn a_scope_is_described_cleared_and_ended(server: &Server) {
     assert_eq!(absent["created_at"], Value::Null);
     assert_eq!(end().await, false);
     client
-        .scope("kv/set", json!({"scope": scope, "key": "a", "value": "é"}))
+        .scope(
+            "keys/set",
+            json!({"scope": scope, "key": "a", "value": "é"}),
+        )
         .await;
     let tasks =
         json!([{"content": "a", "status": "pending"}, {"content": "b", "status": "completed"}]);
@@ -435,15 +442,15 @@ async fn kinds_and_ids_do_not_meet(server: &Server) {
 
     for kind in kinds {
         let set = json!({"scope": format!("{kind}:{id}"), "key": "k", "value": kind});
-        client.scope("kv/set", set).await;
+        client.scope("keys/set", set).await;
     }
     for kind in kinds {
         let get = json!({"scope": format!("{kind}:{id}"), "key": "k"});
-        assert_eq!(client.scope("kv/get", get).await.json()["value"], kind);
+        assert_eq!(client.scope("keys/get", get).await.json()["value"], kind);
     }
     let other = json!({"scope": format!("session:{id}:k"), "key": "k"});
     assert_eq!(
-        client.scope("kv/get", other).await.json()["value"],
+        client.scope("keys/get", other).await.json()["value"],
         Value::Null
     );
 }
@@ -456,27 +463,27 @@ async fn a_thread_has_a_scope_beside_its_state(server: &Server) {
     let set = |key: &str| json!({"scope": "thread:current", "key": key, "value": "1"});
 
     thread.put("state/a", "1").ok().await;
-    send("kv/set", set("a")).ok().await;
+    send("keys/set", set("a")).ok().await;
     assert_eq!(thread.state().await, r#"{"a":1}"#);
     assert_eq!(
         thread.object().await["version"],
         1,
         "their versions are apart"
     );
-    let problem = send("kv/set", set("free text"))
+    let problem = send("keys/set", set("free text"))
         .refused(400, "invalid_key")
         .await;
     assert_eq!(problem.get("index"), None);
-    let problem = send("kv/set", set(&"k".repeat(129)))
+    let problem = send("keys/set", set(&"k".repeat(129)))
         .refused(400, "invalid_key")
         .await;
     assert_eq!(problem["limit_bytes"], 128);
 
     thread.delete("").ok().await;
-    send("kv/set", set("a"))
+    send("keys/set", set("a"))
         .refused(410, "thread_destroyed")
         .await;
-    let read = send("kv/list", json!({"scope": "thread:current"}))
+    let read = send("keys/list", json!({"scope": "thread:current"}))
         .ok()
         .await;
     assert_eq!(read.json()["keys"], json!([]));
@@ -487,112 +494,117 @@ async fn what_is_broken_in_a_request_is_a_problem(server: &Server) {
     let long = "k".repeat(1_025);
 
     for (path, body, status, code) in [
-        ("kv/get", json!({"key": "a"}), 400, "invalid_parameter"),
+        ("keys/get", json!({"key": "a"}), 400, "invalid_parameter"),
         (
-            "kv/get",
+            "keys/get",
             json!({"scope": "request", "key": "a"}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/get",
+            "keys/get",
             json!({"scope": 7, "key": "a"}),
             400,
             "invalid_scope",
         ),
         (
-            "kv/get",
+            "keys/get",
             json!({"scope": "tool:a b", "key": "a"}),
             400,
             "invalid_scope",
         ),
-        ("kv/get", json!({"scope": scope}), 400, "invalid_parameter"),
         (
-            "kv/get",
+            "keys/get",
+            json!({"scope": scope}),
+            400,
+            "invalid_parameter",
+        ),
+        (
+            "keys/get",
             json!({"scope": scope, "key": "a", "keys": []}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/get",
+            "keys/get",
             json!({"scope": scope, "keys": []}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/get",
+            "keys/get",
             json!({"scope": scope, "keys": vec!["a"; 257]}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/get",
+            "keys/get",
             json!({"scope": scope, "key": long}),
             400,
             "invalid_key",
         ),
         (
-            "kv/get",
+            "keys/get",
             json!({"scope": scope, "keys": ["a", long]}),
             400,
             "invalid_key",
         ),
         (
-            "kv/get",
+            "keys/get",
             json!({"scope": scope, "key": null}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/set",
+            "keys/set",
             json!({"scope": scope, "key": "a"}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/set",
+            "keys/set",
             json!({"scope": scope, "key": "a", "value": 1}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/set",
+            "keys/set",
             json!({"scope": scope, "key": "a", "entries": []}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/set",
+            "keys/set",
             json!({"scope": scope, "entries": []}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/set",
+            "keys/set",
             json!({"scope": scope, "entries": [{"key": "a"}]}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/set",
+            "keys/set",
             json!({"scope": scope, "key": "a", "value": "", "if_version": -1}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/increment",
+            "keys/increment",
             json!({"scope": scope, "key": "a", "by": 1.0}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/list",
+            "keys/list",
             json!({"scope": scope, "prefix": 1}),
             400,
             "invalid_parameter",
         ),
         (
-            "kv/list",
+            "keys/list",
             json!({"scope": scope, "limit": 1}),
             400,
             "invalid_parameter",
@@ -633,7 +645,7 @@ async fn what_is_broken_in_a_request_is_a_problem(server: &Server) {
     let described = client.scope("describe", json!({"scope": scope})).await;
     assert_eq!(described.json()["version"], 0, "nothing has changed");
     for path in [
-        "/v1/scopes/kv/get",
+        "/v1/scopes/keys/get",
         "/v1/scopes/clear",
         "/v1/scopes/tasks/update",
     ] {
@@ -650,11 +662,11 @@ async fn what_is_broken_in_a_request_is_a_problem(server: &Server) {
 async fn without_an_api_key_all_but_the_own_thread_is_shut(server: &Server) {
     let (client, thread) = (server.client(), server.client().thread());
     for path in [
-        "kv/get",
-        "kv/set",
-        "kv/delete",
-        "kv/list",
-        "kv/increment",
+        "keys/get",
+        "keys/set",
+        "keys/delete",
+        "keys/list",
+        "keys/increment",
         "tasks/get",
         "tasks/set",
         "tasks/update",

@@ -246,7 +246,7 @@ async fn a_stream_of_events_may_be_silent_for_as_long_as_it_likes() {
 async fn connections_past_the_most_wait_for_their_turn() {
     let server = Server::builder(Backend::Memory)
         .set("THREADKEEP_WORKERS", 1)
-        .set("THREADKEEP_MAX_CONNECTIONS", 1)
+        .set("THREADKEEP_WORKER_MAX_CONNECTIONS", 1)
         .start();
     let mut first = connect(&server).await;
     first.write_all(GET.as_bytes()).await.unwrap();

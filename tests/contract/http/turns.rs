@@ -123,8 +123,8 @@ async fn while_a_turn_is_exclusive_others_only_read(server: &Server) {
             thread.delete("history/1"),
             thread.delete("history"),
             thread.merge(r#"[{"op":"append","value":1}]"#),
-            kv("/v1/scopes/kv/set", json!({"key": "a", "value": "1"})),
-            kv("/v1/scopes/kv/delete", json!({"key": "a"})),
+            kv("/v1/scopes/keys/set", json!({"key": "a", "value": "1"})),
+            kv("/v1/scopes/keys/delete", json!({"key": "a"})),
             kv("/v1/scopes/clear", json!({})),
             kv("/v1/scopes/tasks/set", json!({"tasks": []})),
             kv(

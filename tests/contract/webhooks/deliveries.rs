@@ -165,7 +165,7 @@ async fn private_addresses_are_refused_at_delivery(backend: Backend) {
     server.client().thread().put("state/k", "1").ok().await;
     until(async || {
         let metrics = server.client().get("/metrics").ok().await.text();
-        let failed = r#"threadkeep_deliveries_total{consumer="webhook",outcome="failed"} "#;
+        let failed = r#"threadkeep_deliveries_total{consumer="webhook",outcome="attempt_failed"} "#;
         let line = metrics.lines().find_map(|line| line.strip_prefix(failed));
         line.unwrap().parse::<u64>().unwrap() >= 2
     })

@@ -85,7 +85,7 @@ async fn every_event_of_a_traced_request_has_its_trace(backend: Backend) {
     .ok()
     .await;
     let set = r#"{"scope":"thread:current","entries":[{"key":"a","value":"1"}]}"#;
-    traced(thread.post_beside("/v1/scopes/kv/set", set), 5)
+    traced(thread.post_beside("/v1/scopes/keys/set", set), 5)
         .ok()
         .await;
     let tasks = r#"{"scope":"thread:current","tasks":[{"content":"a","status":"pending","active_form":"b"}]}"#;

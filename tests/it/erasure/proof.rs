@@ -145,7 +145,7 @@ async fn fill(replica: &Replica, id: &str) {
     once(replica, Method::POST, &history, &item, "add").await;
     for (path, body) in [
         (
-            "/v1/scopes/kv/set",
+            "/v1/scopes/keys/set",
             json!({"scope": scope, "key": "mark-scope-key", "value": "mark-scope-value"}),
         ),
         (

@@ -23,7 +23,7 @@ const AT_ONCE: Duration = Duration::from_secs(4);
 const SOON: Duration = Duration::from_secs(30);
 const OPEN: &str = "threadkeep_store_breakers_open";
 const OPENINGS: &str = "threadkeep_store_breaker_openings_total";
-const REFUSED: &str = r#"threadkeep_store_refused_total{reason="open"}"#;
+const REFUSED: &str = r#"threadkeep_store_rejected_total{reason="open"}"#;
 
 /// The outcomes of requests, and when they were sent.
 #[derive(Debug, Default)]

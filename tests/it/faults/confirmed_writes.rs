@@ -47,7 +47,7 @@ fn writes(thread: &OwnThread, client: &Client) -> Vec<Request> {
         thread.post("state/k/push", "1"),
         thread.merge(r#"[{"op":"set","key":"a","value":1},{"op":"delete","key":"b"}]"#),
         thread.patch("", r#"{"metadata":{"a":1}}"#),
-        of_a_scope("kv/set", r#","key":"a","value":"1""#),
+        of_a_scope("keys/set", r#","key":"a","value":"1""#),
         thread.post("history", r#"{"id":"a","value":1}"#),
         by_key(client.request(reqwest::Method::PUT, &entry("/k")).json("1")),
         by_key(client.post("/v1/threads").json("{}")),

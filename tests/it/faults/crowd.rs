@@ -91,7 +91,7 @@ fn is_full([in_flight, waiting]: [usize; 2]) -> bool {
 /// How many were too many.
 async fn refused(server: &Server) -> usize {
     server
-        .metric(r#"threadkeep_store_refused_total{reason="full"}"#)
+        .metric(r#"threadkeep_store_rejected_total{reason="full"}"#)
         .await as usize
 }
 

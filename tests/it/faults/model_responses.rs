@@ -43,7 +43,7 @@ async fn a_turn_goes_on_when_redis_answers_again_and_runs_each_call_once() {
         });
         let id = new_id();
         let tools =
-            json!([{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:state"}]);
+            json!([{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:memory"}]);
         let body = json!({"model": "m", "conversation": id, "tools": tools, "input": "count"});
         let turn = ask(Method::POST, "/v1/responses").json(&body.to_string());
         let turn = tokio::spawn(turn.ok());

@@ -72,7 +72,7 @@ fn reads(server: &Server, thread: &OwnThread) -> Vec<Request> {
     reads.push(thread.by_api_key(Method::GET, "export"));
     reads.push(thread.by_api_key(Method::GET, "state"));
     reads.push(thread.post_beside(
-        "/v1/scopes/kv/get",
+        "/v1/scopes/keys/get",
         r#"{"scope":"thread:current","keys":["a"]}"#,
     ));
     reads.push(thread.post_beside("/v1/scopes/tasks/get", r#"{"scope":"thread:current"}"#));
@@ -117,7 +117,7 @@ async fn reads_go_on(cause: Cause) {
         r#"{"scope":"thread:current","entries":[{"key":"a","value":"b"}]}"#,
         r#"{"scope":"thread:current","key":"due","value":"c","ttl_seconds":1}"#,
     ] {
-        thread.post_beside("/v1/scopes/kv/set", keyed).ok().await;
+        thread.post_beside("/v1/scopes/keys/set", keyed).ok().await;
     }
     let tasks = r#"{"scope":"thread:current","tasks":[{"content":"a","status":"pending"}]}"#;
     thread.post_beside("/v1/scopes/tasks/set", tasks).ok().await;
@@ -145,7 +145,7 @@ async fn reads_go_on(cause: Cause) {
         assert_eq!(write.status, 503, "{cause:?}: {}", write.text());
     }
     let keys = r#"{"scope":"thread:current","keys":["a","due"]}"#;
-    let values = thread.post_beside("/v1/scopes/kv/get", keys).ok().await;
+    let values = thread.post_beside("/v1/scopes/keys/get", keys).ok().await;
     assert_eq!(
         values.json()["values"],
         json!({"a": "b", "due": null}),

@@ -315,9 +315,9 @@ class Webhook(Model):
 
 @dataclass(frozen=True)
 class FailedDelivery(Model):
-    """A parked event."""
+    """A failed event."""
 
-    event: str
+    event_id: str
     type: str
     attempts: int
     last_error: str
@@ -331,7 +331,7 @@ class FailedDelivery(Model):
 class PendingDelivery(Model):
     """An event that is to be delivered again, or waits for an earlier event of its thread."""
 
-    event: str
+    event_id: str
     type: str
     attempts: int
     last_error: str | None = None

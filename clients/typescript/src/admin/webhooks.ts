@@ -25,7 +25,7 @@ export interface Webhook {
 }
 
 export interface FailedDelivery {
-  event: string;
+  eventId: string;
   type: WebhookEventType;
   threadId?: string | null;
   scope?: string | null;

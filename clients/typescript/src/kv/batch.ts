@@ -28,13 +28,13 @@ export function batchOf(sending: Sending, namespace: string): KeyValueBatch {
     ...keyValueOf(sending, namespace),
 
     async entries({ prefix, cursor, limit, order, ...options } = {}) {
-      const { body } = await sending.json<{ keys: WireEntry[]; next_cursor?: string | null }>({
+      const { body } = await sending.json<{ entries: WireEntry[]; next_cursor?: string | null }>({
         method: "GET",
         path: root,
         query: { prefix, cursor, limit, order, bodies: true },
         options,
       });
-      const entries = body.keys.map((wire) => {
+      const entries = body.entries.map((wire) => {
         const { key, sizeBytes, updatedAt = null } = camel<EntryInfo>(wire);
         return { key, sizeBytes, updatedAt, ...entry(wire) };
       });

@@ -49,7 +49,7 @@ export function keyValueOf(sending: Sending, namespace: string): KeyValue {
     async page({ prefix, cursor, limit, ...options } = {}) {
       const query = { prefix, cursor, limit };
       const { body } = await sending.json<any>({ method: "GET", path: root, query, options });
-      return { keys: body.keys.map(camel<EntryInfo>), next: body.next_cursor ?? undefined };
+      return { keys: body.entries.map(camel<EntryInfo>), next: body.next_cursor ?? undefined };
     },
 
     async *keys(prefix, o) {

@@ -31,8 +31,8 @@ export function ScopeTab({ view }: { view: ThreadView }) {
         callJson<T>(`/v1/scopes/${path}`, { method: "POST", body: JSON.stringify({ scope, ...more }), signal });
       const described = await ask<Described>("describe");
       if (!described.exists) return { described, values: new Map<string, string>(), tasks: [] };
-      const { keys } = await ask<{ keys: string[] }>("kv/list");
-      const read = keys.length > 0 ? await ask<{ values: Record<string, string | null> }>("kv/get", { keys }) : { values: {} };
+      const { keys } = await ask<{ keys: string[] }>("keys/list");
+      const read = keys.length > 0 ? await ask<{ values: Record<string, string | null> }>("keys/get", { keys }) : { values: {} };
       const values = new Map(Object.entries(read.values).map(([key, value]) => [key, JSON.stringify(value)]));
       const { tasks } = await ask<{ tasks: Task[] }>("tasks/get");
       return { described, values, tasks };

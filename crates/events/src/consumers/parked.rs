@@ -114,7 +114,7 @@ fn read(events: &Events, consumer: &str, id: EventId, record: &[u8]) -> Option<R
     let read = Record::read(record);
     if read.is_none() {
         events.counters().unreadable.inc();
-        tracing::error!(consumer, event.id = %id, "unreadable parked event skipped");
+        tracing::error!(consumer, event.id = %id, "unreadable failed event skipped");
     }
     read
 }

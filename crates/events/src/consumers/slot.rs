@@ -237,7 +237,7 @@ impl Slot {
                     consumer.counters().parked.inc();
                     tracing::warn!(
                         consumer = consumer.name,
-                        "event parked after 24 hours of failed deliveries"
+                        "event given up after 24 hours of failed deliveries"
                     );
                 }
                 note

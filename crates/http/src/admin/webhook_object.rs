@@ -34,8 +34,7 @@ pub(super) struct WebhookList {
 /// An event that was not delivered.
 #[derive(Debug, Serialize, ToSchema)]
 struct UndeliveredEvent {
-    /// Its id.
-    event: String,
+    event_id: String,
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread_id: Option<String>,
@@ -126,7 +125,7 @@ impl WebhookObject {
 impl UndeliveredEvent {
     fn of(event: &Event, attempts: u32) -> Self {
         Self {
-            event: event.id.to_string(),
+            event_id: event.id.to_string(),
             r#type: event.event_type().as_str(),
             thread_id: event.thread().map(ToString::to_string),
             scope: event.is_of_scope().then(|| event.subject.to_string()),

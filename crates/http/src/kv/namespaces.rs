@@ -69,7 +69,7 @@ pub(crate) async fn list_namespaces(
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "Items on the page, 100 by default."),
     ),
     responses(
-        (status = 200, description = "A page of keys.", body = EntryList),
+        (status = 200, description = "A page of entries.", body = EntryList),
         BackEndProblems,
     ),
 )]
@@ -93,20 +93,20 @@ pub(crate) async fn list_entries(
         order: listing.order(),
     };
     let (namespaces, limit) = (&api.namespaces, listing.page.limit());
-    let (keys, next) = if listing.has_bodies() {
+    let (entries, next) = if listing.has_bodies() {
         let page = namespaces.list_bodies(&namespace, range, limit, EntryObject::weigh);
         let page = page.await?;
         let entries = page.entries.iter();
-        let keys = entries.map(|(key, entry)| EntryObject::whole(key, entry));
-        (keys.collect(), page.next)
+        let entries = entries.map(|(key, entry)| EntryObject::whole(key, entry));
+        (entries.collect(), page.next)
     } else {
         let page = namespaces.list(&namespace, range, limit).await?;
         let entries = page.entries.iter();
-        let keys = entries.map(|(key, head)| EntryObject::of(key, head));
-        (keys.collect(), page.next)
+        let entries = entries.map(|(key, head)| EntryObject::of(key, head));
+        (entries.collect(), page.next)
     };
     let list = EntryList {
-        keys,
+        entries,
         next_cursor: cursor::next(ring, about, next),
     };
     Ok(json(HttpResponse::Ok(), &list))

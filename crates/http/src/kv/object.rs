@@ -67,7 +67,7 @@ pub(super) struct EntryObject {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryList {
     /// In the order of the bytes of their keys. A page may be shorter than `limit`.
-    pub(crate) keys: Vec<EntryObject>,
+    pub(crate) entries: Vec<EntryObject>,
     /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
 }

@@ -16,7 +16,7 @@ use threadkeep_store::ScopeParts;
 /// Read keys of a scope
 #[utoipa::path(
     post,
-    path = "/v1/scopes/kv/get",
+    path = "/v1/scopes/keys/get",
     request_body(content = GetValues),
     responses(
         (status = 200, description = "The values, all at one version.", body = Values),
@@ -54,7 +54,7 @@ pub(crate) async fn get_values(call: ScopeCall<IN_LIST>) -> ApiResult {
 /// Sets all entries or none.
 #[utoipa::path(
     post,
-    path = "/v1/scopes/kv/set",
+    path = "/v1/scopes/keys/set",
     params(RepeatHeader),
     request_body(content = SetValues),
     responses(
@@ -88,7 +88,7 @@ pub(crate) async fn set_values(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResul
 /// Deleting a key that does not exist is not an error.
 #[utoipa::path(
     post,
-    path = "/v1/scopes/kv/delete",
+    path = "/v1/scopes/keys/delete",
     params(RepeatHeader),
     request_body(content = OnlyKey),
     responses(
@@ -113,7 +113,7 @@ pub(crate) async fn delete_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResul
 /// List keys of a scope
 #[utoipa::path(
     post,
-    path = "/v1/scopes/kv/list",
+    path = "/v1/scopes/keys/list",
     request_body(content = ListKeys),
     responses(
         (status = 200, description = "The keys with that prefix, or all keys.", body = KeyList),
@@ -142,7 +142,7 @@ pub(crate) async fn list_keys(call: ScopeCall<IN_LIST>) -> ApiResult {
 /// A key that does not exist counts as 0.
 #[utoipa::path(
     post,
-    path = "/v1/scopes/kv/increment",
+    path = "/v1/scopes/keys/increment",
     params(RepeatHeader),
     request_body(content = IncrementKey),
     responses(

@@ -96,7 +96,7 @@ pub enum ApiError {
         right: String,
     },
     /// The caller's thread cannot be verified.
-    #[error("The signature of the thread id or token does not verify.")]
+    #[error("The signature of the thread id does not verify.")]
     Identity(#[from] IdentityError),
     /// An unknown path.
     #[error("The path does not exist. /openapi.json lists all paths.")]

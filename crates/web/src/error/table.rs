@@ -94,10 +94,19 @@ fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
             "identity_unavailable",
             "The server cannot verify callers at the moment. Retry later.",
         ),
-        IdentityError::OwnerRequired | IdentityError::UnknownOwner(_) => {
-            Problem::new(StatusCode::UNAUTHORIZED, "owner_required", whole)
+        IdentityError::OwnerRequired | IdentityError::UnknownOwner(_) => Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "owner_required",
+            "The request needs a caller with an owner. Send its login, or an API key.",
+        ),
+        IdentityError::UnknownCaller(_) => Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "unknown_caller",
+            "The server could not verify who the caller is. Send the token, or the proxy's header, that this server identifies callers by.",
+        ),
+        IdentityError::InvalidSignature => {
+            Problem::new(StatusCode::UNAUTHORIZED, "invalid_thread_signature", whole)
         }
-        _ => Problem::new(StatusCode::UNAUTHORIZED, "invalid_thread_signature", whole),
     }
 }
 
@@ -233,9 +242,11 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
                 .stamp(current)
         }
         // the service has retried for as long as a request may take
-        Refusal::Changed | Refusal::NoThread | Refusal::NoPlace => {
-            row(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
-        }
+        Refusal::Changed | Refusal::NoThread | Refusal::NoPlace => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "contended",
+            "Other clients kept changing the same data. Nothing was changed. Retry.",
+        ),
         Refusal::TurnTaken { ends_ms, left_ms } => row(StatusCode::CONFLICT, "turn_taken")
             .with("expires_at", rfc3339(ends_ms))
             .retry_after_seconds(left_ms.div_ceil(1_000).max(1)),

@@ -97,7 +97,7 @@ async fn free_text_keys_have_uris_too(server: &Server) {
     let mcp = Mcp::session(&client, &name);
     let key = "a b/é\n?#%";
     let body = json!({"scope": format!("session:{name}"), "key": key, "value": "v"});
-    let set = client.post("/v1/scopes/kv/set").bearer(API_SECRET);
+    let set = client.post("/v1/scopes/keys/set").bearer(API_SECRET);
     set.json(&body.to_string()).ok().await;
 
     let (listed, _) = uris(&mcp, None).await;

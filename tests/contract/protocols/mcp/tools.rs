@@ -179,7 +179,7 @@ async fn the_api_sees_the_same_scopes(server: &Server) {
         .await;
 
     let body = json!({"scope": format!("session:{name}"), "key": "k"}).to_string();
-    let request = client.post("/v1/scopes/kv/get").json(&body);
+    let request = client.post("/v1/scopes/keys/get").json(&body);
     let read = request
         .bearer(crate::support::server::API_SECRET)
         .ok()

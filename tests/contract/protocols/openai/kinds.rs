@@ -31,7 +31,7 @@ pub(super) fn with_kinds(server: &Server, upstream: &Upstream) -> Builder {
 }
 
 fn state_tools() -> Value {
-    json!([{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:state"}])
+    json!([{"type": "mcp", "server_label": "memory", "server_url": "threadkeep:memory"}])
 }
 
 pub(super) fn kinds_of(items: &Value) -> Vec<&str> {

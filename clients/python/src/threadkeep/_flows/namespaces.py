@@ -108,13 +108,13 @@ def _listed(
     while limit is None or limit > 0:
         query["limit"] = page_size if limit is None else min(limit, MAX_PAGE)
         page = yield from received(namespace.read("", query))
-        for entry in page["keys"]:
+        for entry in page["entries"]:
             yield Emit(model(entry))
         query["cursor"] = page.get("next_cursor")
         if not query["cursor"]:
             return
         if limit is not None:
-            limit -= len(page["keys"])
+            limit -= len(page["entries"])
 
 
 def get_many(namespace: Place, keys: Iterable[str]) -> Flow[dict[str, Entry]]:

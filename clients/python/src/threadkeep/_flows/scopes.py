@@ -33,13 +33,13 @@ class ScopePlace(Place):
 
 def get(scope: ScopePlace, key: str) -> Flow[str | None]:
     """The text at a key, or None."""
-    value: str | None = (yield from received(scope.ask("/scopes/kv/get", key=key)))["value"]
+    value: str | None = (yield from received(scope.ask("/scopes/keys/get", key=key)))["value"]
     return value
 
 
 def get_many(scope: ScopePlace, keys: Iterable[str]) -> Flow[dict[str, str | None]]:
     """The texts at several keys, or None."""
-    values: dict[str, str | None] = (yield from received(scope.ask("/scopes/kv/get", keys=list(keys))))["values"]
+    values: dict[str, str | None] = (yield from received(scope.ask("/scopes/keys/get", keys=list(keys))))["values"]
     return values
 
 
@@ -55,7 +55,7 @@ def set(
 ) -> Flow[Receipt]:
     """Sets a key to a text. With `if_absent`, a key that exists keeps its text."""
     request = scope.change(
-        "/scopes/kv/set",
+        "/scopes/keys/set",
         idempotency_key,
         key=key,
         value=text,
@@ -76,7 +76,7 @@ def set_many(
 ) -> Flow[Receipt]:
     """Sets several keys in one step."""
     entries = [given(key=key, value=text, ttl_seconds=ttl_seconds) for key, text in texts.items()]
-    request = scope.change("/scopes/kv/set", idempotency_key, entries=entries, if_version=if_match)
+    request = scope.change("/scopes/keys/set", idempotency_key, entries=entries, if_version=if_match)
     return (yield from written(request))
 
 
@@ -89,7 +89,7 @@ def increment(
     idempotency_key: str | None = None,
 ) -> Flow[int]:
     """Adds to the integer at a key, and returns the sum."""
-    request = scope.change("/scopes/kv/increment", idempotency_key, key=key, by=by, if_version=if_match)
+    request = scope.change("/scopes/keys/increment", idempotency_key, key=key, by=by, if_version=if_match)
     return int((yield from received(request))["value"])
 
 
@@ -97,13 +97,13 @@ def delete(
     scope: ScopePlace, key: str, *, if_match: int | None = None, idempotency_key: str | None = None
 ) -> Flow[bool]:
     """Deletes a key, and returns whether it existed."""
-    request = scope.change("/scopes/kv/delete", idempotency_key, key=key, if_version=if_match)
+    request = scope.change("/scopes/keys/delete", idempotency_key, key=key, if_version=if_match)
     return bool((yield from received(request))["deleted"])
 
 
 def keys(scope: ScopePlace, prefix: str = "") -> Flow[list[str]]:
     """The keys with a prefix, sorted."""
-    found: list[str] = (yield from received(scope.ask("/scopes/kv/list", prefix=prefix or None)))["keys"]
+    found: list[str] = (yield from received(scope.ask("/scopes/keys/list", prefix=prefix or None)))["keys"]
     return found
 
 

@@ -62,7 +62,7 @@ def pending(place: Place, id: str, *, limit: int = 100) -> Flow[PendingDeliverie
 
 
 def failed(place: Place, id: str) -> Items[FailedDelivery]:
-    """The parked events of an endpoint."""
+    """The failed events of an endpoint."""
     query: dict[str, QueryValue] = {"limit": 1_000}
     while True:
         page = yield from received(place.read(f"/v1/webhooks/{segment(id)}/failed", query))
@@ -74,7 +74,7 @@ def failed(place: Place, id: str) -> Items[FailedDelivery]:
 
 
 def replay(place: Place, id: str, events: Sequence[str] | None = None) -> Flow[int]:
-    """Sends parked events again, some or all, and returns their number."""
+    """Sends failed events again, some or all, and returns their number."""
     body = encode({} if events is None else {"events": list(events)})
     request = place.write("POST", f"/v1/webhooks/{segment(id)}/replay", body, is_repeatable=False)
     return int((yield from received(request))["replayed"])

@@ -17,7 +17,7 @@ pub(super) const TOOLS_MAX: usize = 128;
 const CHOICES: &str =
     "'function', 'custom', 'mcp', 'web_search', 'image_generation' or 'allowed_tools'";
 /// The URL that stands for the state tools of this server.
-const STATE: &str = "threadkeep:state";
+const STATE: &str = "threadkeep:memory";
 /// The URL that stands for its tools that read the web.
 const WEB: &str = "threadkeep:web";
 /// Fields of the tool `web_search` that would change the meaning.

@@ -140,7 +140,7 @@ async fn sockets_are_counted_and_not_for_how_long_they_are_open() {
         r#"threadkeep_http_requests_total{route="/thread/ws",method="GET",status="101"} 2"#,
         r#"threadkeep_http_request_duration_seconds_count{route="/thread/ws"} 2"#,
         "threadkeep_sockets 1\n",
-        "threadkeep_sockets_turned_away_total 1\n",
+        "threadkeep_sockets_rejected_total 1\n",
         r#"threadkeep_socket_requests_total{action="save",outcome="done"} 1"#,
         r#"threadkeep_socket_requests_total{action="unreadable",outcome="refused"} 1"#,
     ] {

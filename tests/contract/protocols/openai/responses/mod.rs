@@ -21,7 +21,7 @@ use crate::support::server::{Builder, Server};
 use crate::support::upstream::Upstream;
 pub(super) use streams::Events;
 
-const STATE: &str = "threadkeep:state";
+const STATE: &str = "threadkeep:memory";
 
 /// How long a server waits for a scripted upstream that hangs. One that answers does so long before, also on half a core.
 pub(in crate::protocols) const PATIENCE_MS: u64 = 3_000;
