@@ -17,9 +17,10 @@ ELSEWHERE = {
 EXPECTED = {
     "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"'],
     "docs/concepts.md": ['"items":[]'],
+    "docs/going-back.md": ['"checkpoint":1', '"forked_from"', '{"messages":["Plan a trip","To Paris?"]}'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
     "docs/mcp.md": ['"structuredContent":{"ok":true}'],
-    "docs/scopes.md": ['"id":"turn-1"'],
+    "docs/scopes.md": ['{"value":"Ada"}', '"id":"turn-1"'],
     "docs/webhooks-and-events.md": ["whsec_", '"archives":['],
 }
 # A server runs already. An answer of 4xx or 5xx fails.
