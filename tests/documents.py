@@ -20,7 +20,7 @@ EXPECTED = {
     "docs/going-back.md": ['"checkpoint":1', '"forked_from"', '{"messages":["Plan a trip","To Paris?"]}'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
     "docs/mcp.md": ['"structuredContent":{"ok":true}'],
-    "docs/scopes.md": ['{"value":"Ada"}', '"id":"turn-1"'],
+    "docs/scopes.md": ['{"value":"Lin","version":1}', '"id":"turn-1"'],
     "docs/webhooks-and-events.md": ["whsec_", '"archives":['],
 }
 # A server runs already. An answer of 4xx or 5xx fails.
