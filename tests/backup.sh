@@ -1,5 +1,5 @@
 #!/bin/sh
-# Loses a Redis, and goes on from a backup as docs/operations.md says.
+# Loses a Redis, and goes on from a backup as docs/move-data.md says.
 set -eu
 
 cd "$(dirname "$0")/.."

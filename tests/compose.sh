@@ -249,7 +249,7 @@ until_it curl --silent --fail "$base/readyz"
 step "it is up: $up"
 [ "$(replicas | wc -l)" = 3 ] || fail "there are not three replicas"
 
-commands docs/operations.md >"$dir/commands"
+commands docs/deploy.md >"$dir/commands"
 while read -r command; do
     # shorter than it is without arguments
     case $command in *' load') command="$command --seconds 10" ;; esac

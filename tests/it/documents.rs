@@ -240,10 +240,7 @@ async fn every_metric_of_the_alerts_exists() {
 
 #[test]
 fn each_alert_is_tested_and_explained() {
-    let (tests, pages) = (
-        committed("tests/alerts.yml"),
-        committed("docs/operations.md"),
-    );
+    let (tests, pages) = (committed("tests/alerts.yml"), committed("docs/monitor.md"));
     let alerts = committed("deploy/alerts.yml");
     let alerts: Vec<_> = alerts.split("- alert: ").skip(1).collect();
 
