@@ -17,7 +17,7 @@ const MARKDOWN: &str = "\
 You can set each of these in `threadkeep.toml` in the working directory (or in the file that `--config` or
 `THREADKEEP_CONFIG` names), as an environment variable, or as a flag. A variable overrides the file, and a flag
 overrides the variable. The server rejects unknown settings. `threadkeep config` shows the value of each setting and
-where it comes from, with secrets masked.
+where it comes from, with secrets masked. [Configuration](configuration.md) has the settings to decide on.
 ";
 
 /// The list for a terminal.
@@ -34,7 +34,8 @@ pub(super) fn text() -> String {
 /// The list as a page.
 pub(super) fn markdown() -> String {
     let heading = |group: &str| format!("\n## {group}\n");
-    list(MARKDOWN, heading, |setting| {
+    let introduction = MARKDOWN.to_owned() + &index();
+    list(&introduction, heading, |setting| {
         let (flag, variable) = (setting.flag(), setting.variable());
         let Setting { name, default, .. } = setting;
         let head = format!(
@@ -42,6 +43,17 @@ pub(super) fn markdown() -> String {
         );
         head + &paragraphs(&setting.help)
     })
+}
+
+/// A table with the settings of each group, as links to their entries.
+fn index() -> String {
+    let mut index = "\n| group | settings |\n|---|---|\n".to_owned();
+    for settings in Setting::all().chunk_by(|one, next| one.group == next.group) {
+        let links = settings.iter().map(|Setting { name, .. }| format!("[`{name}`](#{name})"));
+        let links: Vec<_> = links.collect();
+        index += &format!("| {} | {} |\n", settings[0].group, links.join(", "));
+    }
+    index
 }
 
 /// All settings after an introduction, each group below its heading.
