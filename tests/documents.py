@@ -17,7 +17,8 @@ ELSEWHERE = {
 EXPECTED = {
     "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"'],
     "docs/concepts.md": ['"items":[]'],
-    "docs/going-back.md": ['"checkpoint":1', '"forked_from"', '{"messages":["Plan a trip","To Paris?"]}'],
+    "docs/erasure.md": ['"complete":true'],
+    "docs/install.md": ['{"status":"ok"}', '{"messages":[{"role":"user","content":"Hello"}]}'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
     "docs/mcp.md": ['"structuredContent":{"ok":true}'],
     "docs/scopes.md": ['{"value":"Lin","version":1}', '"id":"turn-1"'],
@@ -42,7 +43,15 @@ def run(command, text, directory, environment):
     return done.stdout
 
 
+def check_sample():
+    """The page on configuration shows the sample file."""
+    blocks = FENCE.findall(pathlib.Path("docs/configuration.md").read_text())
+    sample = pathlib.Path("deploy/threadkeep.toml").read_text()
+    assert ("toml", sample) in blocks, "docs/configuration.md does not show deploy/threadkeep.toml"
+
+
 def main(url, api_key):
+    check_sample()
     environment = {**os.environ, "API_KEY": api_key}
     for page in [pathlib.Path("README.md"), *sorted(pathlib.Path("docs").glob("*.md"))]:
         text = page.read_text().replace("http://127.0.0.1:8080", url)

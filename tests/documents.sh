@@ -13,4 +13,12 @@ cd "$(dirname "$0")/.."
 start_server "${1:-redis}"
 # shellcheck disable=SC2154 # set by start_server
 python3 tests/documents.py "http://$address" "$api_key"
+
+# The server can use the sample file, with keys of its own.
+for kind in signing api; do
+    "$program" keygen --name first >"$dir/$kind"
+done
+env -i THREADKEEP_SIGNING_KEYS_FILE="$dir/signing" THREADKEEP_API_KEYS_FILE="$dir/api" \
+    "$program" config --config deploy/threadkeep.toml >"$dir/settings"
+grep -q 'redis://127.0.0.1:6379/0' "$dir/settings"
 check_server

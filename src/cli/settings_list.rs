@@ -49,7 +49,9 @@ pub(super) fn markdown() -> String {
 fn index() -> String {
     let mut index = "\n| group | settings |\n|---|---|\n".to_owned();
     for settings in Setting::all().chunk_by(|one, next| one.group == next.group) {
-        let links = settings.iter().map(|Setting { name, .. }| format!("[`{name}`](#{name})"));
+        let links = settings
+            .iter()
+            .map(|Setting { name, .. }| format!("[`{name}`](#{name})"));
         let links: Vec<_> = links.collect();
         index += &format!("| {} | {} |\n", settings[0].group, links.join(", "));
     }
