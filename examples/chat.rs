@@ -19,7 +19,7 @@ async fn chat(thread: Thread, text: String) -> Result<Json<Vec<Value>>, ApiError
 
 /// Called for each chat that has ended, an hour after its last message, on one of the replicas.
 async fn say_goodbye(notice: Notice) -> Result<(), Infallible> {
-    let bytes = notice.left.map_or(0, |left| left.state.len());
+    let bytes = notice.archive.map_or(0, |left| left.state.len());
     println!("a chat of {bytes} bytes is over");
     Ok(())
 }

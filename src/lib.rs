@@ -127,7 +127,7 @@ pub mod owners {
     #[doc(inline)]
     pub use threadkeep_identity::OwnerProvider;
     #[doc(inline)]
-    pub use threadkeep_store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
+    pub use threadkeep_store::{OwnedPlace, OwnerUsage, ThreadOrder, ThreadPage};
 }
 
 /// Arguments and results of the [`Kv`], the [`Tasks`] and the [`History`] of a thread or of another scope.
@@ -136,8 +136,8 @@ pub mod scopes {
     pub use threadkeep_domain::Json;
     #[doc(inline)]
     pub use threadkeep_domain::scope::{
-        Appended, HistoryItem, HistorySummary, ItemId, Kept, NewTask, ScopeError, ScopeId,
-        ScopeName, Task, TaskChange, TaskError, TaskRef, TaskStatus,
+        Appended, HistoryItem, HistorySummary, ItemId, NewTask, ScopeError, ScopeId, ScopeName,
+        StoredItem, Task, TaskChange, TaskError, TaskRef, TaskStatus,
     };
     #[doc(inline)]
     pub use threadkeep_store::{HistoryFrom, HistoryPage};
@@ -148,12 +148,12 @@ pub mod settings {
     #[doc(inline)]
     pub use threadkeep_domain::scope::{HistoryLimit, ScopePolicies};
     #[doc(inline)]
-    pub use threadkeep_domain::{Policy, Retention};
+    pub use threadkeep_domain::{Retention, ThreadPolicy};
     #[doc(inline)]
     pub use threadkeep_store_memory::MemorySettings;
     #[cfg(feature = "redis")]
     #[doc(inline)]
-    pub use threadkeep_store_redis::{Bounds, ClientCertificate, RedisSettings};
+    pub use threadkeep_store_redis::{CallLimits, ClientCertificate, RedisSettings};
 }
 
 /// Compiles the Rust of the documents.

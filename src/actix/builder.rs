@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Threads;
 use threadkeep_domain::scope::ScopePolicies;
-use threadkeep_domain::{KeyRing, KeyRingError, Policy, TTL_MAX, TTL_MIN};
+use threadkeep_domain::{KeyRing, KeyRingError, TTL_MAX, TTL_MIN, ThreadPolicy};
 use threadkeep_events::{EventSettings, Events};
 use threadkeep_identity::{
     CookieError, CookieSettings, Identity, OwnerProvider, Owners, ThreadIdProvider, TrustedProxies,
@@ -52,7 +52,7 @@ const TTLS: RangeInclusive<Duration> = TTL_MIN..=TTL_MAX;
 pub struct ThreadsBuilder {
     source: Source,
     ring: Result<KeyRing, KeyRingError>,
-    policy: Policy,
+    policy: ThreadPolicy,
     ttl: Option<Duration>,
     scopes: ScopePolicies,
     events: Option<EventSettings>,
@@ -94,7 +94,7 @@ impl ThreadsBuilder {
         Self {
             source: Source::Memory(MemorySettings::default()),
             ring: Ok(KeyRing::random()),
-            policy: Policy::THREAD,
+            policy: ThreadPolicy::THREAD,
             ttl: None,
             scopes: ScopePolicies::DEFAULT,
             events: Some(EventSettings::default()),
@@ -151,7 +151,7 @@ impl ThreadsBuilder {
     }
 
     /// Sets all limits and lifetimes of threads at once, except what [`ttl`](Self::ttl) has set.
-    pub fn policy(mut self, policy: Policy) -> Self {
+    pub fn policy(mut self, policy: ThreadPolicy) -> Self {
         self.policy = policy;
         self
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{ScopeTarget, to_json};
 use threadkeep_domain::Json;
-use threadkeep_domain::scope::{Appended, HistoryItem, Kept, Removal, ScopeWritten};
+use threadkeep_domain::scope::{Appended, HistoryItem, Removal, ScopeWritten, StoredItem};
 use threadkeep_service::WriteOptions;
 use threadkeep_store::{HistoryFrom, HistoryPage};
 use threadkeep_web::ApiError;
@@ -74,7 +74,7 @@ impl History {
     /// # Errors
     /// [`ApiError::InvalidParameter`] for a count of 0 or more than 100; [`ApiError::Service`] or
     /// [`ApiError::Internal`], here as below.
-    pub async fn take(&self, count: usize) -> Result<Vec<Kept>, ApiError> {
+    pub async fn take(&self, count: usize) -> Result<Vec<StoredItem>, ApiError> {
         if !(1..=MOST_TAKEN).contains(&count) {
             let detail = format!("1 to {MOST_TAKEN} items are taken at once");
             return Err(ApiError::InvalidParameter(detail));

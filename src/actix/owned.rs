@@ -2,7 +2,7 @@
 
 use threadkeep_domain::Owner;
 use threadkeep_service::{MetadataFilter, OwnerService};
-use threadkeep_store::{Owned, OwnedPlace, ThreadOrder, ThreadPage};
+use threadkeep_store::{OwnedPlace, OwnerUsage, ThreadOrder, ThreadPage};
 use threadkeep_web::ApiError;
 
 /// Threads on a page.
@@ -47,7 +47,7 @@ impl OwnedThreads {
     ///
     /// # Errors
     /// [`ApiError::Service`].
-    pub async fn measure(&self) -> Result<Owned, ApiError> {
+    pub async fn measure(&self) -> Result<OwnerUsage, ApiError> {
         Ok(self.service()?.measure(&self.owner).await?)
     }
 

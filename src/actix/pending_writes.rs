@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::RwLock;
 
 use threadkeep_domain::{
-    Document, Json, Operation, Policy, Refusal, Stamp, ThreadId, TurnToken, Written,
+    Document, Json, Operation, Refusal, Stamp, ThreadId, ThreadPolicy, TurnToken, Written,
 };
 use threadkeep_identity::Caller;
 use threadkeep_service::ServiceError;
@@ -14,10 +14,10 @@ use threadkeep_store::{Found, StoreError};
 
 /// Limits are judged where a write is done, on the result of the whole merge. A local copy that
 /// judged them after each operation would refuse lists that the store takes.
-const WITHOUT_LIMITS: Policy = Policy {
+const WITHOUT_LIMITS: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
-    ..Policy::THREAD
+    ..ThreadPolicy::THREAD
 };
 
 /// The queue of writes, and local copies that show reads what is queued.

@@ -9,7 +9,7 @@ use crate::config::{RedisUrl, StoreSettings};
 use threadkeep_http::Readiness;
 use threadkeep_store::{Backend, Clock, StoreError};
 use threadkeep_store_memory::{MemorySettings, MemoryStore};
-use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
+use threadkeep_store_redis::{CallLimits, RedisSettings, RedisStore};
 
 /// How often a server checks its store, in case nobody probes `/readyz`.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
@@ -50,7 +50,7 @@ async fn open_redis(
         client_certificate: settings.redis_certificate.clone(),
         key_prefix: settings.key_prefix.clone(),
         timeout: settings.timeout,
-        bounds: Bounds {
+        bounds: CallLimits {
             in_flight: settings.max_in_flight,
             waiting: settings.max_waiting,
         },

@@ -103,7 +103,7 @@ pub(super) fn read(values: &mut Values, has_proxies: bool) -> Result<Callers, Se
             Some(Arc::new(TrustedHeader::new(name.clone(), &secret)))
         }
         (Credential::Token, _, Some(Keys::Set(set))) => {
-            Some(Arc::new(JwtSubject::of_set(set.clone(), &secret)))
+            Some(Arc::new(JwtSubject::from_jwks(set.clone(), &secret)))
         }
         (Credential::Token, _, Some(Keys::One(key))) => {
             let subject = JwtSubject::new(key, &jwt, &secret).map_err(refuse_key)?;
@@ -116,7 +116,7 @@ pub(super) fn read(values: &mut Values, has_proxies: bool) -> Result<Callers, Se
             Some(Owners::new(HeaderOwner::new(name), is_required))
         }
         (Credential::Token, _, Some(Keys::Set(set))) => {
-            Some(Owners::new(JwtOwner::of_set(set.clone()), is_required))
+            Some(Owners::new(JwtOwner::from_jwks(set.clone()), is_required))
         }
         (Credential::Token, _, Some(Keys::One(key))) => {
             let owner = JwtOwner::new(key, &jwt).map_err(refuse_key)?;

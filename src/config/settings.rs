@@ -12,8 +12,8 @@ use super::{
 };
 use threadkeep_domain::scope::{HistoryLimit, ScopePolicies};
 use threadkeep_domain::{
-    BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, Policy, RateLimits, ReservedKeys, Retention,
-    TTL_MAX, TTL_MIN, is_name,
+    BODY_MAX_BYTES, EntryPolicy, KeyRing, Lifetime, RateLimits, ReservedKeys, Retention, TTL_MAX,
+    TTL_MIN, ThreadPolicy, is_name,
 };
 use threadkeep_identity::{ApiKeys, CookieSettings, TrustedProxies};
 use threadkeep_store_redis::ClientCertificate;
@@ -41,7 +41,7 @@ pub struct Settings {
     /// Where threads are kept.
     pub store: StoreSettings,
     /// Limits and lifetimes of threads.
-    pub policy: Policy,
+    pub policy: ThreadPolicy,
     /// The number of threads that an owner may have, if it is limited.
     pub max_threads_per_owner: Option<NonZeroU64>,
     /// Keys of states that only callers with an API key may write.
@@ -277,17 +277,17 @@ fn store(values: &mut Values) -> Result<StoreSettings, SettingsError> {
     })
 }
 
-fn policy(values: &mut Values) -> Result<Policy, SettingsError> {
+fn policy(values: &mut Values) -> Result<ThreadPolicy, SettingsError> {
     let max_age = seconds(&values.take("thread_max_age_seconds"), 0)?;
     let max_keys = values
         .take("max_keys")
         .within(1..=u64::from(u32::MAX), "a number from 1")?;
-    Ok(Policy {
+    Ok(ThreadPolicy {
         max_keys: max_keys as u32,
         ttl: seconds(&values.take("thread_ttl_seconds"), 1)?,
         max_age: Some(max_age).filter(|age| !age.is_zero()),
         tombstone: seconds(&values.take("tombstone_seconds"), 0)?,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     })
 }
 

@@ -77,7 +77,7 @@ fn the_default_file_is_the_defaults_and_every_entry_is_a_field() {
 
     assert!(values.names().is_empty(), "{:?}", values.names());
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(settings.policy, threadkeep_domain::Policy::THREAD);
+    assert_eq!(settings.policy, threadkeep_domain::ThreadPolicy::THREAD);
     assert_eq!(settings.entries, threadkeep_domain::EntryPolicy::DEFAULT);
     assert_eq!(settings.scopes, ScopePolicies::DEFAULT);
     assert_eq!(

@@ -22,8 +22,7 @@ pub struct HttpMetrics {
     pub(super) durations: Family<[(&'static str, Arc<str>); 1], Histogram>,
     pub(super) errors: Family<Labels<1>, Counter>,
     pub(super) identities: Family<Identity, Counter>,
-    pub(super) ignored_cookies: Counter,
-    pub(super) unverified_cookies: Counter,
+    pub(super) rejected_cookies: Family<Labels<1>, Counter>,
     pub(super) foreign_without_cookie: Counter,
     pub(super) refused_bytes: Family<Labels<1>, Counter>,
 }
@@ -37,8 +36,7 @@ impl HttpMetrics {
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             errors: Family::default(),
             identities: Family::default(),
-            ignored_cookies: Counter::default(),
-            unverified_cookies: Counter::default(),
+            rejected_cookies: Family::default(),
             foreign_without_cookie: Counter::default(),
             refused_bytes: Family::default(),
         };
@@ -50,14 +48,14 @@ impl HttpMetrics {
         registry.register("http_errors", help, metrics.errors.clone());
         let help = "Requests, by how their thread was identified and by signing key";
         registry.register("requests_identified", help, metrics.identities.clone());
-        let help = "Cookies ignored because they do not verify";
-        registry.register("ignored_cookies", help, metrics.ignored_cookies.clone());
-        let help = "Requests with a signed cookie that no key verifies, which got a new thread id";
-        registry.register(
-            "unverified_cookies",
-            help,
-            metrics.unverified_cookies.clone(),
-        );
+        let help =
+            "Requests with a cookie that was ignored, as it is malformed or no key verifies it";
+        registry.register("cookies_rejected", help, metrics.rejected_cookies.clone());
+        for reason in ["malformed", "unverified"] {
+            let _ = metrics
+                .rejected_cookies
+                .get_or_create(&[("reason", reason)]);
+        }
         let help = "Writes of pages of other origins without any cookie, which got a new thread";
         registry.register(
             "foreign_writes_without_cookie",

@@ -203,11 +203,14 @@ impl Observer {
     }
 
     fn count_caller(&self, caller: &Caller) {
-        if caller.ignored_cookie {
-            self.metrics.ignored_cookies.inc();
-        }
-        if caller.unverified_cookie {
-            self.metrics.unverified_cookies.inc();
+        let rejected = match (caller.unverified_cookie, caller.ignored_cookie) {
+            (true, _) => Some("unverified"),
+            (false, true) => Some("malformed"),
+            (false, false) => None,
+        };
+        if let Some(reason) = rejected {
+            let cookies = &self.metrics.rejected_cookies;
+            cookies.get_or_create(&[("reason", reason)]).inc();
         }
         if caller.foreign_without_cookie && self.metrics.foreign_without_cookie.inc() == 0 {
             tracing::warn!(
@@ -452,7 +455,7 @@ mod tests {
             r#"http_errors_total{code="other"} 1"#,
             r#"http_errors_total{code="invalid_thread_id"} 1"#,
             r#"requests_identified_total{source="cookie",key="main"} 2"#,
-            "ignored_cookies_total 0",
+            r#"cookies_rejected_total{reason="malformed"} 0"#,
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }

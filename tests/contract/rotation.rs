@@ -166,9 +166,10 @@ impl Load {
             client.unwrap();
         }
         for replica in 0..2 {
-            let lost = self
-                .fleet
-                .metric(replica, "threadkeep_unverified_cookies_total");
+            let lost = self.fleet.metric(
+                replica,
+                r#"threadkeep_cookies_rejected_total{reason="unverified"}"#,
+            );
             assert_eq!(lost.await, 0);
         }
     }
@@ -355,13 +356,17 @@ async fn a_cookie_that_no_key_verifies_is_counted() {
     }
     ask(cookie(&signature(SIGNING_SECRET, &id))).ok().await;
     assert_eq!(
-        server.metric("threadkeep_unverified_cookies_total").await,
+        server
+            .metric(r#"threadkeep_cookies_rejected_total{reason="unverified"}"#)
+            .await,
         0
     );
 
     ask(cookie(&foreign)).ok().await;
     assert_eq!(
-        server.metric("threadkeep_unverified_cookies_total").await,
+        server
+            .metric(r#"threadkeep_cookies_rejected_total{reason="unverified"}"#)
+            .await,
         1
     );
 }

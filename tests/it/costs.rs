@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use redis::Connection;
-use threadkeep_domain::{Key, Policy, Position, Retention, Slice, ThreadId, Write};
+use threadkeep_domain::{Key, Position, Retention, Slice, ThreadId, ThreadPolicy, Write};
 use threadkeep_store::{Clock, HistoryFrom, Reader, Store, StoreError, WriteError};
 use threadkeep_store_redis::{RedisSettings, RedisStore};
 
@@ -80,10 +80,10 @@ async fn what_is_past_its_retention_leaves_nothing() {
             log: 100 * SECOND,
         })
         .await;
-    let policy = Policy {
+    let policy = ThreadPolicy {
         ttl: 30 * SECOND,
         tombstone: SECOND,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     };
     let threads: Vec<_> = (0..300).map(|_| room.subject_under(policy)).collect();
     for (number, thread) in threads.iter().enumerate() {
@@ -248,7 +248,7 @@ async fn a_read_of_what_is_known_asks_redis_for_no_content() {
     let set = [set("k", "[1,2,3]")];
     let write = Write {
         operations: &set,
-        ..Write::new(&Policy::THREAD)
+        ..Write::new(&ThreadPolicy::THREAD)
     };
     let mut connection = redis.connection();
     let reset = &mut redis::cmd("CONFIG");
@@ -331,7 +331,7 @@ async fn without_copies_a_version_that_is_known_costs_no_content_either() {
     let set = [set("k", &format!("\"{}\"", "x".repeat(900_000)))];
     let write = Write {
         operations: &set,
-        ..Write::new(&Policy::THREAD)
+        ..Write::new(&ThreadPolicy::THREAD)
     };
     let written = store.write(&id, &write).await.unwrap();
     let key = Key::new("k").unwrap();

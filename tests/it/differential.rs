@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use threadkeep_domain::Policy;
+use threadkeep_domain::ThreadPolicy;
 use threadkeep_store::Clock;
 use tokio::runtime::{Builder, Runtime};
 
@@ -68,7 +68,12 @@ fn after_any_list_a_scope_in_redis_is_as_the_domain_says() {
 }
 
 /// Plays `lists` lists, each with new players, which must agree after each step.
-fn check(lists: u32, runtime: &Runtime, clock: &Clock, players: impl Fn(Policy) -> Vec<Player>) {
+fn check(
+    lists: u32,
+    runtime: &Runtime,
+    clock: &Clock,
+    players: impl Fn(ThreadPolicy) -> Vec<Player>,
+) {
     run(lists, list(), |list| {
         in_time(|| {
             let mut players = players(list.policy);

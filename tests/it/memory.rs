@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use threadkeep_domain::{
-    ContentType, EntryKey, Lifetime, Namespace, Policy, Precondition, Retention,
+    ContentType, EntryKey, Lifetime, Namespace, Precondition, Retention, ThreadPolicy,
 };
 use threadkeep_store::{Clock, EntryTerms, EventLog, Namespaces as _, NewEntry};
 use threadkeep_store_memory::MemoryStore;
@@ -26,9 +26,9 @@ async fn expired_threads_ended_ids_and_answers_are_freed() {
     let clock = Clock::system();
     let store = MemoryStore::with_retention(clock.clone(), NOTHING_KEPT);
     let room = Room::of(&store, clock);
-    let policy = Policy {
+    let policy = ThreadPolicy {
         ttl: Duration::from_secs(100),
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     };
     let subjects: Vec<_> = (0..THREADS).map(|_| room.subject_under(policy)).collect();
     for (place, subject) in subjects.iter().enumerate() {

@@ -122,9 +122,9 @@ async fn an_archive_is_evicted_with_the_scope_that_it_has() {
 async fn many_lives_of_one_id_are_evicted_like_those_of_many() {
     let (store, room) = bounded(2 * MIB);
     let subject = Subject {
-        policy: threadkeep_domain::Policy {
+        policy: threadkeep_domain::ThreadPolicy {
             tombstone: Duration::ZERO,
-            ..threadkeep_domain::Policy::THREAD
+            ..threadkeep_domain::ThreadPolicy::THREAD
         },
         ..room.subject()
     };

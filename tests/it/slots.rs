@@ -13,8 +13,8 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_domain::{
     Access, Completed, Conditions, Event, EventId, Fingerprint, MetadataChange, Operation, Owner,
-    OwnerChange, OwnerTag, Policy, Position, Precondition, RateName, ResponseId, Slice, TurnToken,
-    Write,
+    OwnerChange, OwnerTag, Position, Precondition, RateName, ResponseId, Slice, ThreadPolicy,
+    TurnToken, Write,
 };
 use threadkeep_store::{
     BeginResponse, Clock, Counted, Destroy, EndResponse, EndWrite, Floor, HistoryFrom, Holding,
@@ -473,7 +473,7 @@ async fn respond(room: &Room, scope: &ScopeId, has_turn: bool) {
         ];
         let to_thread = Write {
             operations: &operations,
-            ..Write::new(&Policy::THREAD)
+            ..Write::new(&ThreadPolicy::THREAD)
         };
         let write_to_thread = scope.thread().map(|_| EndWrite::Thread(&to_thread));
         for _ in 0..2 {

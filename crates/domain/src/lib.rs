@@ -49,7 +49,7 @@ pub use kv::entry_key::{EntryKey, EntryKeyError};
 pub use kv::lifetime::{EntryPolicy, Lifetime};
 pub use kv::namespace::{Namespace, NamespaceError};
 pub use millis::millis;
-pub use policy::{BODY_MAX_BYTES, KEY_TTL_MAX, Policy, TTL_MAX, TTL_MIN};
+pub use policy::{BODY_MAX_BYTES, KEY_TTL_MAX, TTL_MAX, TTL_MIN, ThreadPolicy};
 pub use rate::{Rate, RateError, RateLimited, RateLimits, RateName};
 pub use refusal::Refusal;
 pub use response::{

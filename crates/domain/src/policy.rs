@@ -14,7 +14,7 @@ pub const BODY_MAX_BYTES: u64 = 2 * 1_048_576;
 
 /// Limits and lifetimes of a kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+pub struct ThreadPolicy {
     /// Bytes of the compact serialized state.
     pub max_bytes: u64,
     /// Number of keys of the state.
@@ -29,7 +29,7 @@ pub struct Policy {
     pub tombstone: Duration,
 }
 
-impl Policy {
+impl ThreadPolicy {
     /// The policy of thread state with the documented defaults.
     pub const THREAD: Self = Self {
         max_bytes: 1_048_576,

@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
     use threadkeep_domain::scope::{HistorySummary, ScopeId};
-    use threadkeep_domain::{EventId, Policy, Position, Thread};
+    use threadkeep_domain::{EventId, Position, Thread, ThreadPolicy};
     use threadkeep_store::{ArchiveHead, ArchivePage, ArchivePlace, WriteError};
 
     const ID: &str = "thrd_0123456789abcdef0123456789abcdef";
@@ -231,7 +231,7 @@ mod tests {
             &self,
             _: &ThreadId,
             _: Option<Life>,
-            _: &Policy,
+            _: &ThreadPolicy,
         ) -> Result<Option<Thread>, WriteError> {
             Ok(None)
         }

@@ -310,7 +310,7 @@ impl GlobalStream {
 mod tests {
     use super::*;
     use crate::{EventSettings, Events};
-    use threadkeep_domain::{EventType, Key, Operation, Policy, ThreadId, Value, Write};
+    use threadkeep_domain::{EventType, Key, Operation, ThreadId, ThreadPolicy, Value, Write};
     use threadkeep_store::{Clock, EventLog as _, Store as _};
     use threadkeep_store_memory::MemoryStore;
 
@@ -345,7 +345,7 @@ mod tests {
         let operations: Vec<_> = (0..500).map(set).collect();
         let write = Write {
             operations: &operations,
-            ..Write::new(&Policy::THREAD)
+            ..Write::new(&ThreadPolicy::THREAD)
         };
         for _ in 0..100 {
             let id = ThreadId::random();

@@ -10,7 +10,7 @@ pub struct Notice {
     /// The event.
     pub event: Event,
     /// The final state and metadata, if the event is the end of a thread and they are not lost.
-    pub left: Option<Archive>,
+    pub archive: Option<Archive>,
 }
 
 impl Notice {
@@ -20,7 +20,7 @@ impl Notice {
     /// [`StoreError`]. The archive is reported as lost only if it is.
     #[doc(hidden)]
     pub async fn of(archives: &dyn Archives, event: &Event) -> Result<Self, StoreError> {
-        let left = match &event.kind {
+        let archive = match &event.kind {
             EventKind::Destroyed {
                 state_lost: false, ..
             } => final_state(archives, event).await?,
@@ -28,7 +28,7 @@ impl Notice {
         };
         Ok(Self {
             event: event.clone(),
-            left,
+            archive,
         })
     }
 }

@@ -42,7 +42,7 @@ pub enum JwtError {
         "this looks like a public key without its lines `-----BEGIN ...-----` and `-----END \
          ...-----`, so it is not taken for a shared secret; add them"
     )]
-    WithoutArmour,
+    MissingPemArmor,
     /// Neither of the two.
     #[error(
         "the key is neither a public key of RSA, EC or Ed25519 in PEM form nor a shared secret of \
@@ -65,7 +65,7 @@ fn shared_secret(key: &[u8]) -> Result<&[u8], JwtError> {
     let decoded = STANDARD_NO_PAD.decode(encoded);
     let decoded = decoded.or_else(|_| URL_SAFE_NO_PAD.decode(encoded));
     if is_der(key) || decoded.is_ok_and(|bytes| is_der(&bytes)) {
-        return Err(JwtError::WithoutArmour);
+        return Err(JwtError::MissingPemArmor);
     }
     if key.starts_with(b"{") || !key.iter().all(u8::is_ascii_graphic) {
         return Err(JwtError::Unknown);
@@ -158,7 +158,7 @@ impl JwtSubject {
     /// Verifies with the keys of a set, which you have to [keep fresh](Jwks::keep_fresh). `secret` keys the hash that
     /// makes the ids.
     #[must_use]
-    pub fn of_set(keys: Jwks, secret: &[u8]) -> Self {
+    pub fn from_jwks(keys: Jwks, secret: &[u8]) -> Self {
         Self::with(TokenKeys::Set(keys), secret)
     }
 
@@ -295,7 +295,7 @@ mod tests {
         ] {
             let refused = open(key).unwrap_err();
 
-            assert!(matches!(refused, JwtError::WithoutArmour), "{refused}");
+            assert!(matches!(refused, JwtError::MissingPemArmor), "{refused}");
         }
         assert!(matches!(open(b"{}"), Err(JwtError::Unknown)));
         assert!(matches!(open(b"two words"), Err(JwtError::Unknown)));

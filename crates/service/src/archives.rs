@@ -99,7 +99,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use threadkeep_domain::{Conditions, Json, MetadataChange, Policy, Write};
+    use threadkeep_domain::{Conditions, Json, MetadataChange, ThreadPolicy, Write};
     use threadkeep_store::{Clock, Destroy, Store as _};
     use threadkeep_store_memory::MemoryStore;
 
@@ -107,9 +107,9 @@ mod tests {
     async fn a_page_ends_early_where_archives_have_much_metadata() {
         const THREADS: usize = 120;
         let store = MemoryStore::new(Clock::system());
-        let policy = Policy {
+        let policy = ThreadPolicy {
             max_metadata_bytes: 131_072,
-            ..Policy::THREAD
+            ..ThreadPolicy::THREAD
         };
         let metadata = MetadataChange {
             new: Json::of(&[("x".repeat(100_000))]),

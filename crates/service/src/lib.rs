@@ -27,7 +27,7 @@ use owner_limit::OwnerLimit;
 use rates::{RateGate, RateSubject};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
-    Access, IdempotencyKey, Owner, Policy, Precondition, ReservedKeys, ThreadId, TurnToken,
+    Access, IdempotencyKey, Owner, Precondition, ReservedKeys, ThreadId, ThreadPolicy, TurnToken,
 };
 use threadkeep_store::{Owners, Reader, Store, WriteError};
 
@@ -64,7 +64,7 @@ pub use turns::{TurnRequest, TurnService, Waiting};
 #[derive(Debug, Clone)]
 pub struct ThreadService {
     store: Arc<dyn Store>,
-    policy: Arc<Policy>,
+    policy: Arc<ThreadPolicy>,
     timeout: Duration,
     access: Access,
     /// Whether reads leave the end of a thread where it is.
@@ -103,7 +103,7 @@ impl ThreadService {
     /// A service over a store, which bounds its own calls. A merge patch that keeps meeting other
     /// writers to the same values gives up after `timeout`.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, policy: Policy, timeout: Duration) -> Self {
+    pub fn new(store: Arc<dyn Store>, policy: ThreadPolicy, timeout: Duration) -> Self {
         Self {
             store,
             policy: Arc::new(policy),
@@ -144,7 +144,7 @@ impl ThreadService {
 
     /// The same threads under another policy.
     #[must_use]
-    pub fn under(&self, policy: Policy) -> Self {
+    pub fn under(&self, policy: ThreadPolicy) -> Self {
         Self {
             policy: Arc::new(policy),
             ..self.clone()
@@ -202,7 +202,7 @@ impl ThreadService {
 
     /// Limits and lifetimes.
     #[must_use]
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &ThreadPolicy {
         &self.policy
     }
 

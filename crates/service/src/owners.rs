@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{Export, ExportPlace, ExportPlaceError, ImageService, ServiceError};
 use threadkeep_domain::{Access, Json, Life, Owner, Thread, ThreadId, member};
-use threadkeep_store::{Archives, Owned, OwnedPlace, Owners, StoreError, ThreadOrder, ThreadPage};
+use threadkeep_store::{
+    Archives, OwnedPlace, OwnerUsage, Owners, StoreError, ThreadOrder, ThreadPage,
+};
 
 /// The lists of a store.
 #[derive(Debug, Clone)]
@@ -144,7 +146,7 @@ impl OwnerService {
     ///
     /// # Errors
     /// [`ServiceError::Store`].
-    pub async fn measure(&self, owner: &Owner) -> Result<Owned, ServiceError> {
+    pub async fn measure(&self, owner: &Owner) -> Result<OwnerUsage, ServiceError> {
         Ok(self.owners.measure_owned(owner.tag()).await?)
     }
 }

@@ -8,8 +8,8 @@ use super::threads::live_thread::LiveThread;
 use threadkeep_domain::heap::{self, Heap};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_domain::{
-    Completed, EndReason, Event, EventId, EventKind, Life, OwnerTag, Policy, Position, Retention,
-    Stamp, ThreadId,
+    Completed, EndReason, Event, EventId, EventKind, Life, OwnerTag, Position, Retention, Stamp,
+    ThreadId, ThreadPolicy,
 };
 use threadkeep_store::held_scope::{ScopeDone, appended};
 use threadkeep_store::millis;
@@ -231,7 +231,11 @@ impl Step<'_> {
 
     /// Begins a life with what another one left, or the last one that ended. That stays for the
     /// event of its end alone. The next event has the number after the last one of the id.
-    pub(super) fn restore(&mut self, life: Option<Life>, policy: &Policy) -> Option<LiveThread> {
+    pub(super) fn restore(
+        &mut self,
+        life: Option<Life>,
+        policy: &ThreadPolicy,
+    ) -> Option<LiveThread> {
         let life = self.past.archive(self.id, life, self.now_ms)?;
         let life = life.living.stamp.life;
         let sequence = self.past.ended_threads.sequence(self.id);

@@ -6,7 +6,7 @@ use super::kv::entry_text;
 use super::shared::{Header, cut, ordinal, state, write_plain};
 use super::threads::{replies, slices};
 use super::transport::Field;
-use threadkeep_domain::{Namespace, Policy, Slice};
+use threadkeep_domain::{Namespace, Slice, ThreadPolicy};
 use threadkeep_fuzzing::{Bound, fuzz};
 
 /// Between the values of an input.
@@ -77,7 +77,7 @@ fn reads_replies(texts: &[&[u8]], bytes: usize) {
             }
             drop(replies::thread(reply.clone()));
             drop(replies::destroyed(reply.clone()));
-            drop(replies::restored(reply.clone(), &Policy::THREAD));
+            drop(replies::restored(reply.clone(), &ThreadPolicy::THREAD));
         });
     }
 }

@@ -48,7 +48,7 @@ use unreadable::Unreadable;
 
 pub use client_certificate::{ClientCertificate, ClientCertificateError, PemFileError};
 pub use transport::address::check_redis_url;
-pub use transport::node::Bounds;
+pub use transport::node::CallLimits;
 #[cfg(feature = "tls")]
 pub use transport::tls::check_client_certificate;
 pub use transport::url::RedisUrlError;
@@ -66,7 +66,7 @@ pub struct RedisSettings {
     /// How long a call may take in all, a repeated read included.
     pub timeout: Duration,
     /// How many calls each connection takes at a time.
-    pub bounds: Bounds,
+    pub bounds: CallLimits,
     /// Lifetimes of ended threads and events.
     pub retention: Retention,
     /// The number of replicas that must have a request's write before it is answered; 0 for none.
@@ -90,7 +90,7 @@ impl RedisSettings {
             client_certificate: None,
             key_prefix: "tk".into(),
             timeout: Duration::from_secs(2),
-            bounds: Bounds::DEFAULT,
+            bounds: CallLimits::DEFAULT,
             retention: Retention::DEFAULT,
             wait_replicas: 0,
             read_cache_bytes: 64 * 1_048_576,

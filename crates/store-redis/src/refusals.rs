@@ -6,7 +6,9 @@ use super::transport::{UNKNOWN, array, bytes, integer, text};
 use threadkeep_domain::scope::{
     HistoryLimit, KV_MAX_BYTES, KV_MAX_KEYS, LATER_ITEMS_MAX, ScopePolicy,
 };
-use threadkeep_domain::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, Life, Policy, Refusal, Stamp};
+use threadkeep_domain::{
+    CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, Life, Refusal, Stamp, ThreadPolicy,
+};
 use threadkeep_store::{StoreError, WriteError};
 
 /// The limits that a script was called with.
@@ -20,7 +22,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// Those of a thread and its history.
-    pub(super) fn of(policy: &Policy, history: &HistoryLimit) -> Self {
+    pub(super) fn of(policy: &ThreadPolicy, history: &HistoryLimit) -> Self {
         Self {
             history_bytes: history.max_bytes,
             ..Self::from(policy)
@@ -28,8 +30,8 @@ impl Limits {
     }
 }
 
-impl From<&Policy> for Limits {
-    fn from(policy: &Policy) -> Self {
+impl From<&ThreadPolicy> for Limits {
+    fn from(policy: &ThreadPolicy) -> Self {
         Self {
             bytes: policy.max_bytes,
             keys: policy.max_keys,

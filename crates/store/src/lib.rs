@@ -53,7 +53,7 @@ pub use traits::links::Links;
 pub use traits::listings::{Listing, Listings};
 pub use traits::log::{EventLog, Heads, Watched};
 pub use traits::owners::{
-    GLANCE_MAX_BYTES, HistoryGlance, MOVES_AFTER_MS, Owned, OwnedPlace, Owners, PlaceToken,
+    GLANCE_MAX_BYTES, HistoryGlance, MOVES_AFTER_MS, OwnedPlace, OwnerUsage, Owners, PlaceToken,
     ThreadOrder, ThreadPage,
 };
 pub use traits::rates::{Counted, Rates};

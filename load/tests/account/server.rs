@@ -12,7 +12,7 @@ use actix_web::middleware::from_fn;
 use actix_web::rt::System;
 use actix_web::{App, HttpServer};
 use threadkeep_domain::scope::ScopePolicies;
-use threadkeep_domain::{EntryPolicy, KeyRing, Policy, ReservedKeys, SigningKey};
+use threadkeep_domain::{EntryPolicy, KeyRing, ReservedKeys, SigningKey, ThreadPolicy};
 use threadkeep_events::{EventSettings, Events};
 use threadkeep_http::{Api, Compressor, Readiness, envelope};
 use threadkeep_identity::{ApiKey, ApiKeys, CookieSettings, Identity};
@@ -95,7 +95,7 @@ fn api(fault: Fault, faults: Arc<AtomicU64>) -> Api {
     let timeout = Duration::from_secs(30);
     let backend: Arc<dyn Backend> = Arc::new(MemoryStore::new(Clock::system()));
     let store = FaultyStore::new(Arc::clone(&backend) as _, fault, faults);
-    let service = ThreadService::new(Arc::new(store), Policy::THREAD, timeout);
+    let service = ThreadService::new(Arc::new(store), ThreadPolicy::THREAD, timeout);
     let events = Events::start(Arc::clone(&backend), EventSettings::default());
     let ring = KeyRing::new(vec![SigningKey::new("main", b"a secret of the tests")]).unwrap();
     let scopes = Arc::clone(&backend) as _;

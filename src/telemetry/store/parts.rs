@@ -17,9 +17,9 @@ use threadkeep_domain::scope::{
 };
 use threadkeep_domain::{
     Access, CheckpointName, Completed, Conditions, EntryKey, Event, EventId, Fork, IdempotencyKey,
-    Image, Import, Key, Life, Namespace, OwnerTag, Policy, Position, Rate, RateLimited, RateName,
-    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, TurnGranted, TurnHeld, TurnToken, Write,
-    Written,
+    Image, Import, Key, Life, Namespace, OwnerTag, Position, Rate, RateLimited, RateName,
+    ResponseId, Slice, Stamp, TakeTurn, Thread, ThreadId, ThreadPolicy, TurnGranted, TurnHeld,
+    TurnToken, Write, Written,
 };
 use threadkeep_stats::Use;
 use threadkeep_store::{
@@ -29,8 +29,8 @@ use threadkeep_store::{
     Erased, ErasedLife, Erasure, EventLog, Found, Heads, Heard, HistoryFrom, HistoryGlance,
     HistoryPage, Holding, Images, Imported, ItemPlace, JournalEntry, Journaled, Leases, Ledger,
     LedgerChange, LedgerSignals, Ledgers, Links, Listing, Listings, MemoryUse, NamespaceChange,
-    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Originals, Owned,
-    OwnedPlace, Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reader, Reading, Reaped,
+    NamespacePage, NamespacePlace, NamespaceRecord, Namespaces, NewEntry, Originals, OwnedPlace,
+    OwnerUsage, Owners, Part, PendingEvents, PlaceToken, Put, Rates, Reader, Reading, Reaped,
     Registry, ResponseView, Responses, Rotate, Rotated, ScopeEnd, ScopeParts, ScopeView, Scopes,
     StateBody, Store, StoreError, ThreadOrder, ThreadPage, Told, Turns, Upkeep, Usage, Watched,
     Whole, WriteError,
@@ -142,7 +142,7 @@ measured! {
         get_archive(id: &ThreadId, life: Option<Life>) -> Result<Option<Archive>, StoreError>;
         get_final(id: &ThreadId, life: Life) -> Result<Option<Archive>, StoreError>;
         list_archives(after: &ArchivePlace, limit: usize) -> Result<ArchivePage, StoreError>;
-        restore(id: &ThreadId, life: Option<Life>, policy: &Policy)
+        restore(id: &ThreadId, life: Option<Life>, policy: &ThreadPolicy)
             -> Result<Option<Thread>, WriteError>;
     }
 }
@@ -237,7 +237,7 @@ measured! {
         owner_of(id: &ThreadId) -> Result<Option<OwnerTag>, StoreError>;
         glance_histories(ids: &[ThreadId], opening: usize)
             -> Result<Vec<Option<HistoryGlance>>, StoreError>;
-        measure_owned(owner: OwnerTag) -> Result<Owned, StoreError>;
+        measure_owned(owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
         count_owned(owner: OwnerTag) -> Result<u64, StoreError>;
         reserve_place(owner: OwnerTag, place: PlaceToken, lasts: Duration)
             -> Result<u64, StoreError>;

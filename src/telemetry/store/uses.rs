@@ -153,7 +153,7 @@ pub(super) fn scope_written<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadkeep_domain::{Json, Key, Policy, Stamp, Value};
+    use threadkeep_domain::{Json, Key, Stamp, ThreadPolicy, Value};
 
     fn sent(replayed: bool) -> Written {
         Written {
@@ -182,7 +182,7 @@ mod tests {
             },
             Operation::Delete { key: key() },
         ];
-        let policy = Policy::THREAD;
+        let policy = ThreadPolicy::THREAD;
         let write = Write {
             operations: &operations,
             ..Write::new(&policy)

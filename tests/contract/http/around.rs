@@ -236,7 +236,10 @@ async fn cookies_that_were_ignored_are_counted(backend: Backend) {
         .ok()
         .await;
 
-    assert_eq!(sample(&client, &["cookie", "ignored"]).await, 1.0);
+    assert_eq!(
+        sample(&client, &["cookies_rejected", "malformed"]).await,
+        1.0
+    );
 }
 
 async fn refused_bytes_are_counted_by_limit(backend: Backend) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep_domain::{EndReason, Life, Policy, Refusal, Retention, ThreadId};
+use threadkeep_domain::{EndReason, Life, Refusal, Retention, ThreadId, ThreadPolicy};
 use threadkeep_store::{ArchiveHead, ArchivePlace};
 
 use super::room::{Room, Subject, push, push_window, set};
@@ -225,11 +225,11 @@ async fn what_is_kept_for_ever_stays(room: Room) {
             log: Duration::MAX,
         })
         .await;
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         ttl: Duration::MAX,
         max_age: Some(Duration::MAX),
         tombstone: Duration::MAX,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     thread.merge(&[set("k", "1")]).await;
     thread.set_ttl(Duration::MAX).await;

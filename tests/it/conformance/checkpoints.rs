@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use threadkeep_domain::{
     Access, CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName, Conditions, Owner, OwnerChange,
-    Policy, Precondition, Refusal, TakeTurn, TurnToken, Write, Written,
+    Precondition, Refusal, TakeTurn, ThreadPolicy, TurnToken, Write, Written,
 };
 use threadkeep_store::{Checkpoint, CheckpointDeleted, CheckpointHead, CheckpointSaved, Found};
 
@@ -549,7 +549,7 @@ async fn a_thread_that_returns_from_the_archive_has_no_checkpoints(room: Room) {
     save(&room, &thread).await;
     thread.destroy().await;
 
-    let policy = Policy::THREAD;
+    let policy = ThreadPolicy::THREAD;
     let restored = room.backend.restore(&thread.id, None, &policy).await;
 
     assert!(restored.unwrap().is_some());

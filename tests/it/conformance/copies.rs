@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use threadkeep_domain::{Operation, Policy, Refusal, keyed_values_of_any_key};
+use threadkeep_domain::{Operation, Refusal, ThreadPolicy, keyed_values_of_any_key};
 use threadkeep_service::{Basis, Copies, RequestTimes, Saved, ServiceError, ThreadService};
 
 use tokio::time::Instant;
@@ -222,9 +222,9 @@ async fn metadata_is_set_as_a_whole_or_stays(room: Room) {
 }
 
 async fn a_save_past_the_limit_is_refused_and_changes_nothing(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         max_bytes: 20,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     thread.merge(&[set("a", "1")]).await;
     let client = Client::of(&thread);

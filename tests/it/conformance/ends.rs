@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep_domain::{EndReason, Policy, Refusal, Retention};
+use threadkeep_domain::{EndReason, Refusal, Retention, ThreadPolicy};
 
 use super::room::{Room, Subject, in_parallel, increment, once, push, set};
 
@@ -11,10 +11,10 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Tolerance for a pause of Redis within one script. The times that the cases distinguish are much further apart.
 const ROUGHLY_MS: u64 = 10_000;
 
-fn living_for(ttl_seconds: u32) -> Policy {
-    Policy {
+fn living_for(ttl_seconds: u32) -> ThreadPolicy {
+    ThreadPolicy {
         ttl: ttl_seconds * SECOND,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     }
 }
 
@@ -196,7 +196,7 @@ async fn a_destroyed_thread_is_due_no_more(room: Room) {
 }
 
 async fn an_absolute_lifetime_ends_to_the_millisecond_however_late_that_is_noticed(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         max_age: Some(150 * SECOND),
         ..living_for(100)
     });

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use threadkeep_domain::{
-    Access, Conditions, Life, Owner, OwnerChange, OwnerTag, Policy, Refusal, Tombstone, Write,
+    Access, Conditions, Life, Owner, OwnerChange, OwnerTag, Refusal, ThreadPolicy, Tombstone, Write,
 };
 use threadkeep_store::{
-    Destroy, Erased, ErasedLife, HistoryFrom, Owned, Rotate, ThreadOrder, WriteError,
+    Destroy, Erased, ErasedLife, HistoryFrom, OwnerUsage, Rotate, ThreadOrder, WriteError,
 };
 
 use super::room::{Room, Subject, in_parallel, numbered_once, once, push, set};
@@ -16,7 +16,7 @@ use super::{images, scope_room};
 use crate::support::until;
 
 const SECOND: Duration = Duration::from_secs(1);
-const TOMBSTONE: Duration = Policy::THREAD.tombstone;
+const TOMBSTONE: Duration = ThreadPolicy::THREAD.tombstone;
 
 fn owner(text: &str) -> Owner {
     Owner::new(text).unwrap()
@@ -94,10 +94,10 @@ async fn an_erased_owner_has_no_thread_and_no_archive(room: Room) {
     let restored = owned(&room, "ann").await;
     let first_life = restored.stamp().await.life;
     restored.destroy().await;
-    let policy = Policy::THREAD;
+    let policy = ThreadPolicy::THREAD;
     let back = room.backend.restore(&restored.id, None, &policy).await;
     assert!(back.unwrap().is_some());
-    let expired = room.subject_under(Policy {
+    let expired = room.subject_under(ThreadPolicy {
         ttl: SECOND,
         ..policy
     });
@@ -339,9 +339,9 @@ async fn a_thread_that_got_another_owner_stays_and_forgets_the_former(room: Room
 
 async fn answers_of_more_than_a_day_ago_name_no_former_owner(room: Room) {
     const DAY: Duration = Duration::from_secs(86_400);
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         ttl: 30 * DAY,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     let ann = owner("ann");
     let write = |number| Write {
@@ -472,7 +472,7 @@ async fn nothing_comes_back_while_clients_go_on_writing(room: Room) {
         assert_eq!(room.archive(thread).await, None);
     }
     let owned = room.backend.measure_owned(tag("ann")).await.unwrap();
-    assert_eq!(owned, Owned::default());
+    assert_eq!(owned, OwnerUsage::default());
     assert_eq!(erase(&room, "ann").await, Erased::default());
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use threadkeep_domain::{
-    Completed, Conditions, EventId, EventKind, Life, MetadataChange, Operation, Policy, Position,
-    Precondition, Retention, Write,
+    Completed, Conditions, EventId, EventKind, Life, MetadataChange, Operation, Position,
+    Precondition, Retention, ThreadPolicy, Write,
 };
 use threadkeep_store::Destroy;
 
@@ -185,10 +185,10 @@ async fn keys_are_named_up_to_a_thousand_and_up_to_64_kib(room: Room) {
 }
 
 async fn refusals_are_not_told(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         max_bytes: 40,
         max_metadata_bytes: 5,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     room.watch(&thread, LONG).await;
     let too_large = [set("k", &format!("\"{}\"", "x".repeat(40)))];

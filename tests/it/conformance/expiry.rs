@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use threadkeep_domain::{Policy, Precondition, Slice, Write};
+use threadkeep_domain::{Precondition, Slice, ThreadPolicy, Write};
 use threadkeep_store::Reader;
 
 use super::room::{Room, Subject, delete, key, push, set};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn living_for(ttl_seconds: u32) -> Policy {
-    Policy {
+fn living_for(ttl_seconds: u32) -> ThreadPolicy {
+    ThreadPolicy {
         ttl: ttl_seconds * SECOND,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     }
 }
 
@@ -260,7 +260,7 @@ async fn a_first_write_can_have_a_ttl_of_its_own(room: Room) {
 }
 
 async fn an_absolute_lifetime_ends_a_thread_however_often_it_is_used(room: Room) {
-    let policy = Policy {
+    let policy = ThreadPolicy {
         max_age: Some(250 * SECOND),
         ..living_for(100)
     };
@@ -294,7 +294,7 @@ fn slack(thread: &threadkeep_domain::Thread) -> u64 {
 }
 
 async fn an_absolute_lifetime_shorter_than_the_ttl_counts(room: Room) {
-    let policy = Policy {
+    let policy = ThreadPolicy {
         max_age: Some(50 * SECOND),
         ..living_for(100)
     };

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use threadkeep_domain::{
-    Conditions, Fingerprint, IdempotencyKey, MetadataChange, Policy, Precondition, Refusal, Write,
-    Written,
+    Conditions, Fingerprint, IdempotencyKey, MetadataChange, Precondition, Refusal, ThreadPolicy,
+    Write, Written,
 };
 use threadkeep_store::{Destroy, Destroyed};
 
@@ -135,10 +135,10 @@ async fn a_replay_comes_before_preconditions_guards_and_limits(room: Room) {
     let first = thread.write(&write).await.unwrap();
 
     let unmet = thread.write(&write).await;
-    let limits = Policy {
+    let limits = ThreadPolicy {
         max_bytes: 2,
         max_keys: 0,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     };
     let too_large = thread
         .write(&Write {
@@ -218,9 +218,9 @@ async fn an_end_is_done_once_too(room: Room) {
 }
 
 async fn a_late_repeat_of_an_end_does_not_end_a_new_life(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         tombstone: Duration::from_secs(10),
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     thread.merge(&[]).await;
     destroy_once(&thread, numbered_once(1)).await.unwrap();
@@ -292,10 +292,10 @@ async fn every_answer_is_remembered_for_a_minute(room: Room) {
 }
 
 async fn a_minute_is_kept_even_past_the_end_of_the_thread(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         ttl: Duration::from_secs(5),
         tombstone: Duration::ZERO,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     let first = thread.merge_once(numbered_once(1), &[set("k", "1")]).await;
     room.advance(Duration::from_secs(50));
@@ -350,9 +350,9 @@ async fn a_later_answer_does_not_shorten_the_memory_of_earlier_ones(room: Room) 
 }
 
 async fn a_new_life_begins_with_what_is_still_remembered(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         ttl: Duration::from_secs(5),
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     let first = thread.merge_once(numbered_once(1), &[]).await.unwrap();
     room.advance(Duration::from_secs(5));

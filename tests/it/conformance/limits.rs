@@ -1,6 +1,6 @@
 //! Writes over a limit are rejected whole; limits apply to the result of the whole write.
 
-use threadkeep_domain::{MetadataChange, Operation, Policy, Refusal, Write};
+use threadkeep_domain::{MetadataChange, Operation, Refusal, ThreadPolicy, Write};
 
 use super::room::{Room, delete, increment, json, once, push, push_window, set};
 
@@ -14,10 +14,10 @@ fn metadata(bytes: usize) -> String {
     format!("{{\"m\":{}}}", string(bytes - 6))
 }
 
-fn limited(max_bytes: u64) -> Policy {
-    Policy {
+fn limited(max_bytes: u64) -> ThreadPolicy {
+    ThreadPolicy {
         max_bytes,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     }
 }
 
@@ -109,7 +109,7 @@ async fn a_window_makes_room_in_the_same_write(room: Room) {
 }
 
 async fn only_the_result_of_a_batch_is_judged(room: Room) {
-    let policy = Policy {
+    let policy = ThreadPolicy {
         max_keys: 2,
         ..limited(100)
     };
@@ -130,9 +130,9 @@ async fn only_the_result_of_a_batch_is_judged(room: Room) {
 }
 
 async fn a_key_past_the_limit_is_refused(room: Room) {
-    let policy = Policy {
+    let policy = ThreadPolicy {
         max_keys: 3,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     };
     let thread = room.subject_under(policy);
     thread.merge(&[set("a", "1"), set("b", "1")]).await;
@@ -181,7 +181,7 @@ async fn ten_thousand_keys_fit_by_default_and_no_more(room: Room) {
 }
 
 async fn too_large_is_told_before_too_many_keys(room: Room) {
-    let policy = Policy {
+    let policy = ThreadPolicy {
         max_keys: 1,
         ..limited(20)
     };

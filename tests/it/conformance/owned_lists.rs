@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use threadkeep_domain::{MetadataChange, OwnerChange, Write};
-use threadkeep_store::{Owned, ThreadOrder};
+use threadkeep_store::{OwnerUsage, ThreadOrder};
 
 use super::owners::{all_threads, bind, list, measure, owned, owner, owner_of, updated};
 use super::room::{Room, increment, json, push, set};
@@ -99,12 +99,12 @@ async fn a_list_has_all_of_one_millisecond_once(room: Room) {
         assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), expected);
     }
     let size_bytes = 7 * MANY;
-    let owned = Owned {
+    let owned = OwnerUsage {
         threads: MANY,
         size_bytes,
     };
     assert_eq!(measure(&room, "ann").await, owned);
-    assert_eq!(measure(&room, "bob").await, Owned::default());
+    assert_eq!(measure(&room, "bob").await, OwnerUsage::default());
 }
 
 async fn an_ended_thread_is_in_no_list(room: Room) {

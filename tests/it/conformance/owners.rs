@@ -8,12 +8,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use threadkeep_domain::scope::{ScopeId, ScopeWrite};
 use threadkeep_domain::{
-    Access, Conditions, MetadataChange, Owner, OwnerChange, Policy, Refusal, Slice, TakeTurn,
-    ThreadId, TurnToken, Write, Written,
+    Access, Conditions, MetadataChange, Owner, OwnerChange, Refusal, Slice, TakeTurn, ThreadId,
+    ThreadPolicy, TurnToken, Write, Written,
 };
 use threadkeep_service::{ServiceError, WriteOptions};
 use threadkeep_store::{
-    Destroy, HistoryFrom, Owned, OwnedPlace, PlaceToken, ScopeEnd, ScopeParts, ThreadOrder,
+    Destroy, HistoryFrom, OwnedPlace, OwnerUsage, PlaceToken, ScopeEnd, ScopeParts, ThreadOrder,
     WriteError,
 };
 
@@ -119,7 +119,7 @@ pub(super) async fn all_threads(room: &Room, limit: usize) -> Vec<ThreadId> {
     }
 }
 
-pub(super) async fn measure(room: &Room, text: &str) -> Owned {
+pub(super) async fn measure(room: &Room, text: &str) -> OwnerUsage {
     let owned = room.backend.measure_owned(owner(text).tag());
     owned.await.unwrap()
 }
@@ -354,7 +354,7 @@ async fn a_thread_that_is_peeked_at_ends_no_later(room: Room) {
         peeked.expires_ms <= before.expires_ms + ROUGHLY_MS,
         "{peeked:?} {before:?}"
     );
-    room.advance(Policy::THREAD.ttl - 600 * SECOND);
+    room.advance(ThreadPolicy::THREAD.ttl - 600 * SECOND);
     assert_eq!(peek().await, None);
     let none = room.backend.peek_thread(&room.subject().id).await;
     assert_eq!(none.unwrap(), None);
@@ -381,7 +381,7 @@ async fn threads_are_counted_with_and_without_owners(room: Room) {
     // reads, refused writes and writes to a tombstone make no thread
     room.subject().state().await;
     assert_eq!(count().await, 15);
-    room.advance(2 * Policy::THREAD.ttl);
+    room.advance(2 * ThreadPolicy::THREAD.ttl);
     while room.reap().await.ended > 0 {}
     assert_eq!(count().await, 0);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep_domain::{Access, Owner, OwnerChange, Policy, Slice, Write};
+use threadkeep_domain::{Access, Owner, OwnerChange, Slice, ThreadPolicy, Write};
 use threadkeep_store::{HistoryFrom, Reader, WriteError};
 
 use super::room::{Room, Subject, key, set};
@@ -70,9 +70,9 @@ async fn read(
 
 /// A thread with values, metadata and a history, of an owner if it has one.
 async fn full(room: &Room, ttl: Duration, owner: Option<&Owner>) -> Subject {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         ttl,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     thread.merge(&[set("n", "1"), set("list", "[1,2]")]).await;
     thread.set_metadata(r#"{"a":1}"#).await.unwrap();

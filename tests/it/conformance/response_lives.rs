@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep_domain::{Access, Conditions, Policy, Refusal, ResponseId, Retention, TurnToken};
+use threadkeep_domain::{
+    Access, Conditions, Refusal, ResponseId, Retention, ThreadPolicy, TurnToken,
+};
 use threadkeep_store::{Begun, Floor, Rotate};
 
 use super::response_room::{
@@ -18,7 +20,7 @@ async fn signs_of_life_keep_driver_turn_and_thread(room: Room) {
     let token = turn.begun().await;
 
     turn.tell(token, 0, &["a"]).await.unwrap();
-    let steps = Policy::THREAD.ttl.as_secs() / 10 + 1;
+    let steps = ThreadPolicy::THREAD.ttl.as_secs() / 10 + 1;
     for _ in 0..steps {
         room.advance(10 * SECOND);
         turn.keep(token).await.unwrap();
@@ -43,7 +45,7 @@ async fn a_refused_sign_of_life_is_no_use_of_the_thread(room: Room) {
     let turn = Turn::new(&room, &place);
     let old = turn.begun().await;
     turn.taken_over().await;
-    room.advance(Policy::THREAD.ttl - 60 * SECOND);
+    room.advance(ThreadPolicy::THREAD.ttl - 60 * SECOND);
 
     assert_eq!(turn.keep(old).await, Err(Refusal::TurnLost));
 
@@ -65,7 +67,7 @@ async fn a_rotated_thread_ends_its_response_under_the_new_id(room: Room) {
     };
     let rotate = Rotate {
         conditions,
-        tombstone: Policy::THREAD.tombstone,
+        tombstone: ThreadPolicy::THREAD.tombstone,
     };
 
     let rotated = refused(room.store.rotate(&thread.id, &rotate).await).unwrap();
@@ -134,7 +136,7 @@ async fn a_response_belongs_to_one_life_of_its_thread(room: Room) {
         assert_eq!(turn.keep(token).await, Err(Refusal::Destroyed));
         let ended = turn.end(Some(token), 0, "answer").await;
         assert_eq!(ended, Err(Refusal::Destroyed));
-        room.advance(Policy::THREAD.tombstone);
+        room.advance(ThreadPolicy::THREAD.tombstone);
         thread.merge(&[set("k", "2")]).await;
     }
     room.advance(LEASE);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use threadkeep_domain::scope::ScopeWrite;
-use threadkeep_domain::{Conditions, Operation, Policy, Refusal, TurnToken, Write};
+use threadkeep_domain::{Conditions, Operation, Refusal, ThreadPolicy, TurnToken, Write};
 use threadkeep_store::{Begun, EndWrite, Floor, Journal, JournalEntry, Journaled};
 
 use super::response_room::{KEPT, LEASE, Turn, bytes, living, one, request, take};
@@ -315,7 +315,7 @@ async fn an_end_may_write_to_the_thread_in_the_same_step(room: Room) {
         let operations = operations(key);
         let write = Write {
             operations: &operations,
-            ..Write::new(&Policy::THREAD)
+            ..Write::new(&ThreadPolicy::THREAD)
         };
         let write = Some(EndWrite::Thread(&write));
         turn.end_writing(Some(token), (0, 0), answer, write).await
@@ -352,7 +352,7 @@ async fn an_end_brings_no_thread_back(room: Room) {
     let operations = [push("said", "1")];
     let write = Write {
         operations: &operations,
-        ..Write::new(&Policy::THREAD)
+        ..Write::new(&ThreadPolicy::THREAD)
     };
     let write = Some(EndWrite::Thread(&write));
     let late = turn.end_writing(Some(token), (0, 0), "answer", write).await;

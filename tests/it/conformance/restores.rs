@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep_domain::{Life, Policy, Refusal, Slice, Stamp, Thread};
+use threadkeep_domain::{Life, Refusal, Slice, Stamp, Thread, ThreadPolicy};
 use threadkeep_store::{ArchivePlace, WriteError};
 
 use super::room::{Room, Subject, delete, increment, push, push_window, set};
@@ -285,10 +285,10 @@ async fn a_restored_thread_ends_like_any_other(room: Room) {
 }
 
 async fn an_absolute_lifetime_begins_anew(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         max_age: Some(150 * SECOND),
         ttl: 100 * SECOND,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     thread.merge(&[]).await;
     room.advance(1_000 * SECOND);

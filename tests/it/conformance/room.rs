@@ -10,8 +10,8 @@ use futures_util::stream;
 use threadkeep_domain::scope::ScopePolicies;
 use threadkeep_domain::{
     Conditions, EntryPolicy, Fingerprint, Guard, GuardedValue, IdempotencyKey, Json, Key, KeyRing,
-    MetadataChange, Mismatch, Operation, Policy, Precondition, Refusal, ReservedKeys, Retention,
-    SigningKey, Slice, Stamp, Thread, ThreadId, Tombstone, Value, Write, Written,
+    MetadataChange, Mismatch, Operation, Precondition, Refusal, ReservedKeys, Retention,
+    SigningKey, Slice, Stamp, Thread, ThreadId, ThreadPolicy, Tombstone, Value, Write, Written,
 };
 use threadkeep_events::Events;
 use threadkeep_http::{Api, Compressor, Readiness};
@@ -23,7 +23,7 @@ use threadkeep_service::{
 use threadkeep_stats::Stats;
 use threadkeep_store::{Backend, Clock, Destroy, Destroyed, Part, Reader, Store, WriteError};
 use threadkeep_store_memory::MemoryStore;
-use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
+use threadkeep_store_redis::{CallLimits, RedisSettings, RedisStore};
 use threadkeep_webhooks::{WebhookSettings, Webhooks};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -173,9 +173,9 @@ async fn redis_keeping(deployment: Deployment, clock: Clock, retention: Retentio
         key_prefix: redis::unique_prefix(),
         timeout: deployment.timeout,
         // some promises are about more calls at once than a connection has room for
-        bounds: Bounds {
+        bounds: CallLimits {
             waiting: usize::MAX,
-            ..Bounds::DEFAULT
+            ..CallLimits::DEFAULT
         },
         retention,
         wait_replicas: deployment.wait_replicas,
@@ -195,7 +195,7 @@ impl Room {
     /// The services over the store.
     pub(crate) fn services(&self) -> (ThreadService, ScopeService) {
         let timeout = Duration::from_secs(30);
-        let threads = ThreadService::new(Arc::clone(&self.store), Policy::THREAD, timeout);
+        let threads = ThreadService::new(Arc::clone(&self.store), ThreadPolicy::THREAD, timeout);
         let backend = Arc::clone(&self.backend) as _;
         let policies = ScopePolicies::DEFAULT;
         let scopes = ScopeService::new(backend, threads.clone(), policies, timeout);
@@ -262,10 +262,10 @@ impl Room {
 
     /// A thread that nothing was written to, under the documented policy.
     pub(crate) fn subject(&self) -> Subject {
-        self.subject_under(Policy::THREAD)
+        self.subject_under(ThreadPolicy::THREAD)
     }
 
-    pub(crate) fn subject_under(&self, policy: Policy) -> Subject {
+    pub(crate) fn subject_under(&self, policy: ThreadPolicy) -> Subject {
         Subject {
             policy,
             ..Subject::of(Arc::clone(&self.store))
@@ -296,7 +296,7 @@ impl Room {
 pub(crate) struct Subject {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: ThreadId,
-    pub(crate) policy: Policy,
+    pub(crate) policy: ThreadPolicy,
 }
 
 impl Subject {
@@ -305,7 +305,7 @@ impl Subject {
         Self {
             store,
             id: ThreadId::random(),
-            policy: Policy::THREAD,
+            policy: ThreadPolicy::THREAD,
         }
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use threadkeep_domain::scope::{ScopePolicies, ScopeWrite};
 use threadkeep_domain::{
-    Access, Conditions, EventKind, Life, Owner, OwnerChange, Policy, Precondition, Refusal,
-    TakeTurn, ThreadId, Tombstone, TurnToken, Write,
+    Access, Conditions, EventKind, Life, Owner, OwnerChange, Precondition, Refusal, TakeTurn,
+    ThreadId, ThreadPolicy, Tombstone, TurnToken, Write,
 };
 use threadkeep_store::{HistoryFrom, Reader, Rotate, Rotated, ThreadOrder};
 
@@ -419,7 +419,7 @@ async fn archives_of_earlier_lives_stay_with_the_old_id(room: Room) {
     assert!(room.archive(&new).await.is_none());
     new.destroy().await;
     assert_eq!(room.archive(&new).await.unwrap().head.version, 1);
-    let policy = Policy::THREAD;
+    let policy = ThreadPolicy::THREAD;
     let restored = room.backend.restore(&thread.id, None, &policy).await;
     assert!(restored.unwrap().is_some());
     assert_eq!(thread.value("k").await.unwrap(), "1");

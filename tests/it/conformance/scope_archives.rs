@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadkeep_domain::{Life, Policy, Refusal, Retention};
+use threadkeep_domain::{Life, Refusal, Retention, ThreadPolicy};
 use threadkeep_store::HistoryFrom::{After, Before};
 
 use super::room::Room;
@@ -62,7 +62,7 @@ async fn each_life_leaves_its_own_history(room: Room) {
         lives.push(thread.stamp().await.life);
         scope.add(&[item("id", &number.to_string())]).await;
         thread.destroy().await;
-        room.advance(Policy::THREAD.tombstone);
+        room.advance(ThreadPolicy::THREAD.tombstone);
     }
 
     for (number, life) in (1..).zip(lives) {
@@ -103,7 +103,7 @@ async fn it_comes_back_with_its_thread(room: Room) {
         if is_destroyed {
             thread.destroy().await;
         } else {
-            room.advance(Policy::THREAD.ttl);
+            room.advance(ThreadPolicy::THREAD.ttl);
             room.reap().await;
         }
 
@@ -143,7 +143,7 @@ async fn what_came_back_goes_on_from_there(room: Room) {
     assert_eq!((written.stamp.version, written.keys), (6, 3));
     let tasks = scope.view().await.unwrap().tasks_stamp;
     assert!(scope.put_tasks(&["c"], Some(tasks)).await.is_ok());
-    room.advance(Policy::THREAD.ttl - 10 * SECOND);
+    room.advance(ThreadPolicy::THREAD.ttl - 10 * SECOND);
     assert_eq!(scope.items().await.len(), 3);
 
     let life = thread.stamp().await.life;
@@ -170,7 +170,7 @@ async fn a_life_that_had_none_comes_back_without(room: Room) {
     let (thread, scope) = living(&room).await;
     let without = thread.stamp().await.life;
     thread.destroy().await;
-    room.advance(Policy::THREAD.tombstone);
+    room.advance(ThreadPolicy::THREAD.tombstone);
     thread.merge(&[]).await;
     fill(&scope).await;
     thread.destroy().await;

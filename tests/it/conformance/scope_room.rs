@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use threadkeep_domain::scope::{
-    Appended, HistoryItem, HistoryLimit, Kept, KeyRule, KvAnswer, KvOperation, Lifetime, NewTask,
+    Appended, HistoryItem, HistoryLimit, KeyRule, KvAnswer, KvOperation, Lifetime, NewTask,
     RecordChange, Removal, ScopeId, ScopeKey, ScopePolicies, ScopePolicy, ScopeValue, ScopeWrite,
-    ScopeWritten, TaskList, TaskStatus, TasksChange,
+    ScopeWritten, StoredItem, TaskList, TaskStatus, TasksChange,
 };
 use threadkeep_domain::{Access, Conditions, IdempotencyKey, Precondition, Refusal, Stamp};
 use threadkeep_store::{
@@ -30,7 +30,7 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Whole {
     view: ScopeView,
-    items: Vec<Kept>,
+    items: Vec<StoredItem>,
 }
 
 impl Room {
@@ -353,7 +353,7 @@ pub(crate) fn words(page: &HistoryPage) -> Vec<(u64, String, String)> {
 }
 
 /// An item as place, id and value.
-pub(crate) fn word(kept: &Kept) -> (u64, String, String) {
+pub(crate) fn word(kept: &StoredItem) -> (u64, String, String) {
     let value = kept.value.as_str().to_owned();
     (kept.seq, kept.id.to_string(), value)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use threadkeep_domain::scope::ScopeWrite;
-use threadkeep_domain::{Life, Policy, Precondition, Refusal, Stamp};
+use threadkeep_domain::{Life, Precondition, Refusal, Stamp, ThreadPolicy};
 use threadkeep_store::HistoryFrom::{self, After};
 
 use super::room::{self, Room, Subject, numbered_once};
@@ -177,7 +177,7 @@ async fn using_it_is_a_use_of_the_thread(room: Room) {
     let (thread, scope) = living(&room).await;
     scope.run(&[set("t", "text")]).await;
     let life = thread.stamp().await.life;
-    let later = || room.advance(Policy::THREAD.ttl - 10 * SECOND);
+    let later = || room.advance(ThreadPolicy::THREAD.ttl - 10 * SECOND);
 
     later();
     assert!(scope.exists().await);
@@ -207,7 +207,7 @@ async fn it_lives_as_long_as_the_thread_is_used(room: Room) {
     let (thread, scope) = living(&room).await;
     fill(&scope).await;
     for _ in 0..3 {
-        room.advance(Policy::THREAD.ttl - 10 * SECOND);
+        room.advance(ThreadPolicy::THREAD.ttl - 10 * SECOND);
         thread.merge(&[]).await;
     }
 
@@ -257,7 +257,7 @@ async fn an_expired_thread_takes_it_along(room: Room) {
     fill(&scope).await;
     let life = thread.stamp().await.life;
 
-    room.advance(Policy::THREAD.ttl);
+    room.advance(ThreadPolicy::THREAD.ttl);
     assert_eq!(scope.view().await, None);
     assert_eq!(scope.page(After(0), 10).await, None);
     room.reap().await;
@@ -271,7 +271,7 @@ async fn who_ends_it_too_late_takes_nothing_from_what_is_left(room: Room) {
     let (thread, scope) = living(&room).await;
     fill(&scope).await;
     let life = thread.stamp().await.life;
-    room.advance(Policy::THREAD.ttl);
+    room.advance(ThreadPolicy::THREAD.ttl);
 
     assert!(!scope.end().await);
     assert_eq!(scope.try_run(&[]).await, Err(Refusal::NoThread));
@@ -290,9 +290,9 @@ async fn a_new_life_begins_without_one(room: Room) {
         let earlier = scope.stamp().await;
         if is_destroyed {
             thread.destroy().await;
-            room.advance(Policy::THREAD.tombstone);
+            room.advance(ThreadPolicy::THREAD.tombstone);
         } else {
-            room.advance(Policy::THREAD.ttl);
+            room.advance(ThreadPolicy::THREAD.ttl);
         }
         thread.merge(&[]).await;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use threadkeep_domain::{
-    Conditions, Life, Operation, Policy, Precondition, Refusal, Tombstone, Write,
+    Conditions, Life, Operation, Precondition, Refusal, ThreadPolicy, Tombstone, Write,
 };
 use threadkeep_store::{Destroy, Destroyed};
 
@@ -41,9 +41,9 @@ async fn a_destroyed_thread_reads_as_none_and_refuses_every_write(room: Room) {
 }
 
 async fn a_tombstone_comes_before_preconditions_and_limits(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         max_bytes: 10,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     thread.merge(&[]).await;
     thread.destroy().await;
@@ -156,9 +156,9 @@ async fn destroying_what_does_not_exist_leaves_no_tombstone(room: Room) {
 }
 
 async fn a_tombstone_of_no_time_frees_the_id_at_once(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         tombstone: Duration::ZERO,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     let before = thread.merge(&[set("k", "1")]).await.stamp;
 
@@ -171,10 +171,10 @@ async fn a_tombstone_of_no_time_frees_the_id_at_once(room: Room) {
 }
 
 async fn a_tombstone_may_outlast_the_ttl(room: Room) {
-    let thread = room.subject_under(Policy {
+    let thread = room.subject_under(ThreadPolicy {
         ttl: Duration::from_secs(1),
         tombstone: Duration::from_secs(1_000),
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     });
     thread.merge(&[]).await;
     thread.destroy().await;

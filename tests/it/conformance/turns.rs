@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use threadkeep_domain::scope::{ScopePolicies, ScopeWrite};
 use threadkeep_domain::{
-    Access, Conditions, IdempotencyKey, MetadataChange, Policy, Refusal, TakeTurn, Tombstone,
+    Access, Conditions, IdempotencyKey, MetadataChange, Refusal, TakeTurn, ThreadPolicy, Tombstone,
     TurnGranted, TurnToken, Write, Written,
 };
 use threadkeep_store::{Destroy, ScopeEnd};
@@ -364,7 +364,7 @@ async fn there_is_no_turn_without_a_thread(room: Room) {
 async fn a_token_belongs_to_one_life(room: Room) {
     let thread = living(&room).await;
     let turn = take(&room, &thread, alone()).await.unwrap();
-    room.advance(Policy::THREAD.ttl);
+    room.advance(ThreadPolicy::THREAD.ttl);
     let write = Write {
         tombstone: Tombstone::Ignored,
         ..thread.blank()
@@ -448,7 +448,7 @@ async fn a_turn_is_recalled_by_its_key_and_none_is_granted(room: Room) {
     thread.merge_once(numbered_once(3), &[]).await.unwrap();
     assert_eq!(recall(3).await, Err(Refusal::IdempotencyKeyReused));
     renew(&room, &thread, second.token).await.unwrap();
-    room.advance(Policy::THREAD.ttl);
+    room.advance(ThreadPolicy::THREAD.ttl);
     assert_eq!(recall(1).await, Ok(None), "the thread has ended");
     let nothing = room.subject();
     let key = numbered_once(1);

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use memchr::memmem::find;
 use serde_json::{Value, json};
-use threadkeep_domain::{Owner, OwnerChange, Policy, Write};
+use threadkeep_domain::{Owner, OwnerChange, ThreadPolicy, Write};
 use threadkeep_store::Clock;
 
 use super::replica::Replica;
@@ -338,9 +338,9 @@ async fn nor_has_it_any_of_events_that_have_left_the_log() {
     const DAY: Duration = Duration::from_secs(86_400);
     let redis = Dumped::start();
     let room = redis_on(Arc::clone(&redis.0), Clock::system()).await;
-    let policy = Policy {
+    let policy = ThreadPolicy {
         ttl: 30 * DAY,
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     };
     let thread = room.subject_under(policy);
     let owner = Owner::new(OWNER).unwrap();

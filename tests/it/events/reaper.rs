@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use threadkeep_domain::{EventKind, Policy};
+use threadkeep_domain::{EventKind, ThreadPolicy};
 
 use super::{over_every_store, replica};
 use crate::conformance::room::{Room, Subject, set};
 use crate::support::until;
 
 fn short_lived(room: &Room) -> Subject {
-    room.subject_under(Policy {
+    room.subject_under(ThreadPolicy {
         ttl: Duration::from_secs(60),
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     })
 }
 

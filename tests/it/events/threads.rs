@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep_domain::{Policy, Retention};
+use threadkeep_domain::{Retention, ThreadPolicy};
 
 use super::{Ear, UNWATCHED, over_every_store, replica, soon};
 use crate::conformance::room::{Room, delete, push, set};
@@ -268,9 +268,9 @@ async fn a_life_that_came_and_went_meanwhile_is_heard(room: Room) {
 
 async fn an_end_by_time_is_heard_with_the_next_life(room: Room) {
     let events = replica(&room);
-    let policy = Policy {
+    let policy = ThreadPolicy {
         ttl: Duration::from_secs(60),
-        ..Policy::THREAD
+        ..ThreadPolicy::THREAD
     };
     let thread = room.subject_under(policy);
     thread.merge(&[set("k", "1")]).await;
@@ -356,7 +356,7 @@ async fn listening_moves_no_expiry(room: Room) {
     let events = replica(&room);
     let thread = room.subject();
     thread.merge(&[set("k", "1")]).await;
-    let half = Policy::THREAD.ttl / 2;
+    let half = ThreadPolicy::THREAD.ttl / 2;
 
     room.advance(half);
     let mut ear = Ear::of(&events, &thread).await;

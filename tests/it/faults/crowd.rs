@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{Clock, Reader, Store};
-use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
+use threadkeep_store_redis::{CallLimits, RedisSettings, RedisStore};
 
 use super::{OwnThread, Server, address, distinct_numbers, url};
 use crate::support::proxy::{Mode, Proxy};
@@ -131,7 +131,7 @@ async fn who_gives_up_leaves_the_place_to_others() {
     let proxy = Proxy::start(address(&redis));
     let settings = RedisSettings {
         timeout: Duration::from_secs(60),
-        bounds: Bounds {
+        bounds: CallLimits {
             in_flight: IN_FLIGHT,
             waiting: WAITING,
         },

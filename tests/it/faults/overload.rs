@@ -12,7 +12,7 @@ use tokio::time::{Instant, interval, sleep_until};
 
 use threadkeep_domain::ThreadId;
 use threadkeep_store::{Clock, Reader, Store, StoreError, WriteError};
-use threadkeep_store_redis::{Bounds, RedisSettings, RedisStore};
+use threadkeep_store_redis::{CallLimits, RedisSettings, RedisStore};
 
 use super::{address, url};
 use crate::support::redis::RedisServer;
@@ -73,7 +73,7 @@ async fn overload() {
     let (link, connections) = late_link(address(&redis)).await;
     let settings = RedisSettings {
         timeout: TIMEOUT,
-        bounds: Bounds {
+        bounds: CallLimits {
             in_flight: IN_FLIGHT,
             waiting: 8_192,
         },

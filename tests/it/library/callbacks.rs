@@ -108,7 +108,7 @@ async fn a_callback_hears_the_end_of_its_thread_whoever_ends_it(room: Room) {
     let told = heard[1].wait(1).await;
     assert_eq!(reason(&told[0].event), EndReason::Destroyed);
     assert_eq!(told[0].event.thread(), Some(&destroyed.id));
-    let left = told[0].left.as_ref().unwrap();
+    let left = told[0].archive.as_ref().unwrap();
     assert_eq!(left.state, r#"{"k":[1.0]}"#);
     assert_eq!(left.head.metadata.as_str(), r#"{"m":1}"#);
     assert!(heard[0].all().is_empty());
@@ -116,7 +116,7 @@ async fn a_callback_hears_the_end_of_its_thread_whoever_ends_it(room: Room) {
     bench.room.advance(Duration::from_secs(3_601));
     let told = heard[0].wait(1).await;
     assert_eq!(reason(&told[0].event), EndReason::Expired);
-    assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
+    assert_eq!(told[0].archive.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
 }
 
 async fn a_callback_follows_its_thread_to_a_new_id(room: Room) {
@@ -141,13 +141,13 @@ async fn a_callback_follows_its_thread_to_a_new_id(room: Room) {
 
     let told = heard.wait(1).await;
     assert_eq!(told[0].event.thread(), Some(&new.id));
-    assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
+    assert_eq!(told[0].archive.as_ref().unwrap().state, r#"{"k":[1.0]}"#);
 }
 
 async fn an_earlier_end_and_a_later_one_are_not_told(room: Room) {
-    let thread = room.subject_under(threadkeep_domain::Policy {
+    let thread = room.subject_under(threadkeep_domain::ThreadPolicy {
         tombstone: Duration::ZERO,
-        ..threadkeep_domain::Policy::THREAD
+        ..threadkeep_domain::ThreadPolicy::THREAD
     });
     let (bench, _events) = bench(room);
     // the log is being read, for another one
@@ -168,7 +168,7 @@ async fn an_earlier_end_and_a_later_one_are_not_told(room: Room) {
 
     let told = heard.all();
     assert_eq!(told.len(), 1);
-    assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":2}"#);
+    assert_eq!(told[0].archive.as_ref().unwrap().state, r#"{"k":2}"#);
 }
 
 async fn a_thread_that_the_request_makes_and_ends_is_told(room: Room) {
@@ -190,7 +190,7 @@ async fn a_thread_that_the_request_makes_and_ends_is_told(room: Room) {
 
     assert_eq!(response.status(), 200);
     let told = heard.wait(1).await;
-    assert_eq!(told[0].left.as_ref().unwrap().state, r#"{"k":1}"#);
+    assert_eq!(told[0].archive.as_ref().unwrap().state, r#"{"k":1}"#);
 }
 
 async fn a_thread_that_is_never_made_is_not_waited_for(room: Room) {

@@ -16,7 +16,7 @@ use crate::support::until;
 
 /// Keeps the final state of a thread, once for each of its lives, however often the event arrives.
 async fn keep(kept: NamespaceService, notice: Notice) -> Result<(), ServiceError> {
-    let Some(left) = notice.left else {
+    let Some(left) = notice.archive else {
         return Ok(());
     };
     let namespace = Namespace::new("conversations").unwrap();

@@ -24,7 +24,7 @@ use actix_web::dev::ServiceResponse;
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, FromRequest, Handler, Responder, web};
 use threadkeep::Threads;
-use threadkeep_domain::{KeyRing, Policy, SigningKey, ThreadId};
+use threadkeep_domain::{KeyRing, SigningKey, ThreadId, ThreadPolicy};
 use threadkeep_identity::{CookieSettings, Identity, THREAD_ID};
 use threadkeep_service::ThreadService;
 use threadkeep_store::Store;
@@ -122,7 +122,7 @@ where
 }
 
 fn service(store: Arc<dyn Store>) -> ThreadService {
-    ThreadService::new(store, Policy::THREAD, Duration::from_secs(2))
+    ThreadService::new(store, ThreadPolicy::THREAD, Duration::from_secs(2))
 }
 
 /// The thread of a response's header.

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use actix_web::test::TestRequest;
 use actix_web::{HttpRequest, HttpResponse};
-use threadkeep::owners::{Owned, Owner, ThreadOrder};
+use threadkeep::owners::{Owner, OwnerUsage, ThreadOrder};
 use threadkeep::{ApiError, Thread, Threads};
 use threadkeep_identity::ProviderError;
 
@@ -106,7 +106,7 @@ async fn an_app_lists_and_counts_the_threads_of_an_owner() {
     ids.sort();
     assert_eq!(listed, ids);
     assert_eq!(rest.next, None);
-    let owned = Owned {
+    let owned = OwnerUsage {
         threads: 3,
         size_bytes: 3 * 12,
     };

@@ -94,7 +94,7 @@ async fn a_subscriber_gets_all_from_then_on_and_in_order(room: Room) {
         assert!(types_of(&taken, thread.id).into_iter().eq(life().iter()));
     }
     for notice in taken {
-        let left = notice.left.map(|left| left.state);
+        let left = notice.archive.map(|left| left.state);
         let is_end = notice.event.event_type() == EventType::ThreadDestroyed;
         assert_eq!(left.as_deref(), is_end.then_some(&br#"{"k":1}"#[..]));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use rand::RngExt as _;
-use threadkeep_domain::{Policy, ThreadId};
+use threadkeep_domain::{ThreadId, ThreadPolicy};
 use threadkeep_store::{Backend, Clock, WriteError};
 use tokio::runtime::Builder;
 use tokio::sync::RwLock;
@@ -51,7 +51,7 @@ pub(super) struct Setup {
     /// Whether the store may be away for some time.
     pub(super) may_fail: bool,
     /// The limits of all threads.
-    pub(super) policy: Policy,
+    pub(super) policy: ThreadPolicy,
     /// How long a client waits after each operation.
     pub(super) pause: Duration,
 }
@@ -68,7 +68,7 @@ impl Setup {
         ends: 0,
         writes: 2_500,
         may_fail: false,
-        policy: Policy::THREAD,
+        policy: ThreadPolicy::THREAD,
         pause: Duration::ZERO,
     };
     /// The same of a store that may fail.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use threadkeep_domain::{Document, Json, Life, Policy, Stamp, Thread};
+use threadkeep_domain::{Document, Json, Life, Stamp, Thread, ThreadPolicy};
 
 use super::check::Checked;
 use super::history::{Change, Event, Interval, Read, Written};
@@ -104,7 +104,7 @@ impl Content {
         Self {
             document: Some(Document::default()),
             metadata: Some(Json::empty_object()),
-            ttl: Some(Policy::THREAD.ttl),
+            ttl: Some(ThreadPolicy::THREAD.ttl),
             created_ms: None,
         }
     }
@@ -112,7 +112,9 @@ impl Content {
     /// Does a write to the known parts.
     fn follow(&mut self, change: &Change, write: &Written) {
         if let Some(document) = &mut self.document {
-            let answers = document.apply(&change.operations, &Policy::THREAD).unwrap();
+            let answers = document
+                .apply(&change.operations, &ThreadPolicy::THREAD)
+                .unwrap();
             assert_eq!(answers, write.answers, "{write:?}");
         }
         self.metadata = change.metadata.clone().or(self.metadata.take());

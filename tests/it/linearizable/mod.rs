@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join;
-use threadkeep_domain::Policy;
+use threadkeep_domain::ThreadPolicy;
 use threadkeep_store::{Backend, Clock};
 use threadkeep_store_redis::{RedisSettings, RedisStore};
 
@@ -130,9 +130,9 @@ async fn a_thread_of_the_greatest_age_is_gone_for_every_replica() {
         // each is read many times a second without a change
         threads: 20,
         writes: 500,
-        policy: Policy {
+        policy: ThreadPolicy {
             max_age: Some(max_age),
-            ..Policy::THREAD
+            ..ThreadPolicy::THREAD
         },
         pause: Duration::from_millis(10),
         ..Setup::STEADY

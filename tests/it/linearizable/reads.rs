@@ -7,7 +7,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::bufread::{GzDecoder, GzEncoder};
 use rand::RngExt as _;
-use threadkeep_domain::{Key, Policy, Slice, Stamp, Thread, ThreadId};
+use threadkeep_domain::{Key, Slice, Stamp, Thread, ThreadId, ThreadPolicy};
 use threadkeep_store::{Backend, Clock, Found, Reader, StateBody, WriteError};
 
 use super::history::{History, Interval};
@@ -23,7 +23,7 @@ pub(super) async fn read(
     id: &ThreadId,
     history: &History,
     clock: &Clock,
-    policy: &Policy,
+    policy: &ThreadPolicy,
 ) -> Result<(), WriteError> {
     let choice = rand::rng().random_range(0..17);
     let before_ms = clock.now_ms();
@@ -124,7 +124,7 @@ fn part() -> (Key, Option<Slice>) {
 }
 
 /// A thread's end was moved at the read, or up to a second before it, but not beyond the greatest age.
-fn ends_when_it_should(thread: &Thread, before_ms: u64, after_ms: u64, policy: &Policy) {
+fn ends_when_it_should(thread: &Thread, before_ms: u64, after_ms: u64, policy: &ThreadPolicy) {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
     let oldest_ms = policy
         .max_age

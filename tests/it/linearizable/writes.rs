@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 use threadkeep_domain::{
-    Conditions, Json, Key, Life, MetadataChange, Mismatch, Operation, Policy, Precondition,
-    Refusal, Stamp, ThreadId, Value, Write,
+    Conditions, Json, Key, Life, MetadataChange, Mismatch, Operation, Precondition, Refusal, Stamp,
+    ThreadId, ThreadPolicy, Value, Write,
 };
 use threadkeep_store::{Backend, Destroy, WriteError};
 
@@ -27,7 +27,7 @@ pub(super) async fn write(
     replica: &dyn Backend,
     id: &ThreadId,
     history: &History,
-    policy: &Policy,
+    policy: &ThreadPolicy,
 ) -> Result<(), WriteError> {
     let change = change(history.last());
     let metadata = change.metadata.clone();
@@ -86,7 +86,7 @@ pub(super) async fn restore(
     id: &ThreadId,
     history: &History,
 ) -> Result<(), WriteError> {
-    let (at, restored) = Interval::of(replica.restore(id, None, &Policy::THREAD)).await;
+    let (at, restored) = Interval::of(replica.restore(id, None, &ThreadPolicy::THREAD)).await;
     let thread = match restored {
         Ok(Some(thread)) => thread,
         Ok(None) => {

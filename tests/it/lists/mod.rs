@@ -9,7 +9,7 @@ mod strategy;
 
 use std::time::Duration;
 
-use threadkeep_domain::{Mismatch, Owner, Policy, Slice};
+use threadkeep_domain::{Mismatch, Owner, Slice, ThreadPolicy};
 
 pub(crate) use player::{Outcome, Player};
 pub(crate) use strategy::list;
@@ -17,7 +17,7 @@ pub(crate) use strategy::list;
 /// The steps of one thread, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct List {
-    pub(crate) policy: Policy,
+    pub(crate) policy: ThreadPolicy,
     pub(crate) steps: Vec<Step>,
 }
 

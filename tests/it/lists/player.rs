@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadkeep_domain::scope::{HistoryLimit, Kept, ScopeId};
+use threadkeep_domain::scope::{HistoryLimit, ScopeId, StoredItem};
 use threadkeep_domain::{
     Access, Answer, Conditions, Document, Fingerprint, Fork, Guard, GuardedValue, IdempotencyKey,
-    IfExists, Image, Import, Included, Life, MetadataChange, Operation, Owner, OwnerChange, Policy,
-    Position, Precondition, Refusal, Stamp, TakeTurn, Thread, ThreadId, Tombstone, TurnToken,
-    Write, Written,
+    IfExists, Image, Import, Included, Life, MetadataChange, Operation, Owner, OwnerChange,
+    Position, Precondition, Refusal, Stamp, TakeTurn, Thread, ThreadId, ThreadPolicy, Tombstone,
+    TurnToken, Write, Written,
 };
 use threadkeep_store::{
     Archive, Backend, CheckpointDeleted, CheckpointHead, CheckpointSaved, Clock, Destroy,
@@ -80,7 +80,7 @@ pub(crate) struct Description {
 }
 
 impl Player {
-    pub(crate) fn new(room: &Room, policy: Policy) -> Self {
+    pub(crate) fn new(room: &Room, policy: ThreadPolicy) -> Self {
         let subject = room.subject_under(policy);
         Self {
             ids: vec![subject.id],
@@ -722,7 +722,7 @@ fn all_of(image: &Image) -> String {
         String::from_utf8(json).unwrap()
     };
     let scope = scope.as_ref().map(|scope| {
-        let item = |item: &Kept| format!("{} {} {}", item.seq, item.id, item.value.as_str());
+        let item = |item: &StoredItem| format!("{} {} {}", item.seq, item.id, item.value.as_str());
         let items: Vec<_> = scope.items.iter().map(item).collect();
         (scope.version, scope.history(), items)
     });

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use threadkeep_domain::{Mismatch, Owner, Policy, Slice};
+use threadkeep_domain::{Mismatch, Owner, Slice, ThreadPolicy};
 
 use super::{
     Caller, CheckpointStep, CopyStep, Expects, Heed, List, Op, OwnerStep, ReadStep, Step, Wanted,
@@ -72,7 +72,7 @@ pub(crate) fn list() -> impl Strategy<Value = List> {
 
 /// Lifetimes end 5 s away from every sum of [`pause`]s, so that what a machine takes for a step
 /// decides nothing.
-fn policy() -> impl Strategy<Value = Policy> {
+fn policy() -> impl Strategy<Value = ThreadPolicy> {
     let max_bytes = prop_oneof![
         4 => Just(1_048_576),
         1 => 2u64..60,
@@ -95,7 +95,7 @@ fn policy() -> impl Strategy<Value = Policy> {
         select(&[0, 25, 65][..]),
     )
         .prop_map(
-            |(max_bytes, max_keys, max_metadata_bytes, ttl, max_age, tombstone)| Policy {
+            |(max_bytes, max_keys, max_metadata_bytes, ttl, max_age, tombstone)| ThreadPolicy {
                 max_bytes,
                 max_keys,
                 max_metadata_bytes,

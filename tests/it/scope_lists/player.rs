@@ -7,7 +7,8 @@ use threadkeep_domain::scope::{
     ScopeWrite, ScopeWritten, TasksChange,
 };
 use threadkeep_domain::{
-    Conditions, Fingerprint, IdempotencyKey, Life, Policy, Precondition, Refusal, Stamp, ThreadId,
+    Conditions, Fingerprint, IdempotencyKey, Life, Precondition, Refusal, Stamp, ThreadId,
+    ThreadPolicy,
 };
 use threadkeep_store::{
     Backend, Clock, HistoryFrom, HistoryPage, ScopeParts, ScopeView, WriteError,
@@ -88,10 +89,10 @@ pub(crate) struct Page {
 impl Player {
     /// A player with a scope of its own in a store.
     pub(crate) fn new(room: &Room, list: &List) -> Self {
-        let thread = room.subject_under(Policy {
+        let thread = room.subject_under(ThreadPolicy {
             ttl: list.thread_ttl,
             tombstone: list.tombstone,
-            ..Policy::THREAD
+            ..ThreadPolicy::THREAD
         });
         let place = match list.kind {
             Kind::Thread => room.scope_of(&thread),

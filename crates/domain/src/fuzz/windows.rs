@@ -1,6 +1,6 @@
 //! Arrays that are pushed to and cut, as a whole batch of operations.
 
-use crate::{Document, Json, Key, Mismatch, Operation, Policy, Slice, Value, elements};
+use crate::{Document, Json, Key, Mismatch, Operation, Slice, ThreadPolicy, Value, elements};
 use threadkeep_fuzzing::{Bound, fuzz};
 
 /// Each push recomputes a chunk and has an answer; the shortest is `- 0` on a line.
@@ -11,10 +11,10 @@ const BATCH: Bound = Bound {
 };
 
 /// Room for any input, so that no limit refuses a step of the model.
-const POLICY: Policy = Policy {
+const POLICY: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
-    ..Policy::THREAD
+    ..ThreadPolicy::THREAD
 };
 
 /// The first line is the initial array; each further line is the window of a push, or `-` for none,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::{
-    Appended, Compaction, History, KV_MAX_BYTES, KV_MAX_KEYS, Kept, KeyImage, KvAnswer,
-    KvOperation, Removal, ScopeImage, ScopeKey, ScopeValue, ScopeWrite, TaskList,
+    Appended, Compaction, History, KV_MAX_BYTES, KV_MAX_KEYS, KeyImage, KvAnswer, KvOperation,
+    Removal, ScopeImage, ScopeKey, ScopeValue, ScopeWrite, StoredItem, TaskList,
 };
 use crate::members::{Draft, Member, Members};
 use crate::{Heap, IntegerError, Precondition, Refusal, Stamp, add, heap};
@@ -41,7 +41,7 @@ pub struct Applied {
     /// How many items were removed from the history.
     pub removed: u64,
     /// The newest items, if the write takes them, the oldest first.
-    pub taken: Vec<Kept>,
+    pub taken: Vec<StoredItem>,
     /// Keys that were set, deleted or incremented.
     pub keys: BTreeSet<ScopeKey>,
     /// Whether the write has made another version of the scope. A write that [only adds] what is there

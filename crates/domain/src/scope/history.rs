@@ -35,7 +35,7 @@ pub struct HistoryItem {
 
 /// An item as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredItem {
     /// Its place, from 1. A place is given once: that of a removed item stays empty.
     pub seq: u64,
     /// The client's id.
@@ -101,7 +101,7 @@ pub struct HistorySummary {
 /// A list that is added to at the end.
 #[derive(Debug, Clone)]
 pub struct History {
-    items: VecDeque<Kept>,
+    items: VecDeque<StoredItem>,
     known: HashMap<ItemId, (u64, Fingerprint)>,
     summary: HistorySummary,
     /// The last items that were removed or dropped, except by a clear, with their places, the newest last.
@@ -172,7 +172,7 @@ impl HistoryItem {
     }
 }
 
-impl Kept {
+impl StoredItem {
     /// Its size.
     #[doc(hidden)]
     pub fn cost_bytes(&self) -> u64 {
@@ -242,7 +242,7 @@ impl Default for History {
 
 impl Heap for History {
     fn heap_bytes(&self) -> u64 {
-        heap::array::<Kept>(self.items.capacity())
+        heap::array::<StoredItem>(self.items.capacity())
             + heap::table::<(ItemId, (u64, Fingerprint))>(self.known.capacity())
             + heap::array::<(Fingerprint, u64)>(self.marks.capacity())
             + self.segments.heap_bytes()
@@ -256,14 +256,14 @@ impl Heap for ItemId {
     }
 }
 
-impl Heap for Kept {
+impl Heap for StoredItem {
     fn heap_bytes(&self) -> u64 {
         self.id.heap_bytes() + self.value.heap_bytes()
     }
 }
 
 /// Heap bytes of an item in a history: its id twice, of which one recognizes it.
-fn held_bytes(item: &Kept) -> u64 {
+fn held_bytes(item: &StoredItem) -> u64 {
     item.id.heap_bytes() + item.heap_bytes()
 }
 
@@ -282,7 +282,7 @@ impl History {
 
     /// Up to `limit` items after a position, or before it, nearest first.
     #[must_use]
-    pub fn read(&self, from: u64, backwards: bool, limit: usize) -> Vec<Kept> {
+    pub fn read(&self, from: u64, backwards: bool, limit: usize) -> Vec<StoredItem> {
         if backwards {
             let before = self.items.range(..self.index(from));
             before.rev().take(limit).cloned().collect()
@@ -309,14 +309,14 @@ impl History {
     }
 
     /// The history of these items, which are in the order of their places. The next one gets the place `next_seq`.
-    pub(super) fn of_items(items: Vec<Kept>, next_seq: u64) -> Self {
-        let known = |item: &Kept| (item.id.clone(), (item.seq, item.fingerprint()));
+    pub(super) fn of_items(items: Vec<StoredItem>, next_seq: u64) -> Self {
+        let known = |item: &StoredItem| (item.id.clone(), (item.seq, item.fingerprint()));
         let mut history = Self {
             known: items.iter().map(known).collect(),
             heap_bytes: items.iter().map(held_bytes).sum(),
             summary: HistorySummary {
                 next_seq,
-                bytes: items.iter().map(Kept::cost_bytes).sum(),
+                bytes: items.iter().map(StoredItem::cost_bytes).sum(),
                 ..HistorySummary::EMPTY
             },
             marks: VecDeque::new(),
@@ -348,7 +348,7 @@ impl History {
                 .collect(),
             Some(Removal::Newest(count)) => {
                 let mut bytes = 0;
-                let mut fits = |item: &&Kept| {
+                let mut fits = |item: &&StoredItem| {
                     let is_first = bytes == 0;
                     bytes += item.cost_bytes();
                     is_first || bytes <= TAKEN_MAX_BYTES
@@ -370,7 +370,7 @@ impl History {
             Removed::All => 0,
             Removed::Places(places) => {
                 let items = places.iter().map(|seq| &self.items[self.index(*seq)]);
-                self.summary.bytes - items.map(Kept::cost_bytes).sum::<u64>()
+                self.summary.bytes - items.map(StoredItem::cost_bytes).sum::<u64>()
             }
             Removed::Original(_) => self.summary.bytes,
         }
@@ -430,7 +430,7 @@ impl History {
     }
 
     /// Removes items, and returns them in order; their places are not given again. Of all items it returns none.
-    pub(crate) fn remove(&mut self, removed: Removed) -> Vec<Kept> {
+    pub(crate) fn remove(&mut self, removed: Removed) -> Vec<StoredItem> {
         let places = match removed {
             Removed::All => {
                 let next_seq = self.summary.next_seq;
@@ -478,7 +478,7 @@ impl History {
         }
     }
 
-    fn mark(&mut self, gone: &Kept) {
+    fn mark(&mut self, gone: &StoredItem) {
         if self.marks.len() == MARKS_MAX {
             self.marks.pop_front();
         }
@@ -497,7 +497,7 @@ impl History {
             if planned.repeated {
                 continue;
             }
-            let kept = Kept {
+            let kept = StoredItem {
                 seq: planned.seq,
                 id: item.id.clone(),
                 at_ms: now_ms,
@@ -518,7 +518,7 @@ impl History {
     }
 
     /// Notes what is known of an item that comes into the list.
-    fn remember(&mut self, item: &Kept) {
+    fn remember(&mut self, item: &StoredItem) {
         let known = (item.seq, item.fingerprint());
         self.known.insert(item.id.clone(), known);
         self.summary.bytes += item.cost_bytes();
@@ -526,7 +526,7 @@ impl History {
     }
 
     /// Forgets what is known of an item that is not in the list any longer.
-    fn forget(&mut self, item: &Kept) {
+    fn forget(&mut self, item: &StoredItem) {
         self.known.remove(&item.id);
         self.summary.bytes -= item.cost_bytes();
         self.heap_bytes -= held_bytes(item);

@@ -1,7 +1,8 @@
 //! All that the scope of a thread holds, to be moved or copied.
 
 use super::{
-    HistorySummary, KV_MAX_BYTES, KV_MAX_KEYS, Kept, ScopeKey, ScopePolicy, ScopeValue, TaskList,
+    HistorySummary, KV_MAX_BYTES, KV_MAX_KEYS, ScopeKey, ScopePolicy, ScopeValue, StoredItem,
+    TaskList,
 };
 use crate::{Included, Refusal};
 
@@ -23,7 +24,7 @@ pub struct ScopeImage {
     /// The place that the next item gets.
     pub next_seq: u64,
     /// The items of the history, in the order of their places, of which some may be empty.
-    pub items: Vec<Kept>,
+    pub items: Vec<StoredItem>,
 }
 
 /// A key with its value.
@@ -53,7 +54,7 @@ impl ScopeImage {
             first_seq,
             next_seq: self.next_seq,
             removed: self.next_seq - first_seq - self.items.len() as u64,
-            bytes: self.items.iter().map(Kept::cost_bytes).sum(),
+            bytes: self.items.iter().map(StoredItem::cost_bytes).sum(),
         }
     }
 

@@ -19,7 +19,7 @@ pub use compaction::{
 pub use document::{Applied, ScopeDocument};
 pub use error::{ScopeError, TaskError};
 pub use history::{
-    Appended, History, HistoryItem, HistoryLimit, HistorySummary, ItemId, Kept, Removal,
+    Appended, History, HistoryItem, HistoryLimit, HistorySummary, ItemId, Removal, StoredItem,
 };
 pub use id::{Scope, ScopeId};
 pub use image::{KeyImage, ScopeImage};

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Appended, HistoryItem, Kept, KvAnswer, KvOperation, Removal, ScopePolicy, TaskList};
+use super::{
+    Appended, HistoryItem, KvAnswer, KvOperation, Removal, ScopePolicy, StoredItem, TaskList,
+};
 use crate::{Conditions, Stamp};
 
 /// One atomic change of a scope, done whole or not at all.
@@ -135,7 +137,7 @@ pub struct ScopeWritten {
     /// How many items were removed from the history.
     pub removed: u64,
     /// The newest items, if the write has [taken](Removal::Newest) them, the oldest first.
-    pub taken: Vec<Kept>,
+    pub taken: Vec<StoredItem>,
     /// Whether this is the answer to an earlier write with the same idempotency key.
     pub replayed: bool,
 }

@@ -4,7 +4,7 @@ use super::checkpoint::{CHECKPOINTS_MAX, CHECKPOINTS_MAX_BYTES, CheckpointName};
 use super::document::Document;
 use super::image::{check_metadata, check_state};
 use crate::json::text::Json;
-use crate::{Policy, Refusal};
+use crate::{Refusal, ThreadPolicy};
 
 /// The checkpoints of a thread at one moment.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,11 @@ pub struct CheckpointImage {
 
 impl CheckpointImages {
     /// Checks that a thread may have all of them.
-    pub(crate) fn check(&self, policy: &Policy, metadata_max_bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn check(
+        &self,
+        policy: &ThreadPolicy,
+        metadata_max_bytes: u64,
+    ) -> Result<(), Refusal> {
         for saved in &self.saved {
             check_state(&saved.state, policy)?;
             check_metadata(&saved.metadata, metadata_max_bytes)?;

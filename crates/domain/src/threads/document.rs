@@ -8,7 +8,7 @@ use crate::json::members::{ObjectFault, keyed_values_of_any_key};
 use crate::json::text::Json;
 use crate::json::value::Value;
 use crate::members::{Changes, Draft, Member, Members};
-use crate::{Heap, Policy, Refusal, integer};
+use crate::{Heap, Refusal, ThreadPolicy, integer};
 
 /// A state in memory with its exact size.
 #[derive(Debug, Clone, Default)]
@@ -121,7 +121,7 @@ impl Document {
     pub fn apply(
         &mut self,
         operations: &[Operation],
-        policy: &Policy,
+        policy: &ThreadPolicy,
     ) -> Result<Vec<Answer>, Refusal> {
         let (answers, changes) = self.plan(operations, policy)?;
         self.commit(changes);
@@ -136,7 +136,7 @@ impl Document {
     pub fn plan(
         &self,
         operations: &[Operation],
-        policy: &Policy,
+        policy: &ThreadPolicy,
     ) -> Result<(Vec<Answer>, StateChanges), Refusal> {
         let mut draft = self.members.draft();
         let answers = operations
@@ -241,7 +241,7 @@ fn run(
     }
 }
 
-fn check(draft: &Draft<'_, Key, Value>, policy: &Policy) -> Result<(), Refusal> {
+fn check(draft: &Draft<'_, Key, Value>, policy: &ThreadPolicy) -> Result<(), Refusal> {
     let attempted_bytes = size_bytes(draft.counted_bytes());
     if attempted_bytes > policy.max_bytes {
         return Err(Refusal::StateTooLarge {
@@ -278,7 +278,7 @@ mod tests {
     fn a_failing_operation_undoes_the_ones_before() {
         let mut document = Document::default();
         document
-            .apply(&[set("a", "1"), set("b", "[1]")], &Policy::THREAD)
+            .apply(&[set("a", "1"), set("b", "[1]")], &ThreadPolicy::THREAD)
             .unwrap();
 
         let error = document
@@ -291,7 +291,7 @@ mod tests {
                         by: 1,
                     },
                 ],
-                &Policy::THREAD,
+                &ThreadPolicy::THREAD,
             )
             .unwrap_err();
 
@@ -305,9 +305,9 @@ mod tests {
     fn pushes_to_a_large_array_share_one_copy_of_it() {
         let key = Key::new("k").unwrap();
         let mut document = Document::default();
-        let policy = Policy {
+        let policy = ThreadPolicy {
             max_bytes: 20_000_000,
-            ..Policy::THREAD
+            ..ThreadPolicy::THREAD
         };
         let element = format!("\"{}\"", "x".repeat(1_000));
         let array = vec![element.as_str(); 10_000].join(",");
@@ -334,12 +334,12 @@ mod tests {
         let mut document = Document::default();
         let fill = |n: usize| set("k", &format!("\"{}\"", "x".repeat(n)));
         let around = r#"{"k":""}"#.len();
-        let room = Policy::THREAD.max_bytes as usize - around;
+        let room = ThreadPolicy::THREAD.max_bytes as usize - around;
 
-        assert!(document.apply(&[fill(room)], &Policy::THREAD).is_ok());
-        assert_eq!(document.size_bytes(), Policy::THREAD.max_bytes);
+        assert!(document.apply(&[fill(room)], &ThreadPolicy::THREAD).is_ok());
+        assert_eq!(document.size_bytes(), ThreadPolicy::THREAD.max_bytes);
         assert_eq!(
-            document.apply(&[fill(room + 1)], &Policy::THREAD),
+            document.apply(&[fill(room + 1)], &ThreadPolicy::THREAD),
             Err(Refusal::StateTooLarge {
                 limit_bytes: 1_048_576,
                 size_bytes: 1_048_576,
@@ -352,7 +352,10 @@ mod tests {
     fn a_state_read_from_its_text_is_the_same_state() {
         let mut document = Document::default();
         document
-            .apply(&[set("b", "[1, 2.0]"), set("a\\", "{}")], &Policy::THREAD)
+            .apply(
+                &[set("b", "[1, 2.0]"), set("a\\", "{}")],
+                &ThreadPolicy::THREAD,
+            )
             .unwrap();
 
         let read = Document::parse(&json(&document)).unwrap();
@@ -373,7 +376,7 @@ mod tests {
                     set("a", "3"),
                     set("a#", "4"),
                 ],
-                &Policy::THREAD,
+                &ThreadPolicy::THREAD,
             )
             .unwrap();
 

@@ -13,7 +13,7 @@ use super::write::Conditions;
 use crate::json::merge_patch::merge_json;
 use crate::json::text::Json;
 use crate::scope::{ScopeImage, ScopePolicy};
-use crate::{IdempotencyKey, Policy, Refusal};
+use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 
 /// The member of the metadata of a fork that says what it is a copy of.
 const ORIGIN: &str = "\"forked_from\"";
@@ -68,7 +68,7 @@ pub struct Import<'a> {
     /// The identity of a repeat.
     pub idempotency: Option<IdempotencyKey>,
     /// Lifetimes. The limits are for the caller to check.
-    pub policy: &'a Policy,
+    pub policy: &'a ThreadPolicy,
 }
 
 /// A thread, and a version of it.
@@ -111,7 +111,7 @@ pub struct Fork<'a> {
     /// The conditions on the source. A repeat is remembered with the new thread.
     pub conditions: Conditions,
     /// Lifetimes of the new thread. The limit of its metadata is for the caller to check.
-    pub policy: &'a Policy,
+    pub policy: &'a ThreadPolicy,
 }
 
 impl Image {
@@ -119,7 +119,7 @@ impl Image {
     ///
     /// # Errors
     /// [`Refusal`] of the limit that it passes.
-    pub fn check(&self, policy: &Policy, scope: &ScopePolicy) -> Result<(), Refusal> {
+    pub fn check(&self, policy: &ThreadPolicy, scope: &ScopePolicy) -> Result<(), Refusal> {
         check_state(&self.state, policy)?;
         let limit_bytes = policy.max_metadata_bytes.max(METADATA_MAX_BYTES);
         check_metadata(&self.thread.metadata, limit_bytes)?;
@@ -222,7 +222,7 @@ impl Fork<'_> {
     }
 }
 
-pub(super) fn check_state(state: &Document, policy: &Policy) -> Result<(), Refusal> {
+pub(super) fn check_state(state: &Document, policy: &ThreadPolicy) -> Result<(), Refusal> {
     let attempted_bytes = state.size_bytes();
     if attempted_bytes > policy.max_bytes {
         return Err(Refusal::StateTooLarge {

@@ -9,7 +9,7 @@ use super::thread::{Life, Stamp, Thread};
 use super::turn::TurnToken;
 use crate::json::text::Json;
 use crate::scope::{HistoryLimit, ScopePolicies};
-use crate::{IdempotencyKey, Policy, Refusal};
+use crate::{IdempotencyKey, Refusal, ThreadPolicy};
 
 /// One atomic change of a thread, which is done whole or not at all.
 ///
@@ -37,7 +37,7 @@ pub struct Write<'a> {
     /// Whether the answer has the whole thread object.
     pub describe: bool,
     /// Limits and lifetimes.
-    pub policy: &'a Policy,
+    pub policy: &'a ThreadPolicy,
     /// The limits of the history.
     pub history: HistoryLimit,
 }
@@ -45,7 +45,7 @@ pub struct Write<'a> {
 impl<'a> Write<'a> {
     /// A write without conditions that changes nothing but the version.
     #[must_use]
-    pub fn new(policy: &'a Policy) -> Self {
+    pub fn new(policy: &'a ThreadPolicy) -> Self {
         Self {
             operations: &[],
             guards: &[],

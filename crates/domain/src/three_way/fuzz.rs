@@ -2,14 +2,14 @@
 
 use super::snapshot::look_at;
 use super::{Sent, Snapshot, ThreeWay};
-use crate::{Document, KeyedValues, Operation, Policy, Value, keyed_values_of_any_key};
+use crate::{Document, KeyedValues, Operation, ThreadPolicy, Value, keyed_values_of_any_key};
 use threadkeep_fuzzing::{Bound, fuzz};
 
 /// Room for any input.
-const POLICY: Policy = Policy {
+const POLICY: ThreadPolicy = ThreadPolicy {
     max_bytes: u64::MAX,
     max_keys: u32::MAX,
-    ..Policy::THREAD
+    ..ThreadPolicy::THREAD
 };
 
 /// An input is the state that the client was given, the one that it sends, and the one that is stored

@@ -580,7 +580,7 @@ async fn only_what_is_wanted_comes_and_only_from_the_beginning_on() {
     let recorder = Recorder::new(|_, _| true);
     let _events = bench.consume(&recorder).await;
 
-    let policy = threadkeep_domain::Policy::THREAD;
+    let policy = threadkeep_domain::ThreadPolicy::THREAD;
     let write = threadkeep_domain::Write::new(&policy);
     threadkeep_store::Store::write(&bench.store, &thread, &write)
         .await

@@ -4,7 +4,7 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::{EventSettings, Events};
-use threadkeep_domain::{Key, Operation, Policy, Value, Write};
+use threadkeep_domain::{Key, Operation, ThreadPolicy, Value, Write};
 use threadkeep_store::{Clock, EventLog, Store};
 use threadkeep_store_memory::MemoryStore;
 
@@ -63,7 +63,10 @@ impl Scene {
 }
 
 async fn write(store: &MemoryStore, id: &ThreadId) {
-    store.write(id, &Write::new(&Policy::THREAD)).await.unwrap();
+    store
+        .write(id, &Write::new(&ThreadPolicy::THREAD))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -120,7 +123,7 @@ async fn a_reader_that_takes_nothing_holds_little_of_what_it_missed() {
     let operations: Vec<_> = (0..500).map(set).collect();
     let write = Write {
         operations: &operations,
-        ..Write::new(&Policy::THREAD)
+        ..Write::new(&ThreadPolicy::THREAD)
     };
     for _ in 0..40 {
         scene.store.write(&scene.id, &write).await.unwrap();

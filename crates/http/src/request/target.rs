@@ -14,7 +14,7 @@ use super::extract::extract;
 use super::query::{OfNew, Reading};
 use crate::Api;
 use crate::answer::{ApiResult, EVENT_STREAM, JSON, accepts};
-use threadkeep_domain::{Access, Policy, ThreadId};
+use threadkeep_domain::{Access, ThreadId, ThreadPolicy};
 use threadkeep_identity::{ApiKey, Behalf, Caller, Right, Source};
 use threadkeep_service::{CheckpointService, ScopeService, ThreadService, TurnService};
 use threadkeep_web::ApiError;
@@ -71,7 +71,7 @@ impl Target {
         let threads = self.threads();
         match of_new.ttl {
             None => threads,
-            Some(ttl) => Cow::Owned(threads.under(Policy {
+            Some(ttl) => Cow::Owned(threads.under(ThreadPolicy {
                 ttl,
                 ..*threads.policy()
             })),

@@ -12,12 +12,12 @@ use crate::request::{
     read,
 };
 use threadkeep_domain::scope::{
-    KV_MAX_KEYS, Kept, KeyImage, KeyRule, NewTask, ScopeError, ScopeImage, ScopeKey, ScopeValue,
-    TASKS_MAX, Task, TaskList, TaskStatus,
+    KV_MAX_KEYS, KeyImage, KeyRule, NewTask, ScopeError, ScopeImage, ScopeKey, ScopeValue,
+    StoredItem, TASKS_MAX, Task, TaskList, TaskStatus,
 };
 use threadkeep_domain::{
-    CHECKPOINTS_MAX, CheckpointImage, CheckpointImages, Document, Image, Json, Life, Policy, Stamp,
-    TTL_MAX, Thread, ThreadId, keyed_values_of_any_key,
+    CHECKPOINTS_MAX, CheckpointImage, CheckpointImages, Document, Image, Json, Life, Stamp,
+    TTL_MAX, Thread, ThreadId, ThreadPolicy, keyed_values_of_any_key,
 };
 use threadkeep_service::ServiceError;
 use threadkeep_web::ApiError;
@@ -201,7 +201,7 @@ struct CheckpointPart<'a> {
 }
 
 /// The document of a thread, as compact JSON.
-pub(super) fn write(id: &ThreadId, image: &Image, policy: &Policy) -> Vec<u8> {
+pub(super) fn write(id: &ThreadId, image: &Image, policy: &ThreadPolicy) -> Vec<u8> {
     let state = text_of(&image.state);
     let checkpoints = &image.checkpoints;
     let saved_states = checkpoints.saved.iter().rev();
@@ -432,7 +432,7 @@ impl TaskPart {
 
 impl<'a> HistoryPart<'a> {
     fn of(scope: Option<&'a ScopeImage>) -> Self {
-        let item = |item: &'a Kept| ItemPart {
+        let item = |item: &'a StoredItem| ItemPart {
             seq: Whole(item.seq),
             id: item.id.to_string(),
             at: Time(item.at_ms),
@@ -447,9 +447,9 @@ impl<'a> HistoryPart<'a> {
         }
     }
 
-    fn read(self) -> ApiResult<Vec<Kept>> {
+    fn read(self) -> ApiResult<Vec<StoredItem>> {
         let (first, next) = (self.first_seq.0, self.next_seq.0);
-        let mut items: Vec<Kept> = Vec::with_capacity(self.items.0.len());
+        let mut items: Vec<StoredItem> = Vec::with_capacity(self.items.0.len());
         for (index, item) in self.items.0.into_iter().enumerate() {
             let least = items.last().map_or(first, |last| last.seq + 1);
             if !(least..next).contains(&item.seq.0) {
@@ -457,7 +457,7 @@ impl<'a> HistoryPart<'a> {
                     "`history.items` must be in the order of `seq`, from `first_seq` and below `next_seq`",
                 ));
             }
-            items.push(Kept {
+            items.push(StoredItem {
                 seq: item.seq.0,
                 id: item.id.parse().map_err(|error| part(error, index))?,
                 at_ms: item.at.0,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::history_query::HistoryPart;
 use crate::answer::{TOTAL_COUNT, json};
 use threadkeep_domain::rfc3339;
-use threadkeep_domain::scope::{Kept, Segment};
+use threadkeep_domain::scope::{Segment, StoredItem};
 use threadkeep_store::HistoryPage;
 
 /// Bytes of the items of a page at most, unless a single one has more. The store reads as many items as
@@ -87,7 +87,7 @@ pub(super) fn answer_page(
 }
 
 impl<'a> HistoryItemObject<'a> {
-    pub(super) fn of(item: &'a Kept) -> Self {
+    pub(super) fn of(item: &'a StoredItem) -> Self {
         Self {
             seq: item.seq,
             id: item.id.as_str(),
@@ -97,7 +97,7 @@ impl<'a> HistoryItemObject<'a> {
         }
     }
 
-    fn in_history(item: &'a Kept, segments: &[Segment]) -> Self {
+    fn in_history(item: &'a StoredItem, segments: &[Segment]) -> Self {
         let of_item = |segment: &&Segment| segment.summary.contains(&item.id);
         Self {
             segment: segments.iter().find(of_item).map(|segment| segment.number),
@@ -107,7 +107,7 @@ impl<'a> HistoryItemObject<'a> {
 }
 
 /// Shortens a page to that many items and to 2 MiB. Returns the place where the next one begins, if there is one.
-pub(super) fn cut_page(items: &mut Vec<Kept>, limit: usize) -> Option<u64> {
+pub(super) fn cut_page(items: &mut Vec<StoredItem>, limit: usize) -> Option<u64> {
     let read = items.len();
     items.truncate(limit);
     shorten(items);
@@ -115,9 +115,9 @@ pub(super) fn cut_page(items: &mut Vec<Kept>, limit: usize) -> Option<u64> {
     next.map(|item| item.seq)
 }
 
-fn shorten(items: &mut Vec<Kept>) {
+fn shorten(items: &mut Vec<StoredItem>) {
     let mut bytes = 0;
-    let mut fits = |item: &Kept| {
+    let mut fits = |item: &StoredItem| {
         bytes += item.value.as_str().len();
         bytes <= PAGE_MAX_BYTES
     };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use threadkeep_domain::{Policy, Thread, ThreadId, rfc3339};
+use threadkeep_domain::{Thread, ThreadId, ThreadPolicy, rfc3339};
 
 /// A thread without its state. The times of a thread that does not exist are null.
 #[derive(Debug, Serialize, ToSchema)]
@@ -40,7 +40,7 @@ pub(super) struct ThreadObject {
 }
 
 impl ThreadObject {
-    pub(crate) fn of(id: &ThreadId, thread: &Thread, policy: &Policy) -> Self {
+    pub(crate) fn of(id: &ThreadId, thread: &Thread, policy: &ThreadPolicy) -> Self {
         let metadata = RawValue::from_string(thread.metadata.as_str().to_owned());
         Self {
             exists: true,
@@ -58,14 +58,14 @@ impl ThreadObject {
     }
 
     /// The thread, or the absent one.
-    pub(crate) fn of_any(id: &ThreadId, thread: Option<&Thread>, policy: &Policy) -> Self {
+    pub(crate) fn of_any(id: &ThreadId, thread: Option<&Thread>, policy: &ThreadPolicy) -> Self {
         match thread {
             Some(thread) => Self::of(id, thread, policy),
             None => Self::absent(id, policy),
         }
     }
 
-    pub(crate) fn absent(id: &ThreadId, policy: &Policy) -> Self {
+    pub(crate) fn absent(id: &ThreadId, policy: &ThreadPolicy) -> Self {
         Self {
             id: id.to_string(),
             exists: false,

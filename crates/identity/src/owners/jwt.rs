@@ -31,7 +31,7 @@ impl JwtOwner {
 
     /// Verifies with the keys of a set, which you have to [keep fresh](Jwks::keep_fresh).
     #[must_use]
-    pub fn of_set(keys: Jwks) -> Self {
+    pub fn from_jwks(keys: Jwks) -> Self {
         Self {
             keys: TokenKeys::Set(keys),
         }

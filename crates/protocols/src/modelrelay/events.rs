@@ -19,7 +19,7 @@ use super::lines::{ENDED_SEQ, Line, STARTED_SEQ, ended, started, told};
 use super::request::RelayRequest;
 use super::{ModelRelay, RelayError};
 use threadkeep_domain::Refusal;
-use threadkeep_domain::scope::Kept;
+use threadkeep_domain::scope::StoredItem;
 use threadkeep_http::{COMMENT, EVENT_STREAM, cut_at_error, streamed};
 use threadkeep_service::{Run, RunStatus, ServiceError};
 
@@ -48,7 +48,7 @@ struct Feed {
     queue: VecDeque<Line>,
     /// Events of the state that come next. Each is rendered when it is sent, and other tasks of the
     /// worker run in between, since a whole task list takes a while.
-    told: VecDeque<Kept>,
+    told: VecDeque<StoredItem>,
     /// Whether nothing comes after what is in the queue.
     is_last: bool,
     failing_since: Option<Instant>,
@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
     use threadkeep_domain::scope::ScopePolicies;
-    use threadkeep_domain::{Json, KeyRing, Policy, SigningKey};
+    use threadkeep_domain::{Json, KeyRing, SigningKey, ThreadPolicy};
     use threadkeep_events::{EventSettings, Events};
     use threadkeep_identity::ApiKeys;
     use threadkeep_service::tools::Toolbox;
@@ -235,7 +235,7 @@ mod tests {
     fn relay() -> ModelRelay {
         let store = Arc::new(MemoryStore::new(Clock::system()));
         let timeout = Duration::from_secs(2);
-        let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, timeout);
+        let threads = ThreadService::new(Arc::clone(&store) as _, ThreadPolicy::THREAD, timeout);
         let policies = ScopePolicies::DEFAULT;
         let scopes = ScopeService::new(Arc::clone(&store) as _, threads, policies, timeout);
         let listings = || Arc::clone(&store) as _;
@@ -301,7 +301,7 @@ mod tests {
     async fn others_have_their_turn_before_each_event_of_the_state() {
         let mut feed = feed(false).await;
         for seq in [1, 2] {
-            feed.told.push_back(Kept {
+            feed.told.push_back(StoredItem {
                 seq,
                 id: seq.to_string().parse().unwrap(),
                 value: Json::parse(r#"{"type":"kv_updated","keys":null}"#).unwrap(),

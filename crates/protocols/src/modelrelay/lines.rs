@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::artifacts::{OUTPUTS, TASKS};
 use super::run_objects::tasks_object;
 use threadkeep_domain::rfc3339;
-use threadkeep_domain::scope::{Kept, TaskList};
+use threadkeep_domain::scope::{StoredItem, TaskList};
 use threadkeep_service::{Digested, Run, RunStatus};
 use threadkeep_store::StoreError;
 
@@ -70,7 +70,7 @@ pub(super) fn ended(run: &Run, state_seq: Option<u64>) -> Option<Line> {
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] if the item is neither.
-pub(super) fn told(run: &Run, seq: u64, item: &Kept) -> Result<Line, StoreError> {
+pub(super) fn told(run: &Run, seq: u64, item: &StoredItem) -> Result<Line, StoreError> {
     let corrupt = || StoreError::Corrupt("an event of a run");
     let value: Value = serde_json::from_str(item.value.as_str()).map_err(|_| corrupt())?;
     let plan_hash = &run.plan.plan_hash;

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::PROJECT_ID;
 use super::run_objects::TaskObject;
 use threadkeep_domain::rfc3339;
-use threadkeep_domain::scope::{Kept, ScopeKey, ScopeValue};
+use threadkeep_domain::scope::{ScopeKey, ScopeValue, StoredItem};
 use threadkeep_service::Session;
 
 /// The prefix of metadata that is shown but not stored.
@@ -52,7 +52,7 @@ impl<'a> SessionObject<'a> {
     }
 
     /// The session with its messages, as JSON.
-    pub(super) fn with_messages(&self, messages: &[Kept]) -> String {
+    pub(super) fn with_messages(&self, messages: &[StoredItem]) -> String {
         let mut json = serde_json::to_string(self).expect("names are text");
         json.pop();
         json.push_str(r#","messages":["#);
@@ -92,7 +92,7 @@ pub(super) fn kv_object(kv: &[(ScopeKey, ScopeValue)]) -> BTreeMap<&str, &str> {
 }
 
 /// A message as JSON: its stored members, and those of the store.
-pub(super) fn message_object(message: &Kept) -> String {
+pub(super) fn message_object(message: &StoredItem) -> String {
     let id = &message.id;
     let seq = message.seq;
     let kept = message.value.as_str();

@@ -22,7 +22,7 @@ mod routes;
 
 use std::time::Duration;
 
-use threadkeep_domain::Policy;
+use threadkeep_domain::ThreadPolicy;
 use threadkeep_http::Api;
 use threadkeep_responses::ResponseService;
 use threadkeep_service::{ScopeService, ThreadService};
@@ -48,7 +48,7 @@ impl OpenAi {
     pub fn new(api: &Api, ttl: Duration, responses: Option<ResponseService>) -> Self {
         let policy = api.service.policy();
         let max_metadata_bytes = policy.max_metadata_bytes.max(metadata::MAX_BYTES);
-        let threads = api.service.under(Policy {
+        let threads = api.service.under(ThreadPolicy {
             max_metadata_bytes,
             ..*policy
         });

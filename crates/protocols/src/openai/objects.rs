@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::edit::{Edit, edited};
 use super::ids::conversation_of;
-use threadkeep_domain::scope::{HistoryItem, Kept};
+use threadkeep_domain::scope::{HistoryItem, StoredItem};
 use threadkeep_domain::{Thread, ThreadId, member, quoted, text_of};
 use threadkeep_http::{json_text, mark_replay};
 
@@ -30,7 +30,7 @@ pub(super) fn deleted(id: &ThreadId) -> String {
 }
 
 /// An item of a history. Those that other clients have added may be anything: then the item has the value as a member.
-pub(super) fn item(kept: &Kept) -> Cow<'_, str> {
+pub(super) fn item(kept: &StoredItem) -> Cow<'_, str> {
     let value = kept.value.as_str();
     let id = quoted(kept.id.as_str());
     if !member(value, "type").is_some_and(|kind| kind.starts_with('"')) {
@@ -62,7 +62,7 @@ pub(super) fn added(items: &[HistoryItem]) -> String {
 }
 
 /// A page of a history, of which up to `limit` items are shown; one more says that there are more.
-pub(super) fn page(items: &[Kept], limit: usize) -> String {
+pub(super) fn page(items: &[StoredItem], limit: usize) -> String {
     let mut bytes = 0;
     let mut shown = Vec::with_capacity(limit.min(items.len()));
     for kept in items.iter().take(limit) {
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
     use threadkeep_domain::Json;
 
-    fn kept(id: &str, value: &str) -> Kept {
-        Kept {
+    fn kept(id: &str, value: &str) -> StoredItem {
+        StoredItem {
             seq: 1,
             id: id.parse().unwrap(),
             at_ms: 0,

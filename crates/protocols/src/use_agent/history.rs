@@ -10,7 +10,7 @@ use super::messages::Message;
 use super::naming::label;
 use super::objects::thread_head;
 use super::request::UseAgentRequest;
-use threadkeep_domain::scope::Kept;
+use threadkeep_domain::scope::StoredItem;
 use threadkeep_domain::{parse_rfc3339, quoted};
 use threadkeep_http::json_text;
 
@@ -66,7 +66,7 @@ impl Messages {
     }
 
     /// Takes an item, each older than the one before.
-    fn take(&mut self, item: &Kept) -> ControlFlow<()> {
+    fn take(&mut self, item: &StoredItem) -> ControlFlow<()> {
         let Some(message) = Message::of(item) else {
             return ControlFlow::Continue(());
         };

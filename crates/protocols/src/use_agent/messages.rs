@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use threadkeep_domain::scope::Kept;
+use threadkeep_domain::scope::StoredItem;
 use threadkeep_domain::{member, quoted, rfc3339};
 
 /// Whether the value of an item is a message of a user.
@@ -19,7 +19,7 @@ pub(super) struct Message {
 
 impl Message {
     /// The message that an item is; none if it is something else.
-    pub(super) fn of(item: &Kept) -> Option<Self> {
+    pub(super) fn of(item: &StoredItem) -> Option<Self> {
         let value = item.value.as_str();
         match member(value, "kind")? {
             "\"user\"" => Some(of_user(item, value)),
@@ -29,7 +29,7 @@ impl Message {
     }
 }
 
-fn of_user(item: &Kept, value: &str) -> Message {
+fn of_user(item: &StoredItem, value: &str) -> Message {
     let id = id(item, &[value]);
     let content = member(value, "content").unwrap_or("\"\"");
     let at = time(item, member(value, "timestamp"));
@@ -43,7 +43,7 @@ fn of_user(item: &Kept, value: &str) -> Message {
     Message { id, json }
 }
 
-fn of_agent(item: &Kept, value: &str) -> Option<Message> {
+fn of_agent(item: &StoredItem, value: &str) -> Option<Message> {
     let result = member(value, "result")?;
     if !result.starts_with('{') {
         return None;
@@ -58,7 +58,7 @@ fn of_agent(item: &Kept, value: &str) -> Option<Message> {
 }
 
 /// The id that the first of these objects has which has one, else that of the item.
-fn id(item: &Kept, objects: &[&str]) -> String {
+fn id(item: &StoredItem, objects: &[&str]) -> String {
     let own = objects.iter().find_map(|object| {
         let id = member(object, "id")?;
         (id.starts_with('"') && id != "\"\"").then(|| id.to_owned())
@@ -67,7 +67,7 @@ fn id(item: &Kept, objects: &[&str]) -> String {
 }
 
 /// A time of the value, as it is, else that of the item.
-fn time(item: &Kept, own: Option<&str>) -> String {
+fn time(item: &StoredItem, own: Option<&str>) -> String {
     let is_time =
         |own: &&str| own.starts_with(|first: char| first == '"' || first.is_ascii_digit());
     let own = own.filter(is_time).map(str::to_owned);
@@ -80,7 +80,7 @@ mod tests {
     use threadkeep_domain::Json;
 
     fn shown(value: &str) -> Option<String> {
-        let item = Kept {
+        let item = StoredItem {
             seq: 1,
             id: "item".parse().unwrap(),
             at_ms: 1_000,

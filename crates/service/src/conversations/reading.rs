@@ -6,7 +6,7 @@ use super::ConversationService;
 use crate::attempts::in_time;
 use crate::{ScopeService, ServiceError};
 use threadkeep_domain::ThreadId;
-use threadkeep_domain::scope::{HistorySummary, Kept, ScopeId};
+use threadkeep_domain::scope::{HistorySummary, ScopeId, StoredItem};
 use threadkeep_store::HistoryFrom;
 
 /// Items that are read at once.
@@ -22,7 +22,7 @@ impl ConversationService {
         &self,
         scopes: &ScopeService,
         id: &ThreadId,
-        mut take: impl FnMut(Kept) -> ControlFlow<()>,
+        mut take: impl FnMut(StoredItem) -> ControlFlow<()>,
     ) -> Result<HistorySummary, ServiceError> {
         let scope = ScopeId::Thread(*id);
         let reading = async {

@@ -17,7 +17,7 @@ use retry::RetryDeadline;
 use saving::Save;
 use snapshot_cache::SnapshotCache;
 use threadkeep_domain::{
-    IdempotencyKey, Json, KeyedValues, MetadataChange, Operation, Policy, Snapshot, ThreadId,
+    IdempotencyKey, Json, KeyedValues, MetadataChange, Operation, Snapshot, ThreadId, ThreadPolicy,
     Tombstone, Write, Written,
 };
 use threadkeep_store::Whole;
@@ -64,7 +64,7 @@ impl Copies {
     #[must_use]
     pub fn new(threads: &ThreadService, timeout: Duration) -> Self {
         let policy = threads.policy();
-        let policy = Policy {
+        let policy = ThreadPolicy {
             max_metadata_bytes: MAX_METADATA_BYTES.max(policy.max_metadata_bytes),
             ..*policy
         };

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::sessions::{Session, SessionService, unchanged};
 use crate::attempts::in_time;
 use crate::{Making, ServiceError};
-use threadkeep_domain::scope::{HistoryItem, Kept, ScopeWrite};
+use threadkeep_domain::scope::{HistoryItem, ScopeWrite, StoredItem};
 use threadkeep_domain::{Json, Refusal};
 use threadkeep_store::{HistoryFrom, ScopeParts, StoreError};
 
@@ -15,7 +15,7 @@ pub struct Conversation {
     /// The session.
     pub session: Session,
     /// Its messages, the oldest first.
-    pub messages: Vec<Kept>,
+    pub messages: Vec<StoredItem>,
 }
 
 /// How many are read at once.
@@ -35,7 +35,7 @@ impl SessionService {
         id: Uuid,
         making: &Making,
         value: Json,
-    ) -> Result<Kept, ServiceError> {
+    ) -> Result<StoredItem, ServiceError> {
         let scopes = &self.0.scopes;
         let scope = self.0.scope(id);
         let policy = scopes.policy(&scope);
@@ -89,9 +89,13 @@ impl SessionService {
     }
 
     /// `count` messages; none if the session has changed since they were counted.
-    async fn messages(&self, id: Uuid, count: u64) -> Result<Option<Vec<Kept>>, ServiceError> {
+    async fn messages(
+        &self,
+        id: Uuid,
+        count: u64,
+    ) -> Result<Option<Vec<StoredItem>>, ServiceError> {
         let scope = self.0.scope(id);
-        let mut messages: Vec<Kept> = Vec::new();
+        let mut messages: Vec<StoredItem> = Vec::new();
         while (messages.len() as u64) < count {
             let after = messages.last().map_or(0, |last| last.seq);
             let missing = usize::try_from(count).unwrap_or(usize::MAX) - messages.len();

@@ -7,7 +7,7 @@ use super::run::{Completion, Described, Digested, Run, RunPlan, RunStatus};
 use super::tool_state::{ToolState, read_tool_state};
 use crate::attempts::in_time;
 use crate::{Making, ScopeService, ServiceError};
-use threadkeep_domain::scope::{HistoryItem, Kept, RecordChange, ScopeId, ScopeWrite};
+use threadkeep_domain::scope::{HistoryItem, RecordChange, ScopeId, ScopeWrite, StoredItem};
 use threadkeep_domain::{Json, Refusal};
 use threadkeep_store::{HistoryFrom, ScopeParts, ScopeView, StoreError};
 
@@ -145,7 +145,7 @@ impl RunService {
         let last = HistoryFrom::Before(u64::MAX);
         let page = self.scopes.history(&scope, last, 1).await?;
         let last = page.items.into_iter().next();
-        let is_it = |last: &Kept| last.id.as_str() == OUTPUTS;
+        let is_it = |last: &StoredItem| last.id.as_str() == OUTPUTS;
         let outputs = last.filter(is_it).map(|last| last.value);
         Ok(outputs.ok_or(StoreError::Corrupt("a run has lost its outputs"))?)
     }
@@ -180,7 +180,7 @@ impl RunService {
         id: Uuid,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Kept>, ServiceError> {
+    ) -> Result<Vec<StoredItem>, ServiceError> {
         let from = HistoryFrom::After(after);
         let page = self.scopes.history(&ScopeId::Run(id), from, limit).await?;
         let told = page.items.into_iter();

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{ScopeService, ThreadService};
-use threadkeep_domain::Policy;
+use threadkeep_domain::ThreadPolicy;
 use threadkeep_domain::scope::{Scope, ScopePolicies};
 use threadkeep_store::Clock;
 use threadkeep_store_memory::MemoryStore;
@@ -16,7 +16,7 @@ use threadkeep_store_memory::MemoryStore;
 fn toolbox() -> Toolbox {
     let store = Arc::new(MemoryStore::new(Clock::system()));
     let timeout = Duration::from_secs(2);
-    let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, timeout);
+    let threads = ThreadService::new(Arc::clone(&store) as _, ThreadPolicy::THREAD, timeout);
     Toolbox::new(ScopeService::new(
         store,
         threads,

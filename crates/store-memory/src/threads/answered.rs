@@ -2,7 +2,7 @@
 
 use super::records::Remembered;
 use threadkeep_domain::heap::Heap;
-use threadkeep_domain::scope::{Appended, Compacted, Kept, KvAnswer, ScopeWritten};
+use threadkeep_domain::scope::{Appended, Compacted, KvAnswer, ScopeWritten, StoredItem};
 use threadkeep_domain::{Answer, Thread, TurnGranted, Written, heap};
 use threadkeep_store as store;
 use threadkeep_store::{CheckpointDeleted, CheckpointSaved, Destroyed, Rotated};
@@ -142,7 +142,7 @@ impl Heap for ScopeAnswered {
             Self::Written(written) => {
                 heap::array::<KvAnswer>(written.answers.capacity())
                     + heap::array::<Appended>(written.appended.capacity())
-                    + heap::array::<Kept>(written.taken.capacity())
+                    + heap::array::<StoredItem>(written.taken.capacity())
                     + written.taken.iter().map(Heap::heap_bytes).sum::<u64>()
             }
             Self::Compacted(_) | Self::Ended(_) => 0,
@@ -155,7 +155,7 @@ impl Remembered for ScopeAnswered {
     fn cost_bytes(&self) -> u64 {
         match self {
             Self::Written(written) => {
-                let taken = written.taken.iter().map(Kept::cost_bytes);
+                let taken = written.taken.iter().map(StoredItem::cost_bytes);
                 8 * (written.answers.len() + written.appended.len()) as u64 + taken.sum::<u64>()
             }
             Self::Compacted(_) | Self::Ended(_) => 8,

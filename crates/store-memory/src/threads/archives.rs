@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::MemoryStore;
-use threadkeep_domain::{Life, Policy, Thread, ThreadId};
+use threadkeep_domain::{Life, Thread, ThreadId, ThreadPolicy};
 use threadkeep_store::{
     Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError,
 };
@@ -79,7 +79,7 @@ impl Archives for MemoryStore {
         &self,
         id: &ThreadId,
         life: Option<Life>,
-        policy: &Policy,
+        policy: &ThreadPolicy,
     ) -> Result<Option<Thread>, WriteError> {
         self.0.admit()?;
         Ok(self.change(id, |entry, step| entry.restore(life, policy, step))?)

@@ -118,7 +118,7 @@ mod tests {
     };
     use threadkeep_domain::{
         Conditions, Fingerprint, IdempotencyKey, Json, Key, MetadataChange, Operation, Owner,
-        OwnerChange, Policy, Value, Write,
+        OwnerChange, ThreadPolicy, Value, Write,
     };
     use threadkeep_store::{
         Checkpoints as _, Clock, Destroy, EventLog as _, Rotate, Scopes as _, Store as _,
@@ -194,7 +194,7 @@ mod tests {
                 }),
                 ..Conditions::default()
             },
-            ..Write::new(&Policy::THREAD)
+            ..Write::new(&ThreadPolicy::THREAD)
         };
         store.write(id, &write).await.unwrap();
         let scope = ScopeId::Thread(*id);
@@ -246,7 +246,7 @@ mod tests {
         let write = Write {
             metadata: Some(&metadata),
             owner: OwnerChange::Set(&other),
-            ..Write::new(&Policy::THREAD)
+            ..Write::new(&ThreadPolicy::THREAD)
         };
         store.write(&passed_on, &write).await.unwrap();
         rotate(&store, &living, 5).await;

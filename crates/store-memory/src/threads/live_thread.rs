@@ -9,7 +9,7 @@ use threadkeep_domain::scope::{ScopePolicy, ScopeWrite};
 use threadkeep_domain::threads::turn::{LastTurn, check_turn};
 use threadkeep_domain::{
     Answer, CheckpointImages, CheckpointName, Document, Image, Import, Json, Life, Owner, OwnerTag,
-    Policy, Refusal, Stamp, Thread, TurnToken, Write, Written, appends, heap,
+    Refusal, Stamp, Thread, ThreadPolicy, TurnToken, Write, Written, appends, heap,
 };
 use threadkeep_store::held_scope::{HeldScope, ScopeDone};
 use threadkeep_store::{Checkpoint, CheckpointHead, MOVES_AFTER_MS, Whole, millis};
@@ -38,7 +38,7 @@ pub(crate) struct LiveThread {
 
 impl LiveThread {
     /// A life that was not written to yet, and the number of the last event of the one before.
-    pub(crate) fn new(policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+    pub(crate) fn new(policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         Self {
             stamp: Stamp {
                 version: 0,
@@ -61,7 +61,7 @@ impl LiveThread {
 
     /// Begins a new life with the content of this one, after the number of the last event before it. Moves the content
     /// of the scope and copies the rest: nobody reads the old scope any longer.
-    pub(crate) fn revive(&mut self, policy: &Policy, sequence: u64, now_ms: u64) -> Self {
+    pub(crate) fn revive(&mut self, policy: &ThreadPolicy, sequence: u64, now_ms: u64) -> Self {
         let life = Life::random();
         let scope = self.scope.take();
         let mut revived = Self {
@@ -376,7 +376,7 @@ impl Heap for LiveThread {
     }
 }
 
-fn ends_ms(policy: &Policy, now_ms: u64) -> u64 {
+fn ends_ms(policy: &ThreadPolicy, now_ms: u64) -> u64 {
     policy
         .max_age
         .map_or(u64::MAX, |age| now_ms.saturating_add(millis(age)))

@@ -12,7 +12,7 @@ use crate::shard::Shard;
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{
-    HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
+    HistoryGlance, OwnedPlace, OwnerUsage, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
 };
 
 /// Ids that are looked at under one lock for each thread wanted: most ids of a shard can be those of ended threads.
@@ -107,8 +107,8 @@ impl Owners for MemoryStore {
         Ok(ids.iter().map(glance).collect())
     }
 
-    async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {
-        let mut owned = Owned::default();
+    async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError> {
+        let mut owned = OwnerUsage::default();
         let now_ms = self.0.clock.now_ms();
         for shard in self.0.each() {
             for (_, id) in shard.owned_before(owner, ThreadOrder::Created, None) {

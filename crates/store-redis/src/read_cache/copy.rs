@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::mark::Mark;
 use threadkeep_domain::heap::{self, Heap};
-use threadkeep_domain::{Document, Json, Key, Operation, Owner, Policy, Slice, Write};
+use threadkeep_domain::{Document, Json, Key, Operation, Owner, Slice, ThreadPolicy, Write};
 use threadkeep_store::parts::{json, part};
 use threadkeep_store::{Part, StateBody, Whole};
 
@@ -256,10 +256,10 @@ impl ThreadCopy {
             self.pending_bytes = 0;
             let pending = std::mem::take(&mut self.pending);
             // Redis has accepted them under the limits of their time
-            let limits = Policy {
+            let limits = ThreadPolicy {
                 max_bytes: u64::MAX,
                 max_keys: u32::MAX,
-                ..Policy::THREAD
+                ..ThreadPolicy::THREAD
             };
             document.apply(&pending, &limits).ok()?;
             let size = (document.size_bytes(), document.len());

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::shared::Meta;
-use threadkeep_domain::{Json, Key, Mismatch, Operation, Owner, OwnerChange, Policy, Slice, Value};
+use threadkeep_domain::{
+    Json, Key, Mismatch, Operation, Owner, OwnerChange, Slice, ThreadPolicy, Value,
+};
 use threadkeep_store::Whole;
 
 /// The meta of a life's version, with that size and number of keys.
@@ -68,7 +70,7 @@ fn follow(cache: &ReadCache, id: &ThreadId, write: &Write<'_>, mark: Mark) {
 fn write(operations: &[Operation]) -> Write<'_> {
     Write {
         operations,
-        ..Write::new(&Policy::THREAD)
+        ..Write::new(&ThreadPolicy::THREAD)
     }
 }
 
@@ -316,7 +318,7 @@ proptest! {
             match step {
                 Step::Write(number) | Step::WriteElsewhere(number) => {
                     let operations = [push(number)];
-                    document.apply(&operations, &Policy::THREAD).unwrap();
+                    document.apply(&operations, &ThreadPolicy::THREAD).unwrap();
                     text = String::from_utf8(document.to_json()).unwrap();
                     version += 1;
                     if matches!(step, Step::Write(_)) {

@@ -10,7 +10,7 @@ use super::replies::{self, GAPS_BYTES, Meta};
 use crate::shared::{put, take};
 use crate::transport::{Field, UNKNOWN};
 use threadkeep_domain::scope::{
-    HistorySummary, Kept, KeyImage, ScopeImage, ScopeKey, ScopeValue, TaskList,
+    HistorySummary, KeyImage, ScopeImage, ScopeKey, ScopeValue, StoredItem, TaskList,
 };
 use threadkeep_store::StoreError;
 
@@ -65,7 +65,7 @@ pub(crate) fn read(
 }
 
 /// Entries of a history's stream.
-pub(crate) fn items(reply: &Value) -> Result<Vec<Kept>, StoreError> {
+pub(crate) fn items(reply: &Value) -> Result<Vec<StoredItem>, StoreError> {
     match reply {
         Value::Array(items) => items.iter().map(replies::item).collect(),
         _ => Err(UNKNOWN),
@@ -120,7 +120,7 @@ pub(crate) fn fields(scope: &ScopeImage) -> impl Iterator<Item = (Vec<u8>, Cow<'
 }
 
 /// An item as the script takes it: place, time, id, value, and what the ids have.
-pub(crate) fn item(item: &Kept) -> [Cow<'_, [u8]>; 5] {
+pub(crate) fn item(item: &StoredItem) -> [Cow<'_, [u8]>; 5] {
     let number = |number: u64| Cow::Owned(number.to_string().into_bytes());
     let mut known = Vec::with_capacity(22);
     put(&mut known, item.seq, 6);

@@ -7,7 +7,7 @@ use crate::shared::take;
 use crate::transport::{UNKNOWN, array, bytes, integer, is_done, text};
 use crate::{accepted, unless_refused};
 use threadkeep_domain::scope::{
-    Appended, HistorySummary, Kept, KvAnswer, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten,
+    Appended, HistorySummary, KvAnswer, ScopeKey, ScopeValue, ScopeWrite, ScopeWritten, StoredItem,
     TaskList,
 };
 use threadkeep_domain::{Json, Life, Stamp};
@@ -155,7 +155,7 @@ pub(super) fn item_place(reply: Value) -> Result<Option<ItemPlace>, StoreError> 
 }
 
 /// An entry of a history's stream.
-pub(super) fn item(entry: &Value) -> Result<Kept, StoreError> {
+pub(super) fn item(entry: &Value) -> Result<StoredItem, StoreError> {
     let Value::Array(entry) = entry else {
         return Err(UNKNOWN);
     };
@@ -169,8 +169,8 @@ pub(super) fn item(entry: &Value) -> Result<Kept, StoreError> {
     kept(seq, at, id, value)
 }
 
-fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<Kept, StoreError> {
-    Ok(Kept {
+fn kept(seq: &str, at: &Value, id: &Value, value: &Value) -> Result<StoredItem, StoreError> {
+    Ok(StoredItem {
         seq: seq.parse().map_err(|_| UNKNOWN)?,
         id: text(id)?.parse().map_err(|_| CORRUPT)?,
         at_ms: integer(at)?,
@@ -221,7 +221,7 @@ pub(crate) fn written(reply: Value, write: &ScopeWrite<'_>) -> Result<ScopeWritt
 }
 
 /// Place, time, id and value of an item.
-fn taken_item(item: &[Value]) -> Result<Kept, StoreError> {
+fn taken_item(item: &[Value]) -> Result<StoredItem, StoreError> {
     match item {
         [seq, at, id, value] => kept(text(seq)?, at, id, value),
         _ => Err(UNKNOWN),

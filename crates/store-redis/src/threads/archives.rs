@@ -10,7 +10,7 @@ use crate::shared::{Meta, state, take};
 use crate::transport::{Command, Fields, UNKNOWN, array, bytes, command, integer, text, time_ms};
 use crate::{BUCKETS, RedisStore, Script, Unreadable};
 use threadkeep_domain::scope::HistorySummary;
-use threadkeep_domain::{EndReason, Json, Life, Policy, Thread, ThreadId};
+use threadkeep_domain::{EndReason, Json, Life, Thread, ThreadId, ThreadPolicy};
 use threadkeep_store::{
     Archive, ArchiveHead, ArchivePage, ArchivePlace, Archives, StoreError, WriteError, millis,
 };
@@ -62,7 +62,7 @@ impl Archives for RedisStore {
         &self,
         id: &ThreadId,
         life: Option<Life>,
-        policy: &Policy,
+        policy: &ThreadPolicy,
     ) -> Result<Option<Thread>, WriteError> {
         let bucket = self.names.bucket_of(id);
         let mut cmd = Script::Restore.call(6);

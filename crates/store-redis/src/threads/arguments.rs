@@ -11,7 +11,8 @@ pub(crate) use crate::shared::arguments::{
 use crate::shared::member::plain_text;
 use crate::transport::Command;
 use threadkeep_domain::{
-    Access, Key, Life, Mismatch, Operation, Owner, OwnerChange, Policy, Retention, Tombstone, Write,
+    Access, Key, Life, Mismatch, Operation, Owner, OwnerChange, Retention, ThreadPolicy, Tombstone,
+    Write,
 };
 use threadkeep_store::millis;
 
@@ -127,7 +128,7 @@ pub(crate) fn policy(write: &Write<'_>, context: &WriteContext) -> Vec<u8> {
 }
 
 /// The arguments of a restoration, packed.
-pub(super) fn restoration(policy: &Policy, ahead_ms: u64, retention: &Retention) -> Vec<u8> {
+pub(super) fn restoration(policy: &ThreadPolicy, ahead_ms: u64, retention: &Retention) -> Vec<u8> {
     let mut packed = Vec::with_capacity(32);
     put(&mut packed, ahead_ms, 6);
     put(&mut packed, policy.max_age.map_or(0, bounded_ms), 6);

@@ -16,7 +16,7 @@ use crate::{RedisStore, Script};
 use threadkeep_domain::{OwnerTag, Thread, ThreadId};
 use threadkeep_store::merged::{SortedPart, merge};
 use threadkeep_store::{
-    HistoryGlance, Owned, OwnedPlace, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
+    HistoryGlance, OwnedPlace, OwnerUsage, Owners, PlaceToken, StoreError, ThreadOrder, ThreadPage,
     millis,
 };
 
@@ -112,8 +112,8 @@ impl Owners for RedisStore {
         self.glances(ids, opening).await
     }
 
-    async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError> {
-        let mut owned = Owned::default();
+    async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError> {
+        let mut owned = OwnerUsage::default();
         let mut from = 0;
         let mut buckets: Vec<_> = self.names.buckets().iter().collect();
         while !buckets.is_empty() {

@@ -8,7 +8,7 @@ use crate::transport::{UNKNOWN, array, bytes, integer, text};
 use crate::{Limits, accepted, unless_refused};
 use threadkeep_domain::close_array;
 use threadkeep_domain::{
-    Answer, Json, Operation, Owner, Policy, Refusal, Thread, Write, Written, appends,
+    Answer, Json, Operation, Owner, Refusal, Thread, ThreadPolicy, Write, Written, appends,
 };
 use threadkeep_store::{Destroyed, Rotated, StoreError, WriteError};
 
@@ -151,7 +151,7 @@ pub(super) fn left(reply: &Value) -> Result<Option<(Meta, u64)>, StoreError> {
 }
 
 /// The reply of the script that restores a thread.
-pub(crate) fn restored(reply: Value, policy: &Policy) -> Result<Option<Thread>, WriteError> {
+pub(crate) fn restored(reply: Value, policy: &ThreadPolicy) -> Result<Option<Thread>, WriteError> {
     if reply == Value::Nil {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! Bounds on the calls in flight over one connection.
+//! Limits on the calls in flight over one connection.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -10,9 +10,9 @@ use threadkeep_store::CallRejected;
 use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 
-/// Bounds on the calls of one connection.
+/// Limits on the calls of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct CallLimits {
     /// Calls in flight.
     pub in_flight: usize,
     /// Calls that wait for a permit; more are rejected.
@@ -24,7 +24,7 @@ pub struct Bounds {
 pub(super) struct CallLimiter {
     permits: Semaphore,
     waiting: AtomicUsize,
-    bounds: Bounds,
+    bounds: CallLimits,
 }
 
 /// The right to call, until the value is dropped.
@@ -34,7 +34,7 @@ pub(super) type Permit<'a> = SemaphorePermit<'a>;
 #[derive(Debug)]
 struct Waiting<'a>(&'a AtomicUsize);
 
-impl Bounds {
+impl CallLimits {
     /// The documented defaults.
     pub const DEFAULT: Self = Self {
         in_flight: 128,
@@ -49,12 +49,12 @@ impl Bounds {
 }
 
 impl CallLimiter {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(super) fn new(bounds: CallLimits) -> Self {
         let in_flight = bounds.in_flight.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             permits: Semaphore::new(in_flight),
             waiting: AtomicUsize::new(0),
-            bounds: Bounds {
+            bounds: CallLimits {
                 in_flight,
                 ..bounds
             },
@@ -103,7 +103,7 @@ impl CallLimiter {
         }
     }
 
-    pub(super) fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(&self) -> CallLimits {
         self.bounds
     }
 
@@ -137,7 +137,7 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(60);
 
     fn limiter(in_flight: usize, waiting: usize) -> CallLimiter {
-        CallLimiter::new(Bounds { in_flight, waiting })
+        CallLimiter::new(CallLimits { in_flight, waiting })
     }
 
     fn soon() -> Instant {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn no_bound_is_no_bound() {
-        let limiter = CallLimiter::new(Bounds::NONE);
+        let limiter = CallLimiter::new(CallLimits::NONE);
         let all: Vec<_> = (0..10_000).map(|_| limiter.take().unwrap()).collect();
 
         assert_eq!(limiter.in_flight(), all.len());

@@ -7,7 +7,7 @@ use redis::{ConnectionInfo, RedisError, Value};
 use tokio::runtime::Handle;
 
 use super::cluster::{Cluster, Repeat};
-use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node, Origin, Sentinels, Server};
+use super::node::{CallLimits, ConnectionRegistry, Fault, Mode, Node, Origin, Sentinels, Server};
 use super::{Address, Call, Command, Confirmation, Fields, command, mark, replies};
 use threadkeep_store::{Links, StoreError, millis};
 
@@ -18,7 +18,7 @@ pub(crate) struct Link {
     timeout: Duration,
     /// Whether writes wait for replicas.
     confirmation: Option<Confirmation>,
-    bounds: Bounds,
+    bounds: CallLimits,
     registry: Arc<ConnectionRegistry>,
 }
 
@@ -42,7 +42,7 @@ impl Link {
     pub(crate) fn new(
         address: Address,
         timeout: Duration,
-        bounds: Bounds,
+        bounds: CallLimits,
     ) -> Result<Self, StoreError> {
         #[cfg(feature = "tls")]
         threadkeep_tls::install_tls_provider();
@@ -90,15 +90,15 @@ impl Link {
 
     /// Connections for background tasks, which limit themselves.
     pub(crate) fn background(&self) -> Self {
-        self.bounded(Bounds::NONE, Mode::Shared(None))
+        self.bounded(CallLimits::NONE, Mode::Shared(None))
     }
 
     /// Connections for administration, such as health checks, that each serve one call at a time.
     pub(crate) fn administration(&self) -> Self {
-        self.bounded(Bounds::NONE, Mode::Pooled)
+        self.bounded(CallLimits::NONE, Mode::Pooled)
     }
 
-    fn bounded(&self, bounds: Bounds, mode: Mode) -> Self {
+    fn bounded(&self, bounds: CallLimits, mode: Mode) -> Self {
         let form = match &self.form {
             Form::Node(node) => {
                 let server = Arc::clone(node.server());

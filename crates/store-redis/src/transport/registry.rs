@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::limiter::{Bounds, CallLimiter};
+use super::limiter::{CallLimiter, CallLimits};
 use threadkeep_store::{CallRejected, Links};
 
 /// The limiters of all connections, and how often calls were refused. Calls in flight are counted when the
@@ -20,7 +20,7 @@ pub(crate) struct ConnectionRegistry {
 
 impl ConnectionRegistry {
     /// A limiter for another connection.
-    pub(super) fn limiter(&self, bounds: Bounds) -> Arc<CallLimiter> {
+    pub(super) fn limiter(&self, bounds: CallLimits) -> Arc<CallLimiter> {
         let limiter = Arc::new(CallLimiter::new(bounds));
         let mut all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|limiter| limiter.strong_count() > 0);

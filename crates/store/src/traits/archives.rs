@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::{StoreError, WriteError};
 use threadkeep_domain::scope::HistorySummary;
-use threadkeep_domain::{EndReason, Json, Life, OwnerTag, Policy, Thread, ThreadId};
+use threadkeep_domain::{EndReason, Json, Life, OwnerTag, Thread, ThreadId, ThreadPolicy};
 
 /// The archive of a life of a thread, without its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +109,6 @@ pub trait Archives: fmt::Debug + Send + Sync {
         &self,
         id: &ThreadId,
         life: Option<Life>,
-        policy: &Policy,
+        policy: &ThreadPolicy,
     ) -> Result<Option<Thread>, WriteError>;
 }

@@ -31,7 +31,7 @@ pub struct ThreadPage<P> {
 
 /// The threads of an owner as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Owned {
+pub struct OwnerUsage {
     /// Living threads.
     pub threads: u64,
     /// The bytes of their states.
@@ -122,7 +122,7 @@ pub trait Owners: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn measure_owned(&self, owner: OwnerTag) -> Result<Owned, StoreError>;
+    async fn measure_owned(&self, owner: OwnerTag) -> Result<OwnerUsage, StoreError>;
 
     /// How many threads an owner's list has. It may count threads that have just ended.
     ///

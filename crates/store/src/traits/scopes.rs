@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::{Answered, Reader, StoreError, WriteError};
 use threadkeep_domain::scope::{
-    Compacted, Compaction, HistorySummary, ItemId, Kept, ScopeId, ScopeKey, ScopeValue, ScopeWrite,
-    ScopeWritten, Segment, TaskList,
+    Compacted, Compaction, HistorySummary, ItemId, ScopeId, ScopeKey, ScopeValue, ScopeWrite,
+    ScopeWritten, Segment, StoredItem, TaskList,
 };
 use threadkeep_domain::{Access, IdempotencyKey, Life, Refusal, Stamp, ThreadId, TurnToken};
 
@@ -67,7 +67,7 @@ pub struct ScopeView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryPage {
     /// The items, in the order in which they were asked for.
-    pub items: Vec<Kept>,
+    pub items: Vec<StoredItem>,
     /// How much there is.
     pub summary: HistorySummary,
     /// The segments that summaries among the items stand for; none for a page of originals.

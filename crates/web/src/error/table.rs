@@ -102,7 +102,7 @@ fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
         IdentityError::UnknownCaller(_) => Problem::new(
             StatusCode::UNAUTHORIZED,
             "unknown_caller",
-            "The server could not verify who the caller is. Send the token, or the proxy's header, that this server identifies callers by.",
+            "The request does not identify its caller. Send the token, or let the proxy send the header, that the server expects.",
         ),
         IdentityError::InvalidSignature => {
             Problem::new(StatusCode::UNAUTHORIZED, "invalid_thread_signature", whole)

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::mem;
 
-use super::{History, HistoryItem, ItemId, Kept, Removed};
+use super::{History, HistoryItem, ItemId, Removed, StoredItem};
 use crate::scope::{Compaction, LATER_ITEMS_MAX, SEGMENTS_MAX, Segment};
 use crate::{Fingerprint, Heap, Refusal, heap};
 
@@ -39,7 +39,7 @@ impl Segments {
     }
 
     /// Removes an original.
-    pub(super) fn remove(&mut self, id: &ItemId) -> Option<Kept> {
+    pub(super) fn remove(&mut self, id: &ItemId) -> Option<StoredItem> {
         self.kept.iter_mut().find_map(|kept| {
             let (seq, _) = kept.items.known.get(id)?;
             let removed = Removed::Places(vec![*seq]);
@@ -75,13 +75,13 @@ impl History {
     ) -> Result<(u32, u32), Refusal> {
         self.tidy_segments(now_ms);
         let end = self.check_compaction(compaction)?;
-        let replaced: Vec<Kept> = self.items.drain(..end).collect();
+        let replaced: Vec<StoredItem> = self.items.drain(..end).collect();
         for item in &replaced {
             self.forget(item);
         }
         let places = (0..=compaction.through).rev();
         for (item, seq) in compaction.items.iter().rev().zip(places) {
-            let kept = Kept {
+            let kept = StoredItem {
                 seq,
                 id: item.id.clone(),
                 at_ms: now_ms,
@@ -123,7 +123,7 @@ impl History {
                 return Err(Refusal::ItemIdReused { item: index });
             }
         }
-        let later: u64 = self.items.range(end..).map(Kept::cost_bytes).sum();
+        let later: u64 = self.items.range(end..).map(StoredItem::cost_bytes).sum();
         let attempted_bytes = later + items.iter().map(HistoryItem::cost_bytes).sum::<u64>();
         let limit_bytes = compaction.limit.max_bytes;
         if attempted_bytes > limit_bytes {
@@ -140,10 +140,10 @@ impl History {
     fn keep_segment(
         &mut self,
         compaction: &Compaction<'_>,
-        replaced: Vec<Kept>,
+        replaced: Vec<StoredItem>,
         now_ms: u64,
     ) -> u32 {
-        let bytes = replaced.iter().map(Kept::cost_bytes).sum::<u64>();
+        let bytes = replaced.iter().map(StoredItem::cost_bytes).sum::<u64>();
         let is_kept = !compaction.keep.is_zero() && bytes <= compaction.limit.max_bytes;
         let expires_ms = now_ms.saturating_add(crate::millis(compaction.keep));
         let kept = &mut self.segments.kept;
@@ -216,7 +216,7 @@ impl History {
         (from, backwards): (u64, bool),
         limit: usize,
         now_ms: u64,
-    ) -> Option<Vec<Kept>> {
+    ) -> Option<Vec<StoredItem>> {
         let mut kept = self.kept_segments(now_ms);
         let kept = kept.find(|kept| kept.head.number == number)?;
         Some(kept.items.read(from, backwards, limit))
@@ -229,12 +229,12 @@ impl History {
         (from, backwards): (u64, bool),
         limit: usize,
         now_ms: u64,
-    ) -> Vec<Kept> {
+    ) -> Vec<StoredItem> {
         let summaries = self.kept_segments(now_ms);
         let summaries: HashSet<&ItemId> = summaries.flat_map(|kept| &kept.head.summary).collect();
         let parts = self.kept_segments(now_ms).map(|kept| &kept.items);
         let parts: Vec<&Self> = parts.chain([self]).collect();
-        let shown = |item: &&Kept| !summaries.contains(&item.id);
+        let shown = |item: &&StoredItem| !summaries.contains(&item.id);
         match backwards {
             false => {
                 let after = |part: &'_ Self| part.index(from.saturating_add(1));

@@ -10,7 +10,7 @@ use crate::{
     ThreadService, WriteOptions,
 };
 use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeKey, ScopePolicies, ScopeValue};
-use threadkeep_domain::{Fingerprint, Json, Policy, Refusal};
+use threadkeep_domain::{Fingerprint, Json, Refusal, ThreadPolicy};
 use threadkeep_store::{Clock, Listing, Listings, StoreError};
 use threadkeep_store_memory::MemoryStore;
 
@@ -29,7 +29,7 @@ fn house() -> House {
     let clock = Clock::system();
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let listings: Arc<dyn Listings> = Arc::clone(&store) as _;
-    let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, HOUR);
+    let threads = ThreadService::new(Arc::clone(&store) as _, ThreadPolicy::THREAD, HOUR);
     let scopes = ScopeService::new(store, threads, ScopePolicies::DEFAULT, HOUR);
     House {
         handles: StateHandleService::new(scopes.clone(), Arc::clone(&listings), clock.clone()),
@@ -241,7 +241,7 @@ fn hanging(add: bool) -> (StateHandleService, SessionService) {
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let listings = Arc::clone(&store) as _;
     let listings: Arc<dyn Listings> = Arc::new(Hanging { listings, add });
-    let threads = ThreadService::new(Arc::clone(&store) as _, Policy::THREAD, TIMEOUT);
+    let threads = ThreadService::new(Arc::clone(&store) as _, ThreadPolicy::THREAD, TIMEOUT);
     let scopes = ScopeService::new(store, threads, ScopePolicies::DEFAULT, TIMEOUT);
     (
         StateHandleService::new(scopes.clone(), Arc::clone(&listings), clock.clone()),

@@ -8,7 +8,7 @@ use super::super::records::Records;
 use super::Entry;
 use crate::log::names;
 use crate::past::Step;
-use threadkeep_domain::{EndReason, EventKind, Life, Policy, Refusal, Thread};
+use threadkeep_domain::{EndReason, EventKind, Life, Refusal, Thread, ThreadPolicy};
 use threadkeep_store::{Destroy, Destroyed, millis};
 
 impl Entry {
@@ -74,7 +74,7 @@ impl Entry {
     pub(crate) fn restore(
         &mut self,
         life: Option<Life>,
-        policy: &Policy,
+        policy: &ThreadPolicy,
         step: &mut Step<'_>,
     ) -> Result<Option<Thread>, Refusal> {
         self.sweep(step);

@@ -8,7 +8,7 @@ use crate::shared::{Meta, state};
 use crate::threads::{arguments, replies};
 use crate::transport::{Command, Field, Link, UNKNOWN, array, bytes, command};
 use crate::{RedisStore, ScopeKeys, Script, unless_refused};
-use threadkeep_domain::scope::{Kept, ScopeId};
+use threadkeep_domain::scope::{ScopeId, StoredItem};
 use threadkeep_domain::{Access, CheckpointImages, Conditions, Document, Fork, Image, ThreadId};
 use threadkeep_store::{StoreError, WriteError};
 
@@ -143,7 +143,7 @@ struct LeftItems {
     next_seq: u64,
     /// How many one call reads.
     portion: u64,
-    items: Vec<Kept>,
+    items: Vec<StoredItem>,
 }
 
 impl FoundImage {

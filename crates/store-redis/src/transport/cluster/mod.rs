@@ -19,7 +19,7 @@ use futures_util::future::{BoxFuture, join_all, select_ok};
 use redis::Value;
 use tokio::time::{sleep, timeout_at};
 
-use super::node::{Bounds, ConnectionRegistry, Fault, Mode, Node};
+use super::node::{CallLimits, ConnectionRegistry, Fault, Mode, Node};
 use super::{Call, Command, Confirmation, Endpoint, Host, key_of, slot_of};
 use errand::{Errand, Round};
 use topology::Topology;
@@ -39,7 +39,7 @@ pub(super) struct Cluster {
 #[derive(Debug)]
 struct Nodes {
     used: Mutex<HashMap<Host, Arc<Node>>>,
-    bounds: Bounds,
+    bounds: CallLimits,
     mode: Mode,
     registry: Arc<ConnectionRegistry>,
 }
@@ -60,7 +60,7 @@ impl Cluster {
         seeds: Vec<Host>,
         like: Box<Endpoint>,
         timeout: Duration,
-        bounds: Bounds,
+        bounds: CallLimits,
         registry: Arc<ConnectionRegistry>,
     ) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Cluster {
     }
 
     /// The same cluster over connections of its own.
-    pub(super) fn another(&self, bounds: Bounds, mode: Mode) -> Self {
+    pub(super) fn another(&self, bounds: CallLimits, mode: Mode) -> Self {
         Self {
             topology: Arc::clone(&self.topology),
             nodes: Nodes::new(bounds, mode, Arc::clone(&self.nodes.registry)),
@@ -353,7 +353,7 @@ impl Cluster {
 }
 
 impl Nodes {
-    fn new(bounds: Bounds, mode: Mode, registry: Arc<ConnectionRegistry>) -> Self {
+    fn new(bounds: CallLimits, mode: Mode, registry: Arc<ConnectionRegistry>) -> Self {
         Self {
             used: Mutex::default(),
             bounds,

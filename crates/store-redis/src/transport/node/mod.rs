@@ -20,8 +20,8 @@ use tokio::runtime::Handle;
 use tokio::time::timeout_at;
 
 pub(super) use super::fault::Fault;
-pub use super::limiter::Bounds;
 use super::limiter::CallLimiter;
+pub use super::limiter::CallLimits;
 pub(super) use super::registry::ConnectionRegistry;
 pub(super) use super::wire::Reader;
 use super::{Call, Command, Confirmation, Verdict, mark_beside};
@@ -59,7 +59,7 @@ pub(super) enum Mode {
 }
 
 impl Node {
-    pub(super) fn new(server: Arc<Server>, bounds: Bounds, mode: Mode) -> Self {
+    pub(super) fn new(server: Arc<Server>, bounds: CallLimits, mode: Mode) -> Self {
         Self {
             limiter: server.registry.limiter(bounds),
             server,

@@ -16,7 +16,7 @@ use super::in_flight::InFlight;
 use super::server::Server;
 use crate::transport::Call;
 use crate::transport::fault::Fault;
-use crate::transport::limiter::{Bounds, CallLimiter};
+use crate::transport::limiter::{CallLimiter, CallLimits};
 use connector::{Connector, FRESH};
 use exclusive::ExclusiveConnection;
 use threadkeep_store::CallRejected;
@@ -48,7 +48,7 @@ pub(super) struct Pool {
 type LastFailure = Option<(Instant, RedisError)>;
 
 impl Pool {
-    pub(super) fn new(server: &Arc<Server>, bounds: Bounds) -> Arc<Self> {
+    pub(super) fn new(server: &Arc<Server>, bounds: CallLimits) -> Arc<Self> {
         let config = PoolConfig {
             // so that surplus ones become idle
             queue_mode: QueueMode::Lifo,
@@ -58,7 +58,7 @@ impl Pool {
             .config(config)
             .build()
             .expect("only timeouts of the pool need a runtime, and it has none");
-        let bounds = Bounds {
+        let bounds = CallLimits {
             in_flight: MAX_IN_FLIGHT,
             ..bounds
         };
