@@ -20,6 +20,8 @@ const browser = await chromium.launch({
   ],
 });
 
+const faults = [];
+
 async function open(url) {
   const page = await browser.newPage();
   page.setDefaultTimeout(300_000);
@@ -27,11 +29,14 @@ async function open(url) {
     const { hostname, protocol } = new URL(request.url());
     if (protocol !== "data:" && protocol !== "blob:") assert.match(hostname, /^(127\.0\.0\.1|localhost)$/, request.url());
   });
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(message.text());
+  });
   await page.goto(url);
   return page;
 }
 
-// The groups are collapsed and in order of use.
+// The groups are collapsed and in order of use. The policy of the page allows all that it loads.
 const page = await open(docs);
 const groups = tags.map(({ name }) => name);
 await page.locator(`#operations-tag-${groups.at(-1)}`).waitFor();
@@ -39,6 +44,11 @@ assert.equal(await page.title(), "threadkeep API");
 const ids = await page.locator("[id^=operations-tag-]").evaluateAll((elements) => elements.map(({ id }) => id));
 assert.deepEqual(ids, groups.map((name) => `operations-tag-${name}`));
 assert.equal(await page.locator(`[data-path^="/"]`).count(), 0, "the groups are not collapsed");
+assert.deepEqual(faults, []);
+const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const light = await background();
+await page.locator(".dark-mode-toggle button").click();
+assert.notEqual(await background(), light);
 await page.close();
 
 // A click on its link opens each group and shows its paths.

@@ -25,8 +25,8 @@ use threadkeep_trace as trace;
 use threadkeep_trace::Phase;
 use threadkeep_web::{ApiError, SESSION_ID, SessionId, with_problem};
 
-/// The policy of the pages at `/` and `/docs` allows: its own files, calls of this server, and the styles and
-/// images that Swagger UI writes into its elements. No other page may show it in a frame, where a visitor
+/// The policy of the pages at `/` and `/docs` allows: its own files, calls of this server, and inline styles and
+/// images, which Swagger UI writes into its elements. No other page may show it in a frame, where a visitor
 /// could be led to click on something else.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
