@@ -48,6 +48,7 @@ RULES = [
 PAGES = [
     "*.md",
     "docs/**/*.md",
+    "docs/site/*.toml",
     "load/*.md",
     "benches/**/*.md",
     "examples/*/*.md",

@@ -23,6 +23,7 @@ LINTS = Stage("Lints", "cargo clippy --locked --workspace --all-targets --jobs 1
 FILES = [
     Stage("Shell scripts", "git ls-files --cached --others --exclude-standard '*.sh' .ci/run | xargs shellcheck -x -P .:clients/python", cores=0.3),
     Stage("Prose", "python3 tests/prose.py", cores=0.3),
+    Stage("Site", "tests/site.sh", cores=0.5),
     Stage("Form", "cargo fmt --all --check && cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml", cores=0.3),
     Stage("Compose file", "docker-compose --profile load --profile metrics config --quiet", cores=0.3),
     Stage("Prometheus file", "promtool check config deploy/prometheus.yml", cores=0.3),
