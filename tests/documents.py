@@ -17,8 +17,7 @@ ELSEWHERE = {
 EXPECTED = {
     "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"'],
     "docs/concepts.md": ['"items":[]'],
-    "docs/erasure.md": ['"complete":true'],
-    "docs/install.md": ['{"status":"ok"}', '{"messages":[{"role":"user","content":"Hello"}]}'],
+    "docs/http.md": ['"Rome"', '"rights":["all"]', "idempotency-replayed: true", '"version":3'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
     "docs/mcp.md": ['"structuredContent":{"ok":true}'],
     "docs/scopes.md": ['{"value":"Lin","version":1}', '"id":"turn-1"'],

@@ -2,6 +2,7 @@
 
 mod admin;
 mod answer;
+mod codes;
 mod configure;
 mod connection_state;
 mod envelope;

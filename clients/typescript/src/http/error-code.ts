@@ -13,6 +13,7 @@ export type ErrorCode =
 type ServerErrorCode =
   | "api_key_required"
   | "body_too_large"
+  | "contended"
   | "headers_too_large"
   | "history_too_large"
   | "idempotency_key_reused"
@@ -69,6 +70,7 @@ type ServerErrorCode =
   | "tool_not_found"
   | "turn_lost"
   | "turn_taken"
+  | "unknown_caller"
   | "unsupported_media_type"
   | "url_too_long"
   | "value_too_large"

@@ -102,7 +102,7 @@ fn identity_problem(error: &IdentityError, whole: &ApiError) -> Problem {
         IdentityError::UnknownCaller(_) => Problem::new(
             StatusCode::UNAUTHORIZED,
             "unknown_caller",
-            "The request does not identify its caller. Send the token, or let the proxy send the header, that the server expects.",
+            "The server could not verify the caller. Send the token that it expects, or the header that its proxy sets.",
         ),
         IdentityError::InvalidSignature => {
             Problem::new(StatusCode::UNAUTHORIZED, "invalid_thread_signature", whole)
