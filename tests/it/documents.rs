@@ -1,10 +1,14 @@
 //! Documents that say the same as the program.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::support::server::{Backend, Server};
+use threadkeep_domain::EventType;
 
 fn committed(name: &str) -> String {
     fs::read_to_string(format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -249,5 +253,151 @@ fn each_alert_is_tested_and_explained() {
         let name = alert.lines().next().unwrap();
         assert!(tests.contains(&format!("alertname=\"{name}\"")), "{name}");
         assert!(pages.contains(&format!("| `{name}` |")), "{name}");
+    }
+}
+
+/// A row of docs/metrics.md.
+struct MetricRow {
+    kind: String,
+    labels: BTreeSet<String>,
+}
+
+/// The rows by the names of their metrics.
+fn metrics_of_page() -> BTreeMap<String, MetricRow> {
+    let page = committed("docs/metrics.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let labels = cells[3].split('`').skip(1).step_by(2);
+        let row = MetricRow {
+            kind: cells[2].to_owned(),
+            labels: labels.map(str::to_owned).collect(),
+        };
+        (cells[1].trim_matches('`').to_owned(), row)
+    })
+    .collect()
+}
+
+#[test]
+fn the_page_of_metrics_has_the_names_of_the_source() {
+    // each stands before the name of a metric
+    const BEFORE: [&str; 6] = [
+        "encoder,",
+        "register(",
+        "register_with_unit(",
+        "(name, help) = (",
+        "gauge(",
+        "encode_descriptor(",
+    ];
+    // a name in the source lacks the unit and the ending of its type
+    const ENDINGS: [&str; 7] = [
+        "",
+        "_total",
+        "_seconds",
+        "_bytes",
+        "_info",
+        "_seconds_total",
+        "_bytes_total",
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut registered = BTreeSet::new();
+    for file in files_below(root, &["src/telemetry"]) {
+        let source = fs::read_to_string(file).unwrap();
+        let mut pieces = source.split('"');
+        while let (Some(code), Some(text)) = (pieces.next(), pieces.next()) {
+            let code = code.trim_end();
+            let is_name = text
+                .chars()
+                .all(|letter| letter.is_ascii_lowercase() || letter == '_');
+            if is_name && BEFORE.iter().any(|before| code.ends_with(before)) {
+                registered.insert(text.to_owned());
+            }
+        }
+    }
+    let page = metrics_of_page();
+    let is_of = |metric: &str, name: &str| {
+        let metric = metric.strip_prefix("threadkeep_").unwrap_or(metric);
+        let name = name.strip_prefix("threadkeep_").unwrap_or(name);
+        let ending = metric.strip_prefix(name);
+        ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    };
+
+    assert!(registered.len() > 60);
+    for name in &registered {
+        let is_described = page.keys().any(|metric| is_of(metric, name));
+        assert!(is_described, "{name} is not in docs/metrics.md");
+    }
+    for metric in page.keys() {
+        let exists = registered.iter().any(|name| is_of(metric, name));
+        assert!(exists, "{metric} is not in src/telemetry");
+    }
+}
+
+#[tokio::test]
+async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
+    let rows = metrics_of_page();
+    for backend in [Backend::Memory, Backend::Redis] {
+        let server = Server::shared(backend);
+        // a family is shown when it has a first member
+        server.client().get("/v1/threads/current").ok().await;
+        server.client().get("/v1/threads/none").send().await;
+        let page = server.client().get("/metrics").ok().await.text();
+
+        let mut kinds = BTreeMap::new();
+        for line in page.lines() {
+            if let Some(line) = line.strip_prefix("# TYPE ") {
+                let (family, kind) = line.split_once(' ').unwrap();
+                let metric = match kind {
+                    "counter" => format!("{family}_total"),
+                    "info" => format!("{family}_info"),
+                    _ => family.to_owned(),
+                };
+                let row = rows.get(&metric);
+                let row = row.unwrap_or_else(|| panic!("{metric} is not in docs/metrics.md"));
+                assert_eq!(row.kind, kind, "{metric}");
+                kinds.insert(metric, kind);
+            } else if !line.starts_with('#') {
+                let name = line.split(['{', ' ']).next().unwrap();
+                let histogram = ["_bucket", "_sum", "_count"]
+                    .iter()
+                    .find_map(|ending| name.strip_suffix(ending))
+                    .filter(|family| kinds.get(*family) == Some(&"histogram"));
+                let metric = histogram.unwrap_or(name);
+                // a name, a value, a name and so on
+                let (_, labels) = line.split_once('{').unwrap_or(("", ""));
+                let labels: BTreeSet<_> = labels
+                    .split('"')
+                    .step_by(2)
+                    .filter_map(|label| label.trim_start_matches(',').strip_suffix('='))
+                    .filter(|label| *label != "le")
+                    .map(str::to_owned)
+                    .collect();
+                assert_eq!(rows[metric].labels, labels, "{metric}");
+            }
+        }
+        assert!(kinds.len() > 40);
+    }
+}
+
+#[test]
+fn the_page_of_events_has_each_type_with_an_example() {
+    let page = committed("docs/events.md");
+    let sections: Vec<_> = page.split("\n### `").skip(1).collect();
+    let named: BTreeSet<_> = sections
+        .iter()
+        .map(|section| section.split('`').next().unwrap())
+        .collect();
+    let types: BTreeSet<_> = EventType::ALL.into_iter().map(EventType::as_str).collect();
+
+    assert_eq!(named, types);
+    for section in sections {
+        let name = section.split('`').next().unwrap();
+        let example = section.split("```json\n").nth(1).unwrap();
+        let example = example.split("```").next().unwrap();
+        let event: Value = serde_json::from_str(example).unwrap();
+
+        assert_eq!(event["type"], name);
+        assert_eq!(event["specversion"], "1.0");
+        assert!(page.contains(&format!("| [`{name}`](#")), "{name}");
     }
 }

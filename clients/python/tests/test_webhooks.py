@@ -4,13 +4,18 @@ import base64
 import hashlib
 import hmac
 import json
+import os
+import re
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from threadkeep import PendingDeliveries, Threadkeep
 from threadkeep.webhooks import InvalidSignature, verify
 
+REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 BODY = json.dumps({"type": "thread.destroyed", "subject": "thrd_x", "data": {}}).encode()
 
@@ -57,6 +62,17 @@ def test_other_deliveries_are_rejected() -> None:
 def test_an_empty_secret_verifies_nothing(secret: str | list[str]) -> None:
     with pytest.raises(ValueError):
         verify(BODY, signed(key=b""), secret)
+
+
+def test_the_code_of_the_page_verifies() -> None:
+    code = re.search(r"^```python\n(.*?)^```$", (REPOSITORY / "docs/webhooks.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert code
+    names: dict[str, Any] = {}
+    exec(code[1], names)
+    headers = {name.lower(): value for name, value in signed().items()}
+    assert names["verify"](BODY, headers, SECRET)
+    assert not names["verify"](BODY + b" ", headers, SECRET)
+    assert not names["verify"](BODY, headers, SECRET, now=time.time() + 400)
 
 
 def test_endpoints(tk: Threadkeep) -> None:

@@ -34,6 +34,8 @@ const conversation = [
   })();`,
   program("Events"),
 ].join("\n");
+const webhooks = readFileSync(join(process.env["REPOSITORY"]!, "docs/webhooks.md"), "utf8");
+const verification = /```ts\n(.*?)```/s.exec(webhooks)![1]!;
 const twoTabs = program("Two tabs, with the hook");
 
 before(() => {
@@ -41,6 +43,7 @@ before(() => {
   mkdirSync(samples);
   writeFileSync(join(samples, "conversation.ts"), conversation);
   writeFileSync(join(samples, "two-tabs.tsx"), twoTabs);
+  writeFileSync(join(samples, "verify.ts"), verification);
   const lib = ["es2022", "esnext.disposable", "dom", "dom.iterable", "dom.asynciterable"];
   const compilerOptions = { strict: true, noEmit: true, target: "es2022", lib, module: "esnext", moduleResolution: "bundler", jsx: "react-jsx", types: ["node"] };
   writeFileSync(join(samples, "tsconfig.json"), JSON.stringify({ compilerOptions }));
@@ -60,6 +63,26 @@ test("the conversation, its turn and its events run in Node", async () => {
   writeFileSync(file, code.replaceAll("http://127.0.0.1:8080", url));
   const output = execFileSync(process.execPath, [file], { encoding: "utf8", timeout: 600_000 });
   assert.equal(output, "[ { role: 'user', content: 'Hello' } ]\n[ 'turns' ]\n");
+});
+
+test("the code of docs/webhooks.md verifies deliveries", async () => {
+  const file = join(samples, "verify.mjs");
+  writeFileSync(file, transformSync(verification, { loader: "ts", target: "es2022" }).code);
+  type Verify = (body: string, headers: Record<string, string>, secret: string, now?: number) => boolean;
+  const { verify } = (await import(file)) as { verify: Verify };
+  // the example of the reference libraries of Standard Webhooks
+  const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+  const [body, now] = ['{"test": 2432232314}', 1_614_265_330];
+  const headers = {
+    "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    "webhook-timestamp": String(now),
+    "webhook-signature": "v1,xx v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+  };
+  assert.equal(verify(body, headers, secret, now), true);
+  assert.equal(verify(body + " ", headers, secret, now), false);
+  assert.equal(verify(body, headers, secret, now + 301), false);
+  assert.equal(verify(body, headers, secret), false);
+  assert.equal(verify(body, {}, secret, now), false);
 });
 
 test("two tabs with the hook show each other's messages", async () => {
