@@ -309,7 +309,7 @@ fn the_page_of_metrics_has_the_names_of_the_source() {
             let is_name = text
                 .chars()
                 .all(|letter| letter.is_ascii_lowercase() || letter == '_');
-            if is_name && BEFORE.iter().any(|before| code.ends_with(before)) {
+            if is_name && BEFORE.iter().any(|before| code.ends_with(*before)) {
                 registered.insert(text.to_owned());
             }
         }
@@ -360,7 +360,7 @@ async fn the_page_of_metrics_has_the_types_and_labels_of_a_server() {
                 let name = line.split(['{', ' ']).next().unwrap();
                 let histogram = ["_bucket", "_sum", "_count"]
                     .iter()
-                    .find_map(|ending| name.strip_suffix(ending))
+                    .find_map(|ending| name.strip_suffix(*ending))
                     .filter(|family| kinds.get(*family) == Some(&"histogram"));
                 let metric = histogram.unwrap_or(name);
                 // a name, a value, a name and so on

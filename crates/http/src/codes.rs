@@ -478,8 +478,10 @@ mod tests {
             }
             let is_member = ["with(", "with_some(", "refused_bytes("]
                 .iter()
-                .any(|call| source.trim_end().ends_with(call));
-            let is_name = text.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+                .any(|call| source.trim_end().ends_with(*call));
+            let is_name = text
+                .chars()
+                .all(|letter| letter.is_ascii_lowercase() || letter == '_');
             if is_name && !is_member {
                 codes.insert((status.to_owned(), text));
             }

@@ -34,7 +34,8 @@ use tags::Tags;
         description = "Conversation state as a service. `/v1/threads/current` is the caller's own thread, found by the \
             signed id in the header `x-thread-id` or in a cookie; without either, the answer carries a new one. \
             `/v1/threads/{id}` names any thread, and needs an API key or the signed id of that thread. Values come back \
-            exactly as they were sent. HEAD answers wherever GET does."
+            exactly as they were sent. HEAD answers wherever GET does. Any path may also answer 405, 414, 431 or 500, whose \
+            responses are among the components."
     ),
     components(schemas(Problem)),
     modifiers(&Operations, &Tags, &Callers, &EventSchemas, &Examples, &Problems, &SharedParameters, &Metrics),
