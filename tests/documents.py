@@ -17,12 +17,14 @@ ELSEWHERE = {
 EXPECTED = {
     "README.md": ['"tokens":12', '["Hello, Ada."]', '"name":"kv_write"', '"tool_call_id":"call_1"'],
     "docs/concepts.md": ['"items":[]'],
+    "docs/erasure.md": ['"complete":true'],
     "docs/events.md": ['"archives":['],
     "docs/http.md": ['"Rome"', '"rights":["all"]', "idempotency-replayed: true", '"version":3'],
+    "docs/install.md": ['{"status":"ok"}', '{"messages":[{"role":"user","content":"Hello"}]}'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
     "docs/mcp.md": ['"structuredContent":{"ok":true}'],
     "docs/metrics.md": ["threadkeep_http_requests_total"],
-    "docs/scopes.md": ['"id":"turn-1"'],
+    "docs/scopes.md": ['{"value":"Lin","version":1}', '"id":"turn-1"'],
     "docs/webhooks.md": ["whsec_"],
 }
 # A server runs already. An answer of 4xx or 5xx fails.
