@@ -19,6 +19,7 @@ EXPECTED = {
     "docs/concepts.md": ['"items":[]'],
     "docs/erasure.md": ['"complete":true'],
     "docs/events.md": ['"archives":['],
+    "docs/going-back.md": ['"checkpoint":1', '"forked_from"', '{"messages":["Plan a trip","To Paris?"]}'],
     "docs/http.md": ['"Rome"', '"rights":["all"]', "idempotency-replayed: true", '"version":3'],
     "docs/install.md": ['{"status":"ok"}', '{"messages":[{"role":"user","content":"Hello"}]}'],
     "docs/kv.md": ["Paris, 21 degrees", '"key":"paris"'],
