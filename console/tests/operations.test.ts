@@ -95,7 +95,7 @@ test("failed deliveries are listed page by page and replayed", async () => {
   // process. So the answers about them are those that the server would have.
   const { id } = await api<{ id: string }>(server, "POST", "/v1/webhooks", { url: "http://127.0.0.1:9/", events: ["thread.created"] });
   const failed = (n: number) => ({
-    event: `evt_${String(n).padStart(26, "0")}`,
+    event_id: `evt_${String(n).padStart(26, "0")}`,
     type: "thread.created",
     thread_id: "thrd_0123456789abcdef0123456789abcdef",
     time: "2026-01-01T00:00:00.000Z",
@@ -123,7 +123,7 @@ test("failed deliveries are listed page by page and replayed", async () => {
   await page.getByRole("button", { name: "Replay", exact: true }).nth(1).click();
 
   await page.getByText("No delivery has failed for good.").waitFor();
-  assert.deepEqual(replays, [{ events: [failed(2).event] }]);
+  assert.deepEqual(replays, [{ events: [failed(2).event_id] }]);
   await api(server, "DELETE", `/v1/webhooks/${id}`);
 });
 

@@ -152,6 +152,9 @@ mod tests {
                 .find(|line| line.starts_with("responses_max "));
             assert!(row.unwrap().contains(&format!(" {value} ")), "{row:?}");
         }
+        for flag in ["--turn-window", "--response-window"] {
+            assert!(parse(&[flag, "5"]).is_ok(), "{flag}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The list of settings, read from the default file: its headings, its keys, and the comment above each.
 
-use super::earlier_name;
+use super::earlier_names;
 
 /// The documented default file, which is also the defaults.
 pub const DEFAULT_FILE: &str = include_str!("default.toml");
@@ -56,9 +56,9 @@ impl Setting {
         flag_of(self.name)
     }
 
-    /// Its name, and its earlier one.
+    /// Its name, and its earlier ones.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        [self.name].into_iter().chain(earlier_name(self.name))
+        [self.name].into_iter().chain(earlier_names(self.name))
     }
 }
 

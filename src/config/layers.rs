@@ -9,7 +9,7 @@ use config::{Config, ConfigError, FileFormat, Format, Map, Source, Value};
 use super::catalog::{DEFAULT_FILE, Setting, flag_of};
 use super::nearest::nearest;
 use super::surroundings::{self, CLIENT_API_KEY, CLIENT_URL};
-use super::{CONFIG, DEFAULT, Fault, SettingsError, Values, present_name, text_file};
+use super::{CONFIG, DEFAULT, Fault, Renamed, SettingsError, Values, renamed, text_file};
 
 /// The sources of settings of a process.
 #[derive(Debug, Clone, Default)]
@@ -33,9 +33,9 @@ impl Layers {
         let defaults = parse(DEFAULT_FILE, Path::new(DEFAULT))?;
         let known: HashSet<&str> = defaults.0.keys().map(String::as_str).collect();
         let mut builder = Config::builder().add_source(defaults.clone());
-        let mut renamed = BTreeSet::new();
+        let mut found = BTreeSet::new();
         for layer in [self.file()?, Some(self.environment()), Some(self.flags())] {
-            let layer = layer.unwrap_or_default().with_present_names(&mut renamed);
+            let layer = layer.unwrap_or_default().with_present_names(&mut found);
             layer.check(&known)?;
             builder = builder.add_source(layer);
         }
@@ -43,7 +43,7 @@ impl Layers {
             .build()
             .and_then(|merged| merged.cache.into_table())
             .map_err(SettingsError::Merge)?;
-        Values::new(&Setting::all(), table, renamed)
+        Values::new(&Setting::all(), table, found)
     }
 
     /// A variable for clients, if it is not empty.
@@ -117,16 +117,16 @@ fn toml_fault(report: &str) -> Fault {
 struct Layer(Map<String, Value>);
 
 impl Layer {
-    /// Replaces earlier names of settings with the present ones, which are added to `renamed`. If the layer has both,
+    /// Replaces earlier names of settings with the present ones, which are added to `found`. If the layer has both,
     /// the value under the present name counts.
-    fn with_present_names(self, renamed: &mut BTreeSet<&'static str>) -> Self {
-        let is_earlier = |(name, _): &(String, Value)| present_name(name).is_some();
+    fn with_present_names(self, found: &mut BTreeSet<Renamed>) -> Self {
+        let is_earlier = |(name, _): &(String, Value)| renamed(name).is_some();
         let (earlier, mut present): (Map<_, _>, Map<_, _>) =
             self.0.into_iter().partition(is_earlier);
         for (name, value) in earlier {
-            if let Some(name) = present_name(&name) {
-                renamed.insert(name);
-                present.entry(name.into()).or_insert(value);
+            if let Some(row) = renamed(&name) {
+                found.insert(row);
+                present.entry(row.1.into()).or_insert(value);
             }
         }
         Self(present)

@@ -39,7 +39,7 @@ use given::Given;
 use keys::named_secrets;
 use models::{is_model, url_of};
 use redis_url::RedisUrlError;
-use renamed::{earlier_name, present_name};
+use renamed::{Renamed, earlier_names, renamed};
 
 pub use catalog::{DEFAULT_FILE, Setting, flag_of};
 pub use client::{ClientSettings, local_url};

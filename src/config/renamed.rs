@@ -1,7 +1,9 @@
 //! Settings whose names have changed. Files, variables and flags may have the earlier names until the next release.
 
-/// The earlier names, each with the present one.
-const RENAMED: [(&str, &str); 12] = [
+/// An earlier name, and the present one.
+pub(super) type Renamed = (&'static str, &'static str);
+
+const RENAMED: [Renamed; 12] = [
     ("max_connections", "worker_max_connections"),
     ("max_body_memory_bytes", "worker_max_body_bytes"),
     ("memory_max_bytes", "embedded_store_max_bytes"),
@@ -16,14 +18,13 @@ const RENAMED: [(&str, &str); 12] = [
     ("response_window", "model_window_exchanges"),
 ];
 
-/// The present name of a setting that is given by an earlier one.
-pub(super) fn present_name(name: &str) -> Option<&'static str> {
-    let renamed = RENAMED.iter().find(|(earlier, _)| *earlier == name);
-    renamed.map(|(_, present)| *present)
+/// The row of a setting that is given by an earlier name.
+pub(super) fn renamed(name: &str) -> Option<Renamed> {
+    RENAMED.into_iter().find(|(earlier, _)| *earlier == name)
 }
 
-/// The earlier name of a setting.
-pub(super) fn earlier_name(name: &str) -> Option<&'static str> {
-    let renamed = RENAMED.iter().find(|(_, present)| *present == name);
+/// The earlier names of a setting.
+pub(super) fn earlier_names(name: &str) -> impl Iterator<Item = &'static str> {
+    let renamed = RENAMED.iter().filter(move |(_, present)| *present == name);
     renamed.map(|(earlier, _)| *earlier)
 }

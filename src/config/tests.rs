@@ -585,6 +585,7 @@ fn earlier_names_of_settings_work_with_a_warning_and_yield_to_the_present_ones()
     let layers = Layers {
         environment: environment(&[
             ("TURN_LEASE_MS", "2000"),
+            ("RESPONSE_WINDOW", "9"),
             ("UPSTREAMS", "a openai-chat http://a"),
             ("MODELS", "m a"),
             ("API_KEYS", &format!("k:{SECRET}")),
@@ -606,6 +607,7 @@ fn earlier_names_of_settings_work_with_a_warning_and_yield_to_the_present_ones()
     assert_eq!(
         warnings,
         [
+            renamed("response_window", "model_window_exchanges"),
             renamed("turn_lease_ms", "response_lease_ms"),
             renamed("turn_max_steps", "response_max_steps"),
             renamed("turns_max", "responses_max"),

@@ -7,14 +7,14 @@ use config::{ConfigError, Map, Value, ValueKind};
 
 use super::catalog::Setting;
 use super::mask::mask;
-use super::{Fault, Given, SettingsError, Warning, earlier_name};
+use super::{Fault, Given, Renamed, SettingsError, Warning};
 
 /// Every setting with its strongest value, in the order of the default file.
 #[derive(Clone)]
 pub struct Values {
     given: Vec<Given>,
     /// Settings that were given by their earlier names.
-    renamed: BTreeSet<&'static str>,
+    renamed: BTreeSet<Renamed>,
 }
 
 /// Every setting with its value and its source, one per line. Secrets are masked.
@@ -25,7 +25,7 @@ impl Values {
     pub(super) fn new(
         settings: &[Setting],
         mut table: Map<String, Value>,
-        renamed: BTreeSet<&'static str>,
+        renamed: BTreeSet<Renamed>,
     ) -> Result<Self, SettingsError> {
         let given = settings.iter().filter_map(|setting| {
             let value = table.remove(setting.name)?;
@@ -63,10 +63,8 @@ impl Values {
 
     /// Settings that were given by their earlier names.
     pub(super) fn renamed(&self) -> impl Iterator<Item = Warning> {
-        self.renamed.iter().filter_map(|present| {
-            let earlier = earlier_name(present)?;
-            Some(Warning::Renamed { earlier, present })
-        })
+        let rows = self.renamed.iter();
+        rows.map(|(earlier, present)| Warning::Renamed { earlier, present })
     }
 
     /// Whether a setting that was not read yet has a value.

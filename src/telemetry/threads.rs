@@ -41,7 +41,7 @@ impl ThreadMetrics {
         };
         let help = "Threads created by their first write";
         registry.register("threads_created", help, metrics.created.clone());
-        let help = "Threads that ended, by reason";
+        let help = "Threads that ended, by reason; expired ones when the reaper ends them";
         registry.register("threads_ended", help, metrics.ended.clone());
         for reason in ["destroyed", "expired", "lost", "erased"] {
             metrics.end(reason, 0);

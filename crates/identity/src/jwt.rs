@@ -34,8 +34,8 @@ pub enum JwtError {
     /// A PEM text without a key that is known.
     #[error("the PEM text has no public key of RSA, EC or Ed25519")]
     Pem(#[source] jsonwebtoken::errors::Error),
-    /// An RSA key of another size.
-    #[error("the RSA key must have 2,048 to 8,192 bits")]
+    /// An RSA key that is private, or of another size.
+    #[error("the RSA key is no public key of 2,048 to 8,192 bits")]
     RsaSize,
     /// Key material that everybody may have, and could sign with if it were a shared secret.
     #[error(

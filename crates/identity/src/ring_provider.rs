@@ -21,8 +21,19 @@ use signature::{Error, Signer, Verifier};
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: |algorithm, key| Ok(Box::new(Keyed::new(*algorithm, key.family(), key)?)),
     verifier_factory: |algorithm, key| Ok(Box::new(Keyed::new(*algorithm, key.family(), key)?)),
-    key_utils: KeyUtils::new_unimplemented(),
+    // for thumbprints and for JWKs of private keys, which nothing here makes
+    key_utils: KeyUtils {
+        rsa_pub_components_from_private_key: |_| Err(unsupported()),
+        rsa_pub_components_from_public_key: |_| Err(unsupported()),
+        ec_pub_components_from_private_key: |_, _| Err(unsupported()),
+        ed_pub_components_from_private_key: |_, _| Err(unsupported()),
+        compute_digest: |_, _| Err(unsupported()),
+    },
 };
+
+fn unsupported() -> jsonwebtoken::errors::Error {
+    new_error(ErrorKind::UnsupportedAlgorithm)
+}
 
 /// Makes `ring` the provider of this process, unless the application has installed one.
 pub(super) fn install() {
@@ -32,13 +43,21 @@ pub(super) fn install() {
 /// Whether `ring` can verify with a key: an RSA modulus must have 256 to 1,024 bytes.
 pub(super) fn supports(key: &DecodingKey) -> bool {
     match key.kind() {
-        DecodingKeyKind::RsaModulusExponent { n, .. } => (256..=1_024).contains(&n.len()),
+        DecodingKeyKind::RsaModulusExponent { n, .. } => {
+            (256..=1_024).contains(&without_zeros(n).len())
+        }
         // the head of the structure and an exponent of up to 5 bytes take 12 to 20 bytes
         DecodingKeyKind::SecretOrDer(der) if key.family() == AlgorithmFamily::Rsa => {
             (256 + 12..=1_024 + 20).contains(&der.len())
         }
         DecodingKeyKind::SecretOrDer(_) => true,
     }
+}
+
+/// A number without the zeros before it, which some issuers write (RFC 7518, section 6.3.1.1) and `ring` rejects.
+fn without_zeros(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros..]
 }
 
 /// How an algorithm of RFC 7518, section 3.1, verifies and signs.
@@ -108,6 +127,7 @@ impl Keyed<DecodingKey> {
                 hmac::verify(&hmac::Key::new(*hash, secret), message, signature)
             }
             (Scheme::Rsa(parameters, _), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+                let (n, e) = (without_zeros(n), without_zeros(e));
                 RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
             }
             (Scheme::Rsa(parameters, _), DecodingKeyKind::SecretOrDer(der)) => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::ServiceError;
 use threadkeep_domain::Refusal;
@@ -26,7 +26,7 @@ pub(crate) fn in_time<T, E: From<StoreError>>(
 /// Repeats `attempt` while the values that it is based on change in between, for at most `limit`.
 ///
 /// # Errors
-/// Those of the attempt, or [`StoreError::Timeout`].
+/// Those of the attempt, [`Refusal::Changed`] if there is no time for another one, or [`StoreError::Timeout`].
 pub(crate) async fn until_unchanged<T, F>(
     limit: Duration,
     attempt: impl Fn() -> F,
@@ -34,13 +34,39 @@ pub(crate) async fn until_unchanged<T, F>(
 where
     F: Future<Output = Result<T, ServiceError>>,
 {
+    let start = Instant::now();
     in_time(limit, async {
         loop {
+            let begun = start.elapsed();
             match attempt().await {
-                Err(ServiceError::Refused(Refusal::Changed)) => yield_now().await,
+                Err(ServiceError::Refused(Refusal::Changed)) => {
+                    let now = start.elapsed();
+                    // another attempt would be cut off, and could then have taken effect
+                    if now + (now - begun) > limit {
+                        return Err(Refusal::Changed.into());
+                    }
+                    yield_now().await;
+                }
                 result => return result,
             }
         }
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn values_that_keep_changing_are_no_failure_of_the_store() {
+        let changed = || async { Err::<(), _>(Refusal::Changed.into()) };
+
+        let ended = until_unchanged(Duration::from_millis(20), changed).await;
+
+        assert!(matches!(
+            ended,
+            Err(ServiceError::Refused(Refusal::Changed))
+        ));
+    }
 }

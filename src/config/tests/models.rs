@@ -271,7 +271,7 @@ fn numbers_of_the_loop_have_bounds() {
         ("RESPONSES_MAX", 1, 65_536),
         ("RESPONSE_LEASE_MS", 1_000, 600_000),
         ("RESPONSE_RESUME_SECONDS", 1, 86_400),
-        ("RESPONSE_WINDOW", 0, 10_000),
+        ("MODEL_WINDOW_EXCHANGES", 0, 10_000),
         ("RESPONSE_TTL_SECONDS", 60, 946_080_000),
     ] {
         let with = |number: i64| with(&[(name, &number.to_string())]);
@@ -299,7 +299,7 @@ fn each_number_of_the_loop_goes_to_its_limit() {
         ("RESPONSES_MAX", "7"),
         ("RESPONSE_LEASE_MS", "1001"),
         ("RESPONSE_RESUME_SECONDS", "8"),
-        ("RESPONSE_WINDOW", "9"),
+        ("MODEL_WINDOW_EXCHANGES", "9"),
         ("RESPONSE_TTL_SECONDS", "61"),
     ]);
 
