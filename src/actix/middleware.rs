@@ -77,7 +77,7 @@ where
                     return Ok(response::refused(refusal, session));
                 }
             };
-            if caller.ignored_cookie {
+            if caller.rejected_cookie.is_some() {
                 tracing::info!(session.id = %session, "thread cookie ignored: its signature is wrong");
             }
             let (worker, app) = match behalf {

@@ -9,6 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::{Identity, Labels, Request, method_label};
+use threadkeep_identity::RejectedCookie;
 use threadkeep_stats::RouteRecorder;
 
 const BUCKETS: [f64; 12] = [
@@ -22,7 +23,7 @@ pub struct HttpMetrics {
     pub(super) durations: Family<[(&'static str, Arc<str>); 1], Histogram>,
     pub(super) errors: Family<Labels<1>, Counter>,
     pub(super) identities: Family<Identity, Counter>,
-    pub(super) rejected_cookies: Family<Labels<1>, Counter>,
+    rejected_cookies: Family<Labels<1>, Counter>,
     pub(super) foreign_without_cookie: Counter,
     pub(super) refused_bytes: Family<Labels<1>, Counter>,
 }
@@ -51,10 +52,8 @@ impl HttpMetrics {
         let help =
             "Requests with a cookie that was ignored, as it is malformed or no key verifies it";
         registry.register("cookies_rejected", help, metrics.rejected_cookies.clone());
-        for reason in ["malformed", "unverified"] {
-            let _ = metrics
-                .rejected_cookies
-                .get_or_create(&[("reason", reason)]);
+        for rejected in [RejectedCookie::Malformed, RejectedCookie::Unverified] {
+            metrics.rejected_cookie(rejected);
         }
         let help = "Writes of pages of other origins without any cookie, which got a new thread";
         registry.register(
@@ -65,6 +64,16 @@ impl HttpMetrics {
         let (name, help) = ("rejected", "Bytes that a limit has rejected");
         registry.register_with_unit(name, help, Unit::Bytes, metrics.refused_bytes.clone());
         metrics
+    }
+
+    /// The counter of cookies that are rejected for that reason.
+    pub(super) fn rejected_cookie(&self, rejected: RejectedCookie) -> Counter {
+        let reason = match rejected {
+            RejectedCookie::Malformed => "malformed",
+            RejectedCookie::Unverified => "unverified",
+        };
+        self.rejected_cookies
+            .get_or_create_owned(&[("reason", reason)])
     }
 }
 

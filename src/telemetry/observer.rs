@@ -203,14 +203,8 @@ impl Observer {
     }
 
     fn count_caller(&self, caller: &Caller) {
-        let rejected = match (caller.unverified_cookie, caller.ignored_cookie) {
-            (true, _) => Some("unverified"),
-            (false, true) => Some("malformed"),
-            (false, false) => None,
-        };
-        if let Some(reason) = rejected {
-            let cookies = &self.metrics.rejected_cookies;
-            cookies.get_or_create(&[("reason", reason)]).inc();
+        if let Some(rejected) = caller.rejected_cookie {
+            self.metrics.rejected_cookie(rejected).inc();
         }
         if caller.foreign_without_cookie && self.metrics.foreign_without_cookie.inc() == 0 {
             tracing::warn!(
@@ -312,7 +306,7 @@ impl Line<'_> {
         let caller = extensions.get::<Caller>();
         let thread_id = caller.map(|caller| debug(&caller.id));
         let status = self.status.as_u16();
-        if caller.is_some_and(|caller| caller.ignored_cookie) {
+        if caller.is_some_and(|caller| caller.rejected_cookie.is_some()) {
             tracing::info!(
                 request.id = request_id,
                 "cookie ignored: its signature is wrong"

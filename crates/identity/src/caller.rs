@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::HeaderValue;
 
+use super::cookie::RejectedCookie;
 use threadkeep_domain::ThreadId;
 
 /// The thread of a request, and how it was found.
@@ -15,10 +16,8 @@ pub struct Caller {
     pub source: Source,
     /// The name of the key that signed it, when it came signed.
     pub key_name: Option<Arc<str>>,
-    /// Whether a cookie was passed over because it did not verify.
-    pub ignored_cookie: bool,
-    /// Whether a signed id in a cookie did not verify under any key, so that a new one takes its place.
-    pub unverified_cookie: bool,
+    /// Why its cookies were ignored, if a new id takes their place.
+    pub rejected_cookie: Option<RejectedCookie>,
     /// Whether a page of another origin writes without any cookie: on its first visit, or each time if the browser
     /// withholds the cookie.
     pub foreign_without_cookie: bool,
@@ -73,8 +72,7 @@ impl Caller {
             id,
             source,
             key_name: None,
-            ignored_cookie: false,
-            unverified_cookie: false,
+            rejected_cookie: None,
             foreign_without_cookie: false,
             replaced: None,
             signed: None,

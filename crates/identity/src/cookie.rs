@@ -168,19 +168,15 @@ impl Cookie {
     /// The caller of the first cookie of the name that verifies, or else a new one. A browser may send
     /// several, set for different paths or domains.
     pub(super) fn find(&self, headers: &HeaderMap, ring: &KeyRing) -> Caller {
-        let (mut ignored_cookie, mut unverified_cookie) = (false, false);
+        let mut rejected_cookie = None;
         for value in named(&self.settings.name, headers) {
             match verify(value, ring) {
                 Ok(caller) => return self.replacing(caller, headers, ring),
-                Err(Fault { is_signed }) => {
-                    ignored_cookie = true;
-                    unverified_cookie |= is_signed;
-                }
+                Err(rejected) => rejected_cookie = rejected_cookie.max(Some(rejected)),
             }
         }
         Caller {
-            ignored_cookie,
-            unverified_cookie,
+            rejected_cookie,
             ..Caller::of(ThreadId::random(), Source::Minted)
         }
     }
@@ -260,22 +256,29 @@ pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
     text.extend_from_slice(signature);
 }
 
-/// A cookie that names no thread.
-pub(super) struct Fault {
-    /// Whether it has the form of a signed id, so that a key may be missing here.
-    is_signed: bool,
+/// Why a cookie names no thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RejectedCookie {
+    /// It does not have the form of a signed id.
+    Malformed,
+    /// No key verifies it, so one may be missing here.
+    Unverified,
 }
 
 /// Verifies the value of a cookie, and returns its caller.
-pub(super) fn verify(value: &[u8], ring: &KeyRing) -> Result<Caller, Fault> {
+pub(super) fn verify(value: &[u8], ring: &KeyRing) -> Result<Caller, RejectedCookie> {
     let decoded = percent_decode(value).decode_utf8();
     let parts = decoded
         .as_deref()
         .ok()
         .and_then(|text| text.split_once('.'));
-    let (id, signature) = parts.ok_or(Fault { is_signed: false })?;
-    let signed = ring.verify(id, signature).ok_or_else(|| Fault {
-        is_signed: KeyRing::is_well_formed(id, signature),
+    let (id, signature) = parts.ok_or(RejectedCookie::Malformed)?;
+    let signed = ring.verify(id, signature).ok_or_else(|| {
+        if KeyRing::is_well_formed(id, signature) {
+            RejectedCookie::Unverified
+        } else {
+            RejectedCookie::Malformed
+        }
     })?;
     let header = signed.is_current.then(|| format!("{id};{signature}"));
     Ok(Caller {

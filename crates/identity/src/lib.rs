@@ -44,6 +44,8 @@ pub use bearer::bearer;
 #[doc(hidden)]
 pub use caller::{Caller, Source};
 pub use cookie::MAX_AGE_SECONDS as COOKIE_MAX_AGE_SECONDS;
+#[doc(hidden)]
+pub use cookie::RejectedCookie;
 use cookie::{Attributes, Cookie, named, verify, write_value};
 pub use cookie::{CookieError, CookieSettings, SameSite, Secure};
 #[cfg(feature = "jwt")]
@@ -484,7 +486,7 @@ mod tests {
         let caller = ask(COOKIE, &line).unwrap().unwrap();
 
         assert_eq!((caller.id, caller.source), (id, Source::Cookie));
-        assert!(!caller.ignored_cookie);
+        assert_eq!(caller.rejected_cookie, None);
     }
 
     proptest! {
