@@ -1,6 +1,6 @@
 //! Serves the document, and Swagger UI at `/docs`. All its files are in the program.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use actix_web::http::header::ContentType;
 use actix_web::web::{self, Bytes, ServiceConfig};
@@ -30,9 +30,12 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
 }
 
 async fn index() -> HttpResponse {
+    static PAGE: LazyLock<String> = LazyLock::new(|| {
+        include_str!("docs.html").replace("{colours}", include_str!("colours.css"))
+    });
     HttpResponse::Ok()
         .content_type(ContentType::html())
-        .body(include_str!("docs.html"))
+        .body(PAGE.as_str())
 }
 
 async fn document(request: HttpRequest) -> HttpResponse {
