@@ -152,7 +152,9 @@ impl Reader {
                     }
                 }
                 Ok(Some(GlobalItem::Reset { .. })) => {
-                    tracing::warn!("the log was shortened: ends of threads may have been missed");
+                    tracing::warn!(
+                        "event log trimmed: `on_destroyed` callbacks may have been missed"
+                    );
                 }
                 Ok(None) => return,
                 Err(_) => sleep(PAUSE).await,

@@ -98,7 +98,7 @@ fn log_fault<B>(response: &ServiceResponse<B>, session: SessionId) {
             tracing::error!(session.id = %session, error, "the store failed");
         }
         // an app's own errors are for the app to log
-        Some(error) => tracing::error!(session.id = %session, %error, "the app failed"),
+        Some(error) => tracing::error!(session.id = %session, %error, "handler failed"),
         None => {}
     }
 }

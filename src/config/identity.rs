@@ -22,7 +22,9 @@ pub(super) fn signing_keys(
     let is_loopback = listen.ip().to_canonical().is_loopback();
     if keys.is_empty() {
         if !is_loopback {
-            let fault = Fault::Needed("to listen on an address that is not a loopback one");
+            let fault = Fault::Needed(
+                "unless `listen` is a loopback address. Create one: `threadkeep keygen --name main`",
+            );
             return Err(given.refuse(fault));
         }
         warnings.push(Warning::RandomSigningKey);
@@ -34,7 +36,7 @@ pub(super) fn signing_keys(
                 rule: "its secret must have at least 32 bytes",
             }));
         }
-        warnings.push(Warning::ShortSigningKey);
+        warnings.push(Warning::ShortSigningKey(keys[index].name.into()));
     }
     let chosen = values.take("signing_key");
     let keys = keys.iter();
@@ -77,12 +79,11 @@ pub(super) fn api_keys(
         if let Some(index) = shorter_than(API_KEY_BYTES) {
             return Err(given.refuse(Fault::Key {
                 number: index + 1,
-                rule: "its secret has to have at least 16 bytes to listen on an address that is not a \
-                       loopback one",
+                rule: "its secret must have at least 16 bytes unless `listen` is a loopback address",
             }));
         }
-        if shorter_than(SECRET_BYTES).is_some() {
-            warnings.push(Warning::ShortApiKey);
+        if let Some(index) = shorter_than(SECRET_BYTES) {
+            warnings.push(Warning::ShortApiKey(keys[index].name.into()));
         }
     }
     let mut rights = rights(values, &keys)?;

@@ -207,9 +207,11 @@ fn only_a_loopback_address_goes_without_a_strong_signing_key() {
         load(&layers).unwrap().warnings
     };
 
-    assert_eq!(warnings("a:short"), [Warning::ShortSigningKey]);
+    assert_eq!(warnings("a:short"), [Warning::ShortSigningKey("a".into())]);
     assert_eq!(warnings(&strong), []);
-    assert!(refusal(&environment(&[listen])).contains("required to listen"));
+    assert!(
+        refusal(&environment(&[listen])).contains("required unless `listen` is a loopback address")
+    );
     assert!(refusal(&environment(&[listen, ("SIGNING_KEYS", "a:short")])).contains("32 bytes"));
     assert!(load(&environment(&[listen, ("SIGNING_KEYS", &strong)])).is_ok());
 }
@@ -238,12 +240,12 @@ fn only_a_loopback_address_goes_with_api_keys_of_less_than_16_bytes() {
         let told = refusal(&api(open, short));
         assert_eq!(
             told,
-            "the setting `api_keys` from THREADKEEP_API_KEYS: key 2: its secret has to have at least 16 \
-             bytes to listen on an address that is not a loopback one"
+            "the setting `api_keys` from THREADKEEP_API_KEYS: key 2: its secret must have at least 16 \
+             bytes unless `listen` is a loopback address"
         );
         assert_eq!(
             load(&api(open, long)).unwrap().warnings,
-            [Warning::ShortApiKey]
+            [Warning::ShortApiKey("b".into())]
         );
         assert_eq!(load(&api(open, &strong)).unwrap().warnings, []);
     }

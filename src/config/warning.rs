@@ -1,17 +1,17 @@
 //! Settings that work but should be changed.
 
 /// Settings that the server accepts, perhaps on a loopback address only, but that should be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
     /// No signing key is configured.
     #[error("no signing key is set: this run signs thread ids with a random one")]
     RandomSigningKey,
     /// A signing key is short.
-    #[error("a signing key is shorter than 32 bytes: only loopback addresses accept it")]
-    ShortSigningKey,
-    /// An api key is short.
-    #[error("an API key is shorter than 32 bytes, and opens all threads")]
-    ShortApiKey,
+    #[error("signing key `{0}` is shorter than 32 bytes: only loopback addresses accept it")]
+    ShortSigningKey(String),
+    /// An API key is short.
+    #[error("API key `{0}` is shorter than 32 bytes")]
+    ShortApiKey(String),
     /// Models are configured, but no API key.
     #[error("`models` is set, but no API key: all requests for models require one")]
     ModelsWithoutApiKey,

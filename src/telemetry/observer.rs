@@ -257,7 +257,7 @@ fn audit(
         code,
         parts = hashes.join(" "),
         traceparent = parent.map(display),
-        "audit"
+        "audit: API key used"
     );
 }
 
@@ -393,7 +393,7 @@ impl Line<'_> {
             rest_ms = milliseconds(times.rest),
             thread.id = caller.map(|caller| debug(&caller.id)),
             traceparent = self.parent.map(display),
-            "slow"
+            "slow request"
         );
     }
 }

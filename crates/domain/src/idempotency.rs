@@ -15,6 +15,8 @@ pub const NEWEST: u64 = 64;
 pub const LONGEST: Duration = Duration::from_secs(86_400);
 /// Most answers that are remembered. Beyond it, writes with new keys are rejected for a while.
 pub const MOST: u64 = 65_536;
+/// The `limit` that a 429 names when there is no room for another answer.
+pub const LIMIT_NAME: &str = "idempotency_keys";
 /// The limit of remembered answers: the bytes of their metadata, and 8 for each result.
 pub const MOST_COST_BYTES: u64 = 16 * 1_048_576;
 

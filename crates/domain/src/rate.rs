@@ -35,11 +35,7 @@ pub enum RateName {
 
 /// A limit that is reached at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there are too many {} for now, the next one may come in {} s",
-    .limit.of_what(),
-    self.retry_after_seconds()
-)]
+#[error("rate limit `rate_{}` exceeded; retry in {} s", .limit.as_str(), self.retry_after_seconds())]
 pub struct RateLimited {
     /// Which.
     pub limit: RateName,
@@ -165,14 +161,6 @@ impl RateName {
             Self::NewThreads => "new_threads",
             Self::Writes => "writes",
             Self::ThreadWrites => "thread_writes",
-        }
-    }
-
-    fn of_what(self) -> &'static str {
-        match self {
-            Self::NewThreads => "new threads from this address",
-            Self::Writes => "writes from this address",
-            Self::ThreadWrites => "writes to this thread",
         }
     }
 }

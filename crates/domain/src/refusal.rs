@@ -8,7 +8,7 @@ use super::threads::thread::Stamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A push met something else than an array.
-    #[error("the value is not an array")]
+    #[error("the value is not an array; a push needs an array or a key without a value")]
     NotAnArray {
         /// Index of the operation.
         operation: usize,
@@ -42,7 +42,9 @@ pub enum Refusal {
         attempted_bytes: u64,
     },
     /// The values of a scope would pass their limit.
-    #[error("kv exceeds {limit_bytes} bytes")]
+    #[error(
+        "the values of the scope would have {attempted_bytes} bytes; the limit is {limit_bytes}"
+    )]
     KvTooLarge {
         /// The limit.
         limit_bytes: u64,
@@ -50,7 +52,7 @@ pub enum Refusal {
         attempted_bytes: u64,
     },
     /// There would be too many keys, or a merge patch names too many.
-    #[error("a state may have {limit_keys} keys, and a merge patch may name as many")]
+    #[error("a state or a merge patch may have at most {limit_keys} keys")]
     TooManyKeys {
         /// The limit.
         limit_keys: u32,
@@ -74,31 +76,31 @@ pub enum Refusal {
         attempted_bytes: u64,
     },
     /// The items that a compaction would replace are not those that it was made of.
-    #[error("the history has {count} items up to that place")]
+    #[error("the history has {count} items up to `through`")]
     PrefixChanged {
         /// The number of items up to its place now.
         count: u64,
     },
     /// More items follow those that a compaction would replace than one may move.
-    #[error("more than {limit_items} items follow that place")]
+    #[error("more than {limit_items} items follow `through`")]
     TooManyLaterItems {
         /// The limit.
         limit_items: u64,
     },
     /// The id of an item stands for another item already.
-    #[error("the id of an item was used for another value")]
+    #[error("the id of item {item} belongs to another item already")]
     ItemIdReused {
         /// Index of the item.
         item: usize,
     },
     /// An operation would append an item whose id stands for another item already.
-    #[error("the id of an item was used for another value")]
+    #[error("the id of an appended item belongs to another item already")]
     AppendReusesId {
         /// Index of the operation.
         operation: usize,
     },
     /// The thread, the scope or the entry is not as the precondition says.
-    #[error("the version is {}", current.version)]
+    #[error("the version is {}, not the one in the request; read again and retry", current.version)]
     VersionMismatch {
         /// The current version; 0 if it does not exist.
         current: Stamp,
@@ -107,7 +109,7 @@ pub enum Refusal {
     #[error("the data that the write is based on has changed")]
     Changed,
     /// Somebody else holds the turn, which is exclusive or is asked for.
-    #[error("the turn is taken")]
+    #[error("another caller holds the turn")]
     TurnTaken {
         /// When it ends, by the store's clock.
         ends_ms: u64,
@@ -115,7 +117,7 @@ pub enum Refusal {
         left_ms: u64,
     },
     /// A later turn was granted, or the turn was given back, or its thread has ended.
-    #[error("the turn is lost")]
+    #[error("the turn has ended, or a later one was granted; take the turn again")]
     TurnLost,
     /// The thread has another owner than the caller.
     #[error("the thread has another owner")]
@@ -145,7 +147,7 @@ pub enum Refusal {
     #[error("the thread was created later than now")]
     CreatedAhead,
     /// The thread was destroyed a moment ago.
-    #[error("the thread was destroyed")]
+    #[error("the thread was destroyed moments ago, and its id does not accept writes yet")]
     Destroyed,
     /// There is no such thread, and the change does not create one.
     #[error("the thread does not exist")]
@@ -155,7 +157,7 @@ pub enum Refusal {
     CheckpointNotFound,
     /// The thread would have too many checkpoints, or too many bytes in them.
     #[error(
-        "the checkpoints of a thread may be {limit_checkpoints}, of {limit_bytes} bytes in all"
+        "a thread may have {limit_checkpoints} checkpoints, and {limit_bytes} bytes in all of them"
     )]
     TooManyCheckpoints {
         /// The limit of their number.
@@ -179,7 +181,10 @@ pub enum Refusal {
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
     /// So many idempotency keys are remembered that there is no room for a new one.
-    #[error("too many idempotency keys; retry later")]
+    #[error(
+        "the thread remembers too many idempotency keys; retry in {} s",
+        retry_after_ms.div_ceil(1_000)
+    )]
     TooManyIdempotencyKeys {
         /// When the oldest one may be forgotten.
         retry_after_ms: u64,

@@ -353,7 +353,7 @@ pub(crate) const CODES: &[Code] = &[
     Code {
         status: 429,
         code: "rate_limited",
-        meaning: "A rate limit is exceeded (`limit` names it), or the thread has its maximum of idempotency keys.",
+        meaning: "A rate limit is exceeded, which `limit` names; `idempotency_keys`: the thread remembers as many as it may.",
         remedy: "Retry after `Retry-After`.",
     },
     Code {

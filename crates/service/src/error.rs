@@ -14,7 +14,7 @@ pub enum ServiceError {
         stamp: Stamp,
     },
     /// A part was asked of a value that is not an array.
-    #[error("the value is not an array")]
+    #[error("the value is not an array, and only an array can be read in part")]
     NotAnArray {
         /// Version and life of the thread.
         stamp: Stamp,
@@ -37,7 +37,7 @@ pub enum ServiceError {
         attempted_bytes: u64,
     },
     /// There are more namespaces than are put in that order.
-    #[error("there are more than {limit} namespaces of that name to be put in that order")]
+    #[error("more than {limit} namespaces match `name`; narrow it, or omit `sort`")]
     TooManyNamespaces {
         /// How many there may be.
         limit: usize,

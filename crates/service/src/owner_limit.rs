@@ -96,7 +96,7 @@ impl OwnerLimit {
     /// A place that cannot be released ends by itself.
     async fn release(&self, owner: OwnerTag, place: PlaceToken) {
         if let Err(error) = self.owners.release_place(owner, place).await {
-            tracing::debug!(%error, "a place for a thread of an owner was not released");
+            tracing::debug!(%error, "place of an owner's thread not released: it counts until it expires");
         }
     }
 }

@@ -85,7 +85,7 @@ async fn lists_are_counted_before_their_elements_are_read() {
 
     let answers = cost(&bodies).await;
 
-    let too_many = json!({"error": "tasks exceed 1000 tasks"});
+    let too_many = json!({"error": "a list may have at most 1000 tasks"});
     assert_eq!(answers[0].json(), too_many);
     assert_eq!(answers[1].json(), too_many);
     for answer in answers {

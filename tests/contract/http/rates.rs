@@ -246,7 +246,7 @@ async fn a_request_counts_once_and_so_does_its_repeat(backend: Backend) {
         problem["detail"]
             .as_str()
             .unwrap()
-            .starts_with("Nothing was changed")
+            .ends_with("Nothing was changed.")
     );
 }
 

@@ -274,7 +274,7 @@ async fn calls_of_operators_leave_a_line_without_what_they_name(backend: Backend
     let lines: Vec<Value> = log
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
-        .filter(|line: &Value| line["message"] == "audit")
+        .filter(|line: &Value| line["message"] == "audit: API key used")
         .collect();
     let told = |name: &str| {
         lines

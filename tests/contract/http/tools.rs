@@ -384,12 +384,12 @@ async fn every_mistake_is_told_to_the_letter(server: &Server) {
         (
             "tasks_write",
             json!({"tasks": vec![json!({"content": "a", "status": "pending"}); 1_001]}),
-            "tasks exceed 1000 tasks".into(),
+            "a list may have at most 1000 tasks".into(),
         ),
         (
             "tasks_write",
             json!({"tasks": [{"content": "a".repeat(131_072), "status": "pending"}]}),
-            "tasks exceed 131072 bytes".into(),
+            "a list of tasks may have at most 131072 bytes".into(),
         ),
     ] {
         let answer = client.tool(&scope, tool, arguments.clone()).await;

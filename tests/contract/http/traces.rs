@@ -46,7 +46,10 @@ async fn a_request_is_logged_with_its_trace(backend: Backend) {
     let traces: Vec<_> = answered.iter().map(|line| &line["traceparent"]).collect();
     let (trace, none) = (&json!(TRACE), &Value::Null);
     assert_eq!(traces, [trace, none, none, none, none, trace]);
-    assert_eq!(lines(&server, "audit")[0]["traceparent"], TRACE);
+    assert_eq!(
+        lines(&server, "audit: API key used")[0]["traceparent"],
+        TRACE
+    );
 }
 
 async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
@@ -74,7 +77,7 @@ async fn a_slow_response_is_logged_with_where_its_time_went(backend: Backend) {
     assert_eq!(status(&read_response(&mut slow).await), 200);
     assert!(server.stop().success());
 
-    let slow = lines(&server, "slow");
+    let slow = lines(&server, "slow request");
     let ms = |line: &Value, name: &str| line[name].as_f64().unwrap();
     for line in &slow {
         let parts = ["body_ms", "store_ms", "waiting_ms", "rest_ms"];
@@ -106,7 +109,7 @@ async fn fast_responses_are_not_logged_as_slow(backend: Backend) {
         server.client().thread().put("state/k", "1").ok().await;
         assert!(server.stop().success());
 
-        assert_eq!(lines(&server, "slow"), [Value::Null; 0]);
+        assert_eq!(lines(&server, "slow request"), [Value::Null; 0]);
     }
 }
 

@@ -12,7 +12,7 @@ pub enum ScopeError {
     #[error("the id of a session, tool or personality has 1 to 128 visible characters")]
     Name,
     /// A malformed id of a thread, state handle or run.
-    #[error("the id of that scope is malformed")]
+    #[error("`state:` and `run:` take a UUID, and `thread:` takes a thread id or `current`")]
     Id,
     /// A key outside the namespaced rule.
     #[error("a key is segments parted by /, using [A-Za-z0-9_.-]")]
@@ -54,19 +54,19 @@ pub enum TaskError {
     #[error("task content must not be empty")]
     NoContent,
     /// Two tasks of one id.
-    #[error("two tasks have the same id")]
+    #[error("two tasks of the list have the same id")]
     SameId,
     /// An id outside the rule.
     #[error("a task id has 1 to 64 visible ASCII characters")]
     Id,
     /// More tasks than a list may have.
-    #[error("tasks exceed {limit} tasks")]
+    #[error("a list may have at most {limit} tasks")]
     TooMany {
         /// The limit.
         limit: usize,
     },
     /// More bytes than a list may have.
-    #[error("tasks exceed {limit_bytes} bytes")]
+    #[error("a list of tasks may have at most {limit_bytes} bytes")]
     TooLarge {
         /// The limit, in bytes of the list as JSON.
         limit_bytes: usize,
@@ -75,7 +75,7 @@ pub enum TaskError {
     #[error("the task does not exist")]
     NotFound,
     /// Work that is not completed would be dropped.
-    #[error("unfinished tasks would be dropped: {count}")]
+    #[error("the list lacks {count} unfinished tasks; include them, or omit `keep_unfinished`")]
     WouldDropUnfinished {
         /// How many.
         count: usize,

@@ -90,8 +90,13 @@ impl Consumer {
     async fn make_anew(&self) {
         let consumer = &self.name;
         match open::at_the_end(&*self.backend, &self.name).await {
-            Ok(()) => tracing::error!(consumer, "ledger lost: deliveries start again from now"),
-            Err(error) => tracing::warn!(%error, consumer, "ledger lost"),
+            Ok(()) => tracing::error!(
+                consumer,
+                "delivery state lost: events before now are not delivered"
+            ),
+            Err(error) => {
+                tracing::warn!(%error, consumer, "delivery state lost: cannot create it again yet");
+            }
         }
     }
 

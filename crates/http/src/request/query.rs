@@ -301,7 +301,10 @@ fn undecodable(name: &str) -> ApiError {
             operation: None,
         };
     }
-    invalid("A query parameter is not percent-encoded UTF-8")
+    let name = Excerpt(name);
+    invalid(format!(
+        "The query parameter `{name}` is not percent-encoded UTF-8"
+    ))
 }
 
 impl<P: Parameters> Query<P> {

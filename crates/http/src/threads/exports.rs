@@ -143,7 +143,7 @@ impl Lines {
             Ok(line) => Some(Ok(line)),
             Err(cut) => {
                 self.is_done = true;
-                tracing::warn!(error = cut.0.as_deref(), "export cut off");
+                tracing::warn!(error = cut.0.as_deref(), "export ended early");
                 Some(Err(cut))
             }
         }

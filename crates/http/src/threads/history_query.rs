@@ -83,7 +83,7 @@ impl Parameters for HistoryPart {
     ];
 
     fn take(&mut self, name: &str, value: &str) -> ApiResult<()> {
-        let malformed = "must be a place in a history, given once";
+        let malformed = "must be a sequence number (`seq` of an item), given once";
         match name {
             "after" => set_once(&mut self.after, place(value), name, malformed),
             "before" => set_once(&mut self.before, place(value), name, malformed),
@@ -113,18 +113,18 @@ impl Parameters for HistoryPart {
 
     fn check(&self) -> ApiResult<()> {
         if self.tail.is_some() && self.has_originals() {
-            return Err(invalid("`tail` excludes `originals`"));
+            return Err(invalid("`tail` cannot be combined with `originals`"));
         }
         let is_part = self.after.is_some() || self.before.is_some() || self.is_backwards.is_some();
         if self.tail.is_some() && (is_part || self.page.is_given()) {
             return Err(invalid(
-                "`tail` excludes `after`, `before`, `order` and `limit`",
+                "`tail` cannot be combined with `after`, `before`, `order` or `limit`",
             ));
         }
         let detail = match (self.after, self.before, self.is_backwards) {
-            (Some(_), Some(_), _) => "`after` excludes `before`",
-            (Some(_), None, Some(true)) => "`after` excludes `order=desc`",
-            (None, Some(_), Some(false)) => "`before` excludes `order=asc`",
+            (Some(_), Some(_), _) => "`after` cannot be combined with `before`",
+            (Some(_), None, Some(true)) => "`after` cannot be combined with `order=desc`",
+            (None, Some(_), Some(false)) => "`before` cannot be combined with `order=asc`",
             _ => return Ok(()),
         };
         Err(invalid(detail))

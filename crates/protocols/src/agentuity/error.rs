@@ -20,19 +20,19 @@ use threadkeep_web::{BEARER, WRONG_BEARER};
 #[derive(Debug, thiserror::Error)]
 pub enum AgentuityError {
     /// No API key.
-    #[error("an api key is needed")]
+    #[error("this request requires an API key")]
     Unauthorized,
     /// A bearer credential that is no API key.
-    #[error("an api key is needed")]
+    #[error("this request requires an API key")]
     WrongKey,
     /// The API key may not make this call.
-    #[error("the api key lacks the right {0}")]
+    #[error("the API key lacks the right `{0}`")]
     Forbidden(Right),
     /// The path does not exist.
-    #[error("there is nothing at this path")]
+    #[error("the path does not exist")]
     NotFound,
     /// The path has other methods.
-    #[error("this path does not take that method")]
+    #[error("the method is not supported here; use {allow}")]
     MethodNotAllowed {
         /// Which it takes.
         allow: &'static str,

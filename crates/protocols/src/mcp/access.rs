@@ -103,7 +103,8 @@ impl Mcp {
             // without an API key, there was a proven scope, and only that
             (Some(scope), None) => scope,
             (Some(_), Some(_)) => Err(ApiError::InvalidParameter(
-                "A request is for one scope, and this names more".into(),
+                "Name the scope once: by `x-thread-id`, `x-state-id`, `x-session-id` or `scope`"
+                    .into(),
             )),
         }
     }

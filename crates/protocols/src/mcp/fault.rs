@@ -30,7 +30,7 @@ pub(super) enum MessageFault {
     Handshake(Option<RequestId>),
     #[error("the message has more than {VALUES_MAX} values besides its arguments")]
     TooManyValues(Option<RequestId>),
-    #[error("this is not a message of JSON-RPC 2.0")]
+    #[error("the body is not a JSON-RPC 2.0 message")]
     NoMessage(Option<RequestId>),
     #[error(
         "the answers to this batch exceed {ANSWERS_MAX_BYTES} bytes, so this message was not run"

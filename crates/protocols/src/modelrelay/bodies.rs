@@ -85,11 +85,11 @@ pub(super) fn read_limit(limit: Option<usize>) -> Result<usize, RelayError> {
 /// [`RelayError::InvalidInput`].
 pub(super) fn read_offset(offset: Option<u64>, cursor: Option<&str>) -> Result<u64, RelayError> {
     match (offset, cursor) {
-        (Some(_), Some(_)) => Err(wrong_input("offset does not go with cursor")),
+        (Some(_), Some(_)) => Err(wrong_input("offset cannot be combined with cursor")),
         (offset, None) => Ok(offset.unwrap_or(0)),
         (None, Some(cursor)) => cursor
             .parse()
-            .map_err(|_| wrong_input("the cursor is invalid")),
+            .map_err(|_| wrong_input("the cursor is invalid; pass next_cursor unchanged")),
     }
 }
 

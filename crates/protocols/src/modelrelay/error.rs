@@ -19,19 +19,19 @@ use threadkeep_web::{BEARER, WRONG_BEARER};
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     /// No API key, or an unknown one that is no bearer credential.
-    #[error("an api key is needed")]
+    #[error("this request requires an API key")]
     Unauthorized,
     /// A bearer credential that is no API key.
-    #[error("an api key is needed")]
+    #[error("this request requires an API key")]
     WrongKey,
     /// The API key may not make this call.
-    #[error("the api key lacks the right {0}")]
+    #[error("the API key lacks the right `{0}`")]
     Forbidden(Right),
     /// The object does not exist.
     #[error("{0} not found")]
     NotFound(&'static str),
     /// The path has other methods.
-    #[error("this path does not take that method")]
+    #[error("the method is not supported here; use {allow}")]
     MethodNotAllowed {
         /// Which it takes.
         allow: &'static str,
@@ -55,7 +55,7 @@ pub enum RelayError {
     #[error("{0}")]
     Response(#[from] Arc<ResponseError>),
     /// A response of a model has failed. Its message may be that of an upstream, which is for the caller alone.
-    #[error("the turn failed: {}", .0.code.as_str())]
+    #[error("the response failed: {}", .0.code.as_str())]
     Failed(Failure),
     /// The service rejected the request, or failed.
     #[error(transparent)]

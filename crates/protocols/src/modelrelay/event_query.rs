@@ -53,7 +53,7 @@ impl Wanted {
         flag("include_output", query.include_output.as_deref())?;
         let has_state = includes_state(query.include.as_deref())?;
         if query.after_state_seq.is_some() && !has_state {
-            return Err(wrong_input("after_state_seq goes with include=state"));
+            return Err(wrong_input("after_state_seq requires include=state"));
         }
         let (last_seq, last_state_seq) = last_event(request)?;
         let seq = last_seq.or(query.after_seq).unwrap_or(0);
@@ -83,7 +83,7 @@ fn includes_state(include: Option<&str>) -> Result<bool, RelayError> {
     match include {
         None | Some("") => Ok(false),
         Some("state") => Ok(true),
-        Some(_) => Err(wrong_input("include knows state")),
+        Some(_) => Err(wrong_input("include must be state")),
     }
 }
 
@@ -99,7 +99,7 @@ fn last_event(request: &RelayRequest) -> Result<(Option<u64>, Option<u64>), Rela
     };
     let read = |text: &str| {
         let place = text.parse::<u64>();
-        place.map_err(|_| wrong_input("Last-Event-ID is invalid"))
+        place.map_err(|_| wrong_input("Last-Event-ID must be the id of an event of this run"))
     };
     Ok((Some(read(seq)?), state_seq.map(read).transpose()?))
 }

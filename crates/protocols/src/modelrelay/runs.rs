@@ -90,7 +90,7 @@ pub(super) async fn get_run(request: RelayRequest) -> Result<HttpResponse, Relay
             "steps" => has_steps = true,
             // there are no calls outside of steps
             "tool_calls" => {}
-            _ => return Err(wrong_input("include knows steps and tool_calls")),
+            _ => return Err(wrong_input("include must be steps, tool_calls or both")),
         }
     }
     let run = request.protocol.runs.get(id).await?;

@@ -52,7 +52,7 @@ pub enum OpenAiError {
     #[error("{0}")]
     Turn(Arc<ResponseError>),
     /// A response of a model has failed. Its message may be that of an upstream, which is for the caller alone.
-    #[error("the turn failed: {}", .failure.code.as_str())]
+    #[error("the response failed: {}", .failure.code.as_str())]
     Failed {
         /// Why.
         failure: Failure,
@@ -335,9 +335,9 @@ fn turn_message(error: &ResponseError) -> String {
             "Invalid value for 'input[{item}].id': the conversation has another item with this id."
         ),
         ResponseError::NoConversation => OpenAiError::NoSuchConversation.to_string(),
-        ResponseError::Locked { .. } => "Another turn of this conversation is running.".into(),
+        ResponseError::Locked { .. } => "Another response of this conversation is running, or a client holds its turn. Retry later.".into(),
         ResponseError::TooMany => {
-            "The server runs as many turns as it may. Try again later.".into()
+            "The server runs as many responses as `responses_max` allows. Retry later.".into()
         }
         ResponseError::Stopping => "The server is stopping. Send the request again.".into(),
         ResponseError::Service(ServiceError::Store(_)) => "The store is unavailable.".into(),

@@ -131,7 +131,7 @@ impl Driver<'_> {
             Err(Stop::Upstream(error)) => {
                 let failure = error.failure();
                 let code = failure.code.as_str();
-                tracing::warn!(response = %self.id, code, "a response has failed, and may go on");
+                tracing::warn!(response = %self.id, code, "response failed; it can be resumed");
                 Err(ResponseError::Failed(failure))
             }
             Err(Stop::Error(error)) => Err(error),

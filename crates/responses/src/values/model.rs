@@ -363,22 +363,24 @@ pub enum Finish {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
     /// It answered 400, with that message.
-    #[error("The upstream refused the request: {0}")]
+    #[error("The upstream rejected the request: {0}")]
     Refused(String),
     /// It still answered 429.
-    #[error("The upstream has too many requests. Try again later.")]
+    #[error("The upstream is limiting requests. Retry later.")]
     RateLimited {
         /// How long it wants callers to wait, at most 60 s.
         retry_after: Option<Duration>,
     },
     /// It answered 401, 403, 404 or something else that no retry mends.
-    #[error("The upstream rejected the request of this server.")]
+    #[error(
+        "The upstream rejected the request of this server. The operator finds the cause in its log."
+    )]
     Rejected,
     /// It answered 5xx, or the connection failed.
     #[error("The upstream failed.")]
     Failed,
     /// Its answer is unreadable, was cut off, is too long, or is empty.
-    #[error("The answer of the upstream is unreadable, was cut off or is too long.")]
+    #[error("The answer of the upstream is malformed, incomplete or too long.")]
     Malformed,
     /// It took too long.
     #[error("The upstream did not answer in time.")]

@@ -166,7 +166,7 @@ pub fn note_given_up(consumer: &str, events: u64) {
         tracing::error!(
             consumer,
             events,
-            "too many parked events: the oldest were dropped"
+            "too many events wait for a replay: the oldest were dropped"
         );
     }
 }

@@ -74,7 +74,7 @@ pub enum ApiError {
     #[error("The tool does not exist. GET /v1/tools lists all tools.")]
     ToolNotFound,
     /// A cursor that the server did not issue, or that belongs to another list.
-    #[error("The cursor is invalid, or belongs to another list.")]
+    #[error("The cursor is invalid, or belongs to another list. Pass `next_cursor` unchanged.")]
     InvalidCursor,
     /// An unknown event type.
     #[error("Unknown event type: {0}.")]
@@ -84,7 +84,9 @@ pub enum ApiError {
     #[error("The URL of the webhook is invalid: {0}.")]
     InvalidWebhookUrl(String),
     /// The request lacks a valid API key or signed id.
-    #[error("This needs an API key. For a thread, its signed id is enough.")]
+    #[error(
+        "This request needs an API key (`Authorization: Bearer`). For a thread, its signed id is enough (`x-thread-id` or the cookie)."
+    )]
     ApiKeyRequired,
     /// The credential is no API key of this server.
     #[error("The API key is unknown.")]

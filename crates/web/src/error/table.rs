@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use super::ApiError;
 use super::problem::Problem;
 use threadkeep_domain::scope::{ScopeError, TaskError};
-use threadkeep_domain::{Refusal, Stamp, rfc3339};
+use threadkeep_domain::{Refusal, Stamp, idempotency, rfc3339};
 use threadkeep_identity::IdentityError;
 use threadkeep_service::ServiceError;
 use threadkeep_store::StoreError;
@@ -173,7 +173,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         Problem::new(
             status,
             code,
-            format_args!("Nothing was changed: {refusal}."),
+            format_args!("{} Nothing was changed.", sentence(refusal)),
         )
     };
     match *refusal {
@@ -247,19 +247,27 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             "contended",
             "Other clients kept changing the same data. Nothing was changed. Retry.",
         ),
-        Refusal::TurnTaken { ends_ms, left_ms } => row(StatusCode::CONFLICT, "turn_taken")
-            .with("expires_at", rfc3339(ends_ms))
-            .retry_after_seconds(left_ms.div_ceil(1_000).max(1)),
+        Refusal::TurnTaken { ends_ms, left_ms } => {
+            let ends = rfc3339(ends_ms);
+            let until = ends
+                .as_deref()
+                .map_or_else(String::new, |ends| format!(" until {ends}"));
+            let detail =
+                format!("Another caller holds the turn{until}. Nothing was changed. Retry then.");
+            Problem::new(StatusCode::CONFLICT, "turn_taken", detail)
+                .with("expires_at", ends)
+                .retry_after_seconds(left_ms.div_ceil(1_000).max(1))
+        }
         Refusal::TurnLost => row(StatusCode::CONFLICT, "turn_lost"),
         Refusal::NotTheOwner => Problem::new(
             StatusCode::FORBIDDEN,
             "not_the_owner",
-            "The thread has another owner.",
+            "The thread belongs to another owner.",
         ),
         Refusal::OwnerRequired => Problem::new(
             StatusCode::UNAUTHORIZED,
             "owner_required",
-            "The thread has an owner, and the request has none.",
+            "The thread belongs to an owner. Send its login, or an API key.",
         ),
         Refusal::TooManyThreads { limit_threads } => {
             row(StatusCode::CONFLICT, "too_many_threads").with("limit_threads", limit_threads)
@@ -302,6 +310,7 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
         }
         Refusal::TooManyIdempotencyKeys { retry_after_ms } => {
             row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")
+                .with("limit", idempotency::LIMIT_NAME)
                 .retry_after_seconds(retry_after_ms.div_ceil(1_000))
         }
         Refusal::RateLimited(limited) => row(StatusCode::TOO_MANY_REQUESTS, "rate_limited")

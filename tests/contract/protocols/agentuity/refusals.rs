@@ -215,7 +215,7 @@ async fn an_answer_that_cannot_be_finished_is_cut_off() {
     redis.kill();
 
     assert!(begun.bytes().await.is_err());
-    server.await_log(|line| line.contains("answer cut off"));
+    server.await_log(|line| line.contains("answer ended early"));
 }
 
 over_both_stores!(

@@ -27,12 +27,12 @@ async fn calls_that_write_count_for_the_scope_and_for_the_address(backend: Backe
         thread.keys().await;
     }
 
-    refused(&thread, "to this thread").await;
+    refused(&thread, "`rate_thread_writes`").await;
     let other = Mcp::thread(&client, &client.thread());
     other
         .call("kv_write", json!({"key": "k", "value": "1"}))
         .await;
-    refused(&other, "from this address").await;
+    refused(&other, "`rate_writes`").await;
     // back ends have no address
     let name = unique();
     let session = Mcp::session(&client, &name);
@@ -41,7 +41,7 @@ async fn calls_that_write_count_for_the_scope_and_for_the_address(backend: Backe
             .call("kv_write", json!({"key": "k", "value": "1"}))
             .await;
     }
-    refused(&session, "to this thread").await;
+    refused(&session, "`rate_thread_writes`").await;
     assert_eq!(thread.keys().await.as_array().unwrap().len(), 1);
 }
 

@@ -55,7 +55,9 @@ where
     });
     let mut separator = "";
     let pages = pages
-        .inspect_err(|error: &ServiceError| tracing::warn!(%error, "answer cut off"))
+        .inspect_err(
+            |error: &ServiceError| tracing::warn!(%error, "answer ended early: the store failed"),
+        )
         .try_filter(|items| ready(!items.is_empty()))
         .map_ok(move |items| {
             let text = [separator, &items.join(",")].concat();

@@ -24,7 +24,7 @@ async fn a_thread_takes_as_many_messages_as_the_limit_says(backend: Backend) {
 
     for text in [merge, delete] {
         assert!(
-            text.starts_with("there are too many writes to this thread"),
+            text.starts_with("rate limit `rate_thread_writes` exceeded"),
             "{text}"
         );
     }
