@@ -2,6 +2,7 @@
 
 use super::json::text::MAX_DEPTH;
 use super::rate::RateLimited;
+use super::rfc3339::rfc3339;
 use super::threads::thread::Stamp;
 
 /// A write that was understood and refused. The thread, the scope or the entry stays as it was.
@@ -109,7 +110,7 @@ pub enum Refusal {
     #[error("the data that the write is based on has changed")]
     Changed,
     /// Somebody else holds the turn, which is exclusive or is asked for.
-    #[error("another caller holds the turn")]
+    #[error("another caller holds the turn{}; retry then", until(*ends_ms))]
     TurnTaken {
         /// When it ends, by the store's clock.
         ends_ms: u64,
@@ -192,6 +193,11 @@ pub enum Refusal {
     /// There are too many for now.
     #[error(transparent)]
     RateLimited(#[from] RateLimited),
+}
+
+/// Names a time, unless it is past the year 9999.
+fn until(ms: u64) -> String {
+    rfc3339(ms).map_or_else(String::new, |time| format!(" until {time}"))
 }
 
 impl Refusal {

@@ -259,9 +259,9 @@ pub(super) fn write_value(text: &mut Vec<u8>, signed: &[u8]) {
 /// Why a cookie names no thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RejectedCookie {
-    /// It does not have the form of a signed id.
+    /// The value is not a signed id.
     Malformed,
-    /// No key verifies it, so one may be missing here.
+    /// No key verifies the signed id: one may be missing here.
     Unverified,
 }
 

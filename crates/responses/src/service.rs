@@ -146,7 +146,7 @@ impl ResponseService {
     /// Notes that the answer of a response has reached its caller.
     pub async fn note_delivered(&self, id: &ResponseId) {
         if let Err(error) = self.0.responses.note_delivered(id).await {
-            tracing::debug!(%error, response = %id, "answer delivered, but not marked: a repeated request runs the model again");
+            tracing::debug!(%error, response = %id, "answer delivered, but not marked: the same request gets it again");
         }
     }
 

@@ -16,7 +16,7 @@ pub enum ResponseError {
     #[error("the events of this response are no longer kept")]
     StreamExpired,
     /// The response has no event of that number.
-    #[error("the response has no event of that number")]
+    #[error("the response does not have that event")]
     NoSuchEvent,
     /// There is no such response.
     #[error("the response does not exist")]

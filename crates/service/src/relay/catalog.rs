@@ -162,7 +162,7 @@ impl Catalog {
 
     /// Tells that something about the list was not done.
     fn is_behind(&self, error: impl std::error::Error) {
-        tracing::debug!(%error, list = self.kind.list, "ended objects stay in a list until it is read again");
+        tracing::debug!(%error, list = self.kind.list, "a list may lack an object or keep ended ones");
     }
 
     /// The list has it before it exists, so it never exists unlisted; it is listed again afterwards, in case a reader

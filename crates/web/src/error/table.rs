@@ -247,17 +247,9 @@ fn refusal_problem(refusal: &Refusal) -> Problem {
             "contended",
             "Other clients kept changing the same data. Nothing was changed. Retry.",
         ),
-        Refusal::TurnTaken { ends_ms, left_ms } => {
-            let ends = rfc3339(ends_ms);
-            let until = ends
-                .as_deref()
-                .map_or_else(String::new, |ends| format!(" until {ends}"));
-            let detail =
-                format!("Another caller holds the turn{until}. Nothing was changed. Retry then.");
-            Problem::new(StatusCode::CONFLICT, "turn_taken", detail)
-                .with("expires_at", ends)
-                .retry_after_seconds(left_ms.div_ceil(1_000).max(1))
-        }
+        Refusal::TurnTaken { ends_ms, left_ms } => row(StatusCode::CONFLICT, "turn_taken")
+            .with("expires_at", rfc3339(ends_ms))
+            .retry_after_seconds(left_ms.div_ceil(1_000).max(1)),
         Refusal::TurnLost => row(StatusCode::CONFLICT, "turn_lost"),
         Refusal::NotTheOwner => Problem::new(
             StatusCode::FORBIDDEN,

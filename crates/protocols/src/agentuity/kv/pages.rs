@@ -55,9 +55,7 @@ where
     });
     let mut separator = "";
     let pages = pages
-        .inspect_err(
-            |error: &ServiceError| tracing::warn!(%error, "answer ended early: the store failed"),
-        )
+        .inspect_err(|error: &ServiceError| tracing::warn!(%error, "answer ended early"))
         .try_filter(|items| ready(!items.is_empty()))
         .map_ok(move |items| {
             let text = [separator, &items.join(",")].concat();
