@@ -23,7 +23,7 @@ async fn plan(thread: Thread, session: Session, text: String) -> Result<Json<Val
         ..TaskChange::default()
     };
     thread.tasks().update(&TaskRef::Index(0), &begun).await?;
-    let plans = thread.kv().increment("plans", 1).await?;
+    let plans = thread.keys().increment("plans", 1).await?;
 
     // shared by all callers, since anyone who names this scope gets it
     let shared = session.scope("tool:planner".parse::<ScopeId>()?);

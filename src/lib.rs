@@ -30,7 +30,7 @@
 //! | read and change the caller's state | [`Thread`], [`ThreadState`] | `quickstart` |
 //! | learn that a thread has ended, and call code for each event once | [`Events`], [`Thread::on_destroyed`] | `chat` |
 //! | work after the response, and carry values through a request | [`Session`], [`RequestState`] | `background` |
-//! | keep keys, a task list and a history, of a thread or shared | [`Kv`], [`Tasks`], [`History`], [`scopes`] | `agent` |
+//! | keep keys, a task list and a history, of a thread or shared | [`Keys`], [`Tasks`], [`History`], [`scopes`] | `agent` |
 //! | find the thread by your own login instead of a signed id | [`identity`] | `logins` |
 //! | give threads to users, and list those of one | [`ThreadsBuilder::owners`], [`Threads::owned_by`], [`owners`] | `logins` |
 //!
@@ -42,7 +42,7 @@
 //! Writes are queued, and sent as one merge before the response, whether or not the state was read. The
 //! state is never written back as a whole, so when two requests push at the same moment, both values are kept.
 //!
-//! Calls of [`Kv`], [`Tasks`] and [`History`] are not queued: each goes to the store at once.
+//! Calls of [`Keys`], [`Tasks`] and [`History`] are not queued: each goes to the store at once.
 //!
 //! # When something fails
 //!
@@ -68,9 +68,9 @@ pub mod config;
 pub mod telemetry;
 
 pub use actix::{
-    BuildError, CallbackCounts, Completed, ForkThread, Forked, History, Kv, Receipt, RequestState,
-    ScopeHandle, Session, SessionState, TakeTurn, Tasks, Thread, ThreadState, Threads,
-    ThreadsBuilder, ThreadsMiddleware, Turn,
+    BuildError, CallbackCounts, ForkThread, Forked, History, Keys, Receipt, RequestCompleted,
+    RequestState, ScopeHandle, Session, SessionState, TakeTurn, Tasks, Thread, ThreadState,
+    Threads, ThreadsBuilder, ThreadsMiddleware, Turn,
 };
 #[doc(inline)]
 pub use threadkeep_domain::{CheckpointName, ThreadId};
@@ -84,10 +84,12 @@ pub use threadkeep_web::{ApiError, SessionId};
 /// Events: reading the log and handing out its events, and ending expired threads.
 pub mod events {
     #[doc(inline)]
+    pub use threadkeep_domain::{Origin, TraceParent};
+    #[doc(inline)]
     pub use threadkeep_events::{
-        Archive, ArchiveHead, Completed, Count, DeliveryCounters, EndReason, Event, EventCounters,
-        EventId, EventKind, EventSettings, EventType, EventTypes, Events, Lag, Life, Notice,
-        Parked, ParkedPage, Pending, PendingList, Position, SubscribeError,
+        Archive, ArchiveHead, Completed, Counter, DeliveryCounters, EndReason, Event,
+        EventCounters, EventId, EventKind, EventSettings, EventType, EventTypes, Events, Lag, Life,
+        Notice, Parked, ParkedPage, Pending, PendingList, Position, SubscribeError,
     };
 }
 
@@ -110,34 +112,35 @@ pub mod identity {
 pub mod errors {
     #[doc(inline)]
     pub use threadkeep_domain::{
-        CheckpointNameError, EventIdError, EventTypeError, JsonError, KeyError, NamedSecretError,
-        Refusal,
+        CheckpointNameError, ContentError, EntryKeyError, EventIdError, EventTypeError, JsonError,
+        KeyError, NamedSecretError, NamespaceError, ObjectError, ObjectFault, RateLimited,
+        RateName, Refusal, TraceParentError,
     };
     #[doc(inline)]
     pub use threadkeep_service::ServiceError;
     #[doc(inline)]
-    pub use threadkeep_store::StoreError;
+    pub use threadkeep_store::{StoreError, WriteError};
 }
 
 /// Owners of threads, and the lists of their threads.
 pub mod owners {
     pub use crate::actix::OwnedThreads;
     #[doc(inline)]
-    pub use threadkeep_domain::{Life, Owner, OwnerError, Stamp, Thread as ThreadObject};
+    pub use threadkeep_domain::{Life, Owner, OwnerError, OwnerTag, Stamp, Thread as ThreadObject};
     #[doc(inline)]
     pub use threadkeep_identity::OwnerProvider;
     #[doc(inline)]
     pub use threadkeep_store::{OwnedPlace, OwnerUsage, ThreadOrder, ThreadPage};
 }
 
-/// Arguments and results of the [`Kv`], the [`Tasks`] and the [`History`] of a thread or of another scope.
+/// Arguments and results of the [`Keys`], the [`Tasks`] and the [`History`] of a thread or of another scope.
 pub mod scopes {
     #[doc(inline)]
     pub use threadkeep_domain::Json;
     #[doc(inline)]
     pub use threadkeep_domain::scope::{
         Appended, HistoryItem, HistorySummary, ItemId, NewTask, ScopeError, ScopeId, ScopeName,
-        StoredItem, Task, TaskChange, TaskError, TaskRef, TaskStatus,
+        Segment, StoredItem, Task, TaskChange, TaskError, TaskRef, TaskStatus,
     };
     #[doc(inline)]
     pub use threadkeep_store::{HistoryFrom, HistoryPage};
@@ -159,8 +162,6 @@ pub mod settings {
 /// Compiles the Rust of the documents.
 #[cfg(all(doctest, feature = "redis"))]
 mod documents {
-    #[doc = include_str!("../README.md")]
-    mod readme {}
     #[doc = include_str!("../docs/modelrelay.md")]
     mod modelrelay {}
     #[doc = include_str!("../docs/rust.md")]

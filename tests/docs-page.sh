@@ -1,6 +1,6 @@
 #!/bin/sh
 # Opens the page at /docs in a real browser that reaches no other host, and looks for every path of the API on it.
-# Then opens the page of the README, and sends a message with it.
+# Then opens the page of docs/browser.md, and sends a message with it.
 #
 #   tests/docs-page.sh [redis]  over a redis-server that it starts
 #   tests/docs-page.sh memory   over the embedded store
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 . tests/server.sh
 
 install_locked console
-# The page of the README comes from a server of its own.
+# The page of docs/browser.md comes from a server of its own.
 mkdir "$dir/pages"
 python3 -u -m http.server --bind 127.0.0.1 --directory "$dir/pages" 0 >"$dir/pages.log" 2>&1 &
 servers="$servers $!"
@@ -24,7 +24,7 @@ start_server "${1:-redis}" THREADKEEP_CORS_ORIGINS="$pages"
 "$program" openapi >"$dir/openapi.json"
 # shellcheck disable=SC2016 # they are backticks of Markdown
 {
-    sed -n '/^```html$/,/^```$/{/^```/d;p}' README.md | sed "s|localhost:8080|localhost:${address##*:}|"
+    sed -n '/^```html$/,/^```$/{/^```/d;p}' docs/browser.md | sed "s|localhost:8080|localhost:${address##*:}|"
     echo '<script>document.forms[0].text.value = "Hello"; document.forms[0].requestSubmit();</script>'
 } >"$dir/pages/chat.html"
 NODE_PATH=$npm/node_modules node tests/docs_page.mjs "http://$address/docs/" "$dir/openapi.json" "$pages/chat.html"

@@ -1,4 +1,4 @@
-// Tests the page at /docs and the page of the README.
+// Tests the page at /docs and the page of docs/browser.md.
 // docs-page.sh calls it as docs_page.mjs DOCS OPENAPI CHAT: the URL of /docs, the OpenAPI file and the URL of the other page.
 
 import assert from "node:assert/strict";
@@ -67,5 +67,5 @@ assert.ok(shown.size >= 16);
 console.log(`The page shows ${shown.size} paths.`);
 
 await (await open(chat)).getByText('{"messages":[{"role":"user","content":"Hello"}]}').waitFor();
-console.log("The page of the README shows what it has sent.");
+console.log("The page of docs/browser.md shows what it has sent.");
 await browser.close();

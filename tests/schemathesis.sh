@@ -40,6 +40,7 @@ odd_requests() {
         --request-timeout 120 \
         --continue-on-failure \
         --suppress-health-check all \
+        --exclude-tag openai --exclude-tag mcp \
         "$@"
 }
 odd_requests --checks "$checks,allow_header_conformance" --exclude-operation-id-regex "$streams|^($shared)\$"

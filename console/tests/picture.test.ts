@@ -1,4 +1,4 @@
-/** The picture of the console that the README shows. */
+/** The picture of the console that docs/console.md shows. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ before(async () => {
   server = await startServer();
 });
 
-test("the picture in the README shows the console as it is, and no other page passes for it", async () => {
+test("the picture in docs/console.md shows the console as it is, and no other page passes for it", async () => {
   const id = "thrd_c0ffee00c0ffee00c0ffee00c0ffee00";
   const messages = [
     { role: "user", content: "I want to go to Oslo in May. What does it cost by train?" },

@@ -11,7 +11,7 @@ use threadkeep_web::SessionId;
 
 /// How a request has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Completed {
+pub struct RequestCompleted {
     /// Which request.
     pub session: SessionId,
     /// The status of its response, as the client sees it.
@@ -23,9 +23,9 @@ pub struct Completed {
 /// A callback for the end of a request.
 pub(super) enum Callback {
     /// On the worker that serves it.
-    Once(Box<dyn FnOnce(Completed) + Send>),
+    Once(Box<dyn FnOnce(RequestCompleted) + Send>),
     /// In the background, again when it fails.
-    Repeatable(Repeatable<Completed>),
+    Repeatable(Repeatable<RequestCompleted>),
 }
 
 /// The end of one request.
@@ -41,7 +41,7 @@ enum Stage {
         tasks: Vec<Task>,
     },
     /// None: it was given up, so there is no response.
-    Ended(Option<Completed>),
+    Ended(Option<RequestCompleted>),
 }
 
 impl Completion {
@@ -67,7 +67,7 @@ impl Completion {
         }
     }
 
-    fn call(&self, callback: Callback, completed: Completed) {
+    fn call(&self, callback: Callback, completed: RequestCompleted) {
         match callback {
             Callback::Once(callback) => self.callbacks.call_once(|| callback(completed)),
             Callback::Repeatable(callback) => self.callbacks.call(callback, completed),
@@ -84,7 +84,7 @@ impl Completion {
     }
 
     /// The first end counts.
-    pub(super) fn end(&self, completed: Option<Completed>) {
+    pub(super) fn end(&self, completed: Option<RequestCompleted>) {
         let (callbacks, tasks) = {
             let mut stage = self.stage();
             let Stage::Running { callbacks, tasks } = &mut *stage else {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value};
 
 use super::CurrentThread;
-use super::completion::{Completed, Completion};
+use super::completion::{Completion, RequestCompleted};
 use threadkeep_web::SessionId;
 
 pub(super) type TypedMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
@@ -38,7 +38,7 @@ impl RequestContext {
     }
 
     /// Ends it; what happens to its thread from now on is work after the response.
-    pub(super) fn end(&self, completed: Option<Completed>) {
+    pub(super) fn end(&self, completed: Option<RequestCompleted>) {
         self.thread.set_answered();
         self.completion.end(completed);
     }

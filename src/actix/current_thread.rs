@@ -358,8 +358,8 @@ fn parse(state: &Bytes) -> Result<Document, StoreError> {
     Document::parse(text).map_err(|_| StoreError::Corrupt("state"))
 }
 
-impl From<Written> for Receipt {
-    fn from(written: Written) -> Self {
+impl Receipt {
+    pub(super) fn of(written: &Written) -> Self {
         Self {
             version: written.stamp.version,
             size_bytes: written.size_bytes,

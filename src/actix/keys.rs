@@ -18,12 +18,12 @@ use threadkeep_web::ApiError;
 /// are segments of `[A-Za-z0-9_.-]` parted by `/`, at most 128 bytes; those of sessions, tools and
 /// personalities are any text of at most 1,024 bytes.
 #[derive(Debug, Clone)]
-pub struct Kv {
+pub struct Keys {
     target: ScopeTarget,
     options: WriteOptions,
 }
 
-impl Kv {
+impl Keys {
     pub(super) fn of(target: ScopeTarget) -> Self {
         Self {
             target,
@@ -96,7 +96,12 @@ impl Kv {
     ///
     /// # Errors
     /// As [`Self::set`], and [`ApiError::InvalidParameter`] of a shorter time.
-    pub async fn set_for(&self, key: &str, value: &str, ttl: Duration) -> Result<(), ApiError> {
+    pub async fn set_with_ttl(
+        &self,
+        key: &str,
+        value: &str,
+        ttl: Duration,
+    ) -> Result<(), ApiError> {
         if ttl < Duration::from_secs(1) {
             let detail = "A key lives for at least a second";
             return Err(ApiError::InvalidParameter(detail.into()));

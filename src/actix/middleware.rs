@@ -10,7 +10,7 @@ use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forwar
 use actix_web::{Error, HttpMessage};
 use futures_util::future::LocalBoxFuture;
 
-use super::completion::{Completed, Completion};
+use super::completion::{Completion, RequestCompleted};
 use super::{CurrentThread, OpenRequest, RequestContext, Services, Threads, response};
 use threadkeep_identity::Behalf;
 use threadkeep_web::{ApiError, SessionId};
@@ -94,7 +94,7 @@ where
             let handled = inner.call(request);
             let context = &open.0;
             let complete = |status| {
-                let completed = Completed {
+                let completed = RequestCompleted {
                     session,
                     status,
                     duration: start.elapsed(),

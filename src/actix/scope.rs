@@ -1,6 +1,6 @@
 //! A scope in an app.
 
-use super::{History, Kv, ScopeTarget, Tasks};
+use super::{History, Keys, ScopeTarget, Tasks};
 use threadkeep_service::WriteOptions;
 use threadkeep_web::ApiError;
 
@@ -19,8 +19,8 @@ impl ScopeHandle {
 
     /// Its keys.
     #[must_use]
-    pub fn kv(&self) -> Kv {
-        Kv::of(self.target.clone())
+    pub fn keys(&self) -> Keys {
+        Keys::of(self.target.clone())
     }
 
     /// Its task list.

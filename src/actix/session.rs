@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::completion::{Callback, Completed};
+use super::completion::{Callback, RequestCompleted};
 use super::{RequestContext, ScopeHandle, ScopeTarget, repeatable};
 use threadkeep_domain::scope::ScopeId;
 use threadkeep_web::SessionId;
@@ -45,7 +45,7 @@ impl Session {
     ///
     /// It runs on the worker that serves the request, so it must not block. Its panic is counted in
     /// [`Threads::callbacks`](super::Threads::callbacks) and goes no further.
-    pub fn on_completed(&self, callback: impl FnOnce(Completed) + Send + 'static) {
+    pub fn on_completed(&self, callback: impl FnOnce(RequestCompleted) + Send + 'static) {
         let callback = Callback::Once(Box::new(callback));
         self.0.completion.on_completed(callback);
     }
@@ -55,7 +55,7 @@ impl Session {
     /// in [`Threads::callbacks`](super::Threads::callbacks). It fails no request.
     pub fn try_on_completed<F, R, E>(&self, callback: F)
     where
-        F: Fn(Completed) -> R + Send + Sync + 'static,
+        F: Fn(RequestCompleted) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
         E: fmt::Display,
     {

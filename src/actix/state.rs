@@ -91,13 +91,13 @@ impl ThreadState {
 
     /// Whether the state was fetched.
     #[must_use]
-    pub fn loaded(&self) -> bool {
+    pub fn is_loaded(&self) -> bool {
         self.0.pending().is_loaded()
     }
 
     /// Whether writes to the state are queued.
     #[must_use]
-    pub fn dirty(&self) -> bool {
+    pub fn is_dirty(&self) -> bool {
         self.0.pending().has_queued_operations()
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    CurrentThread, ForkThread, History, Kv, Receipt, ScopeTarget, TakeTurn, Tasks, ThreadState,
+    CurrentThread, ForkThread, History, Keys, Receipt, ScopeTarget, TakeTurn, Tasks, ThreadState,
     from_json, repeatable, to_json,
 };
 use threadkeep_domain::{CheckpointName, Json, Owner, ThreadId};
@@ -42,17 +42,17 @@ impl Thread {
 
     /// Its keys, which tools keep next to the state. Needs [`Threads::with_scopes`](super::Threads::with_scopes).
     #[must_use]
-    pub fn kv(&self) -> Kv {
-        Kv::of(self.target())
+    pub fn keys(&self) -> Keys {
+        Keys::of(self.target())
     }
 
-    /// Its task list; see [`Self::kv`].
+    /// Its task list; see [`Self::keys`].
     #[must_use]
     pub fn tasks(&self) -> Tasks {
         Tasks::of(self.target())
     }
 
-    /// Its history; see [`Self::kv`].
+    /// Its history; see [`Self::keys`].
     #[must_use]
     pub fn history(&self) -> History {
         History::of(self.target())
@@ -235,7 +235,7 @@ impl Thread {
     /// # Errors
     /// [`ApiError::Service`], with [`Refusal::CheckpointNotFound`](crate::errors::Refusal::CheckpointNotFound).
     pub async fn restore(&self, checkpoint: u32) -> Result<Receipt, ApiError> {
-        Ok(self.0.restore(checkpoint).await?.into())
+        Ok(Receipt::of(&self.0.restore(checkpoint).await?))
     }
 
     /// Deletes a checkpoint.
@@ -285,7 +285,7 @@ impl Thread {
     /// [`ApiError::Service`]. The queue is empty afterwards: a rejected merge changed nothing, and an ambiguous one
     /// must not be repeated. The next read fetches the state again.
     pub async fn flush(&self) -> Result<Option<Receipt>, ApiError> {
-        Ok(self.0.flush().await?.map(Receipt::from))
+        Ok(self.0.flush().await?.as_ref().map(Receipt::of))
     }
 }
 

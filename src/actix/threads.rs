@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::completion::Completed;
+use super::completion::RequestCompleted;
 use super::{
     Background, CallbackCounts, Callbacks, Endings, FIRST_PAUSE, Forks, OwnedThreads, ScopeHandle,
     ScopeTarget, Services, ThreadsBuilder, Turns,
@@ -138,10 +138,10 @@ impl Threads {
         self
     }
 
-    /// The same with scopes, which [`Thread::kv`] and its like need. They have to be over the store
+    /// The same with scopes, which [`Thread::keys`] and its like need. They have to be over the store
     /// of the threads.
     ///
-    /// [`Thread::kv`]: super::Thread::kv
+    /// [`Thread::keys`]: super::Thread::keys
     #[doc(hidden)]
     #[must_use]
     pub fn with_scopes(mut self, scopes: ScopeService) -> Self {
@@ -186,7 +186,7 @@ impl Threads {
     }
 
     /// Has the end of a request logged as an event, if the settings of the events say so.
-    pub(super) fn log(&self, thread: &ThreadId, completed: Completed) {
+    pub(super) fn log(&self, thread: &ThreadId, completed: RequestCompleted) {
         if let Some(events) = &self.events {
             events.session_completed(thread, || domain::Completed {
                 session: completed.session.as_str().into(),

@@ -183,7 +183,7 @@ impl Held {
             let id = self.place.read().await;
             let ended = self.service.end(&id, self.token).await;
             if let Err(error @ ServiceError::Store(_)) = ended {
-                tracing::warn!(thread.id = ?*id, %error, "a turn was not given back, and ends by itself");
+                tracing::warn!(thread.id = ?*id, %error, "turn not released: it expires by itself");
             }
         }
     }

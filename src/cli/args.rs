@@ -16,12 +16,7 @@ use super::settings_list;
 use crate::config::{Layers, Setting, flag_of};
 
 #[derive(Debug, Parser)]
-#[command(
-    name = "threadkeep",
-    version,
-    about,
-    after_help = "Settings are flags and variables too (--listen, THREADKEEP_LISTEN): see `threadkeep help settings`."
-)]
+#[command(name = "threadkeep", version, about)]
 struct Args {
     /// Read this settings file [default: THREADKEEP_CONFIG or ./threadkeep.toml]
     #[arg(long, value_name = "PATH", global = true)]
@@ -35,6 +30,12 @@ struct Args {
 pub(super) enum Command {
     /// Run the server (the default)
     Serve,
+    /// Run a server with example threads, writers at work and a scripted model
+    Demo {
+        /// Open the console in a browser
+        #[arg(long = "open")]
+        opens_browser: bool,
+    },
     /// Sign a thread id, and print it as the header x-thread-id carries it
     Sign {
         /// Id to sign, such as thrd_6f1c...
@@ -55,7 +56,7 @@ pub(super) enum Command {
     },
     /// Print the value of each setting and its source, and check them all
     Config,
-    /// List all settings with their flags, variables and defaults
+    /// List all settings, which are flags and variables too (--listen, THREADKEEP_LISTEN)
     // the text is made only for `help settings`: other commands do not need it
     #[command(defer(|settings| settings.override_help(settings_list::text())))]
     Settings {

@@ -28,6 +28,10 @@ pub(super) enum CliError {
     Log(#[from] LogError),
     #[error(transparent)]
     App(#[from] AppError),
+    #[error(
+        "the demo keeps threads in memory, listens on a loopback address and has no other API keys"
+    )]
+    NoDemo,
     #[error("no API key is set: set api_keys or api_keys_file")]
     NoApiKey,
     #[error("the URL of the server must be like http://127.0.0.1:8080")]
@@ -100,6 +104,7 @@ impl CliError {
             | Self::Settings(_)
             | Self::NoSigningKey
             | Self::ThreadId(_)
+            | Self::NoDemo
             | Self::NoApiKey
             | Self::NotConfirmed
             | Self::ServerUrl

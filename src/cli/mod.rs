@@ -1,6 +1,7 @@
 //! The commands.
 
 mod args;
+mod demo;
 mod error;
 mod keygen;
 mod remote;
@@ -53,6 +54,7 @@ fn try_run(
             return print(settings_list::markdown().trim_end());
         }
         Command::Settings { is_markdown: false } => return print(settings_list::text().trim_end()),
+        Command::Demo { opens_browser } => return demo::run(layers.flags, *opens_browser),
         Command::Remote(command) => return remote::ask(ClientSettings::parse(&layers)?, command),
         Command::Serve | Command::Sign { .. } | Command::Verify { .. } | Command::Config => {}
     }
@@ -67,6 +69,7 @@ fn try_run(
         Command::Verify { signed } => print(&signing::verify(settings, &signed)?),
         Command::Config
         | Command::Keygen { .. }
+        | Command::Demo { .. }
         | Command::Openapi
         | Command::Settings { .. }
         | Command::Remote(_) => Ok(()),

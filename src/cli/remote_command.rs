@@ -34,7 +34,8 @@ pub(super) enum RemoteCommand {
     /// Print the events of a running server
     Events(Group<EventsCommand>),
     /// List, show and restore ended threads of a running server
-    Archive(Group<ArchiveCommand>),
+    #[command(alias = "archive")]
+    Archives(Group<ArchivesCommand>),
     /// List webhook endpoints of a running server, and replay failed deliveries
     Webhooks(Group<WebhooksCommand>),
 }
@@ -49,7 +50,7 @@ pub(super) struct Group<C: Subcommand> {
 
 #[derive(Debug, Args)]
 pub(super) struct Server {
-    /// Ask this server [default: THREADKEEP_URL, or else the server that these settings start here]
+    /// URL of the server [default: THREADKEEP_URL, or the server that these settings start here]
     #[arg(long = "server", value_name = "URL", global = true, display_order = 0)]
     pub(super) url: Option<String>,
 }
@@ -102,7 +103,7 @@ pub(super) struct ExportRequest {
 #[derive(Debug, Args)]
 pub(super) struct ImportRequest {
     /// Skip or replace threads that exist [default: stop at the first one]
-    #[arg(long, value_name = "THEN", value_parser = ["skip", "replace"])]
+    #[arg(long, value_name = "skip|replace", value_parser = ["skip", "replace"], hide_possible_values = true)]
     pub(super) if_exists: Option<String>,
     /// Print the counts as JSON
     #[arg(long = "json")]
@@ -120,12 +121,13 @@ pub(super) enum EventsCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum ArchiveCommand {
+pub(super) enum ArchivesCommand {
     /// Print how a thread ended, with its final state
-    Get(EndedThread),
+    #[command(alias = "get")]
+    Show(EndedThread),
     /// Print all archives without their states, one per line
     List {
-        /// Print only archives made at or after this time (RFC 3339)
+        /// Print only archives created at or after this time (RFC 3339)
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
     },
@@ -147,6 +149,12 @@ pub(super) struct EndedThread {
 pub(super) enum WebhooksCommand {
     /// Print the endpoints, one per line
     List,
+    /// Print events that wait for their delivery, oldest first, one per line
+    Pending {
+        /// Id of the endpoint, as `list` prints it
+        #[arg(value_name = "WEBHOOK ID")]
+        id: String,
+    },
     /// Print events that could not be delivered for a day, one per line
     Failed {
         /// Id of the endpoint, as `list` prints it
@@ -171,7 +179,7 @@ impl RemoteCommand {
         | Self::Export { server, .. }
         | Self::Import { server, .. }
         | Self::Events(Group { server, .. })
-        | Self::Archive(Group { server, .. })
+        | Self::Archives(Group { server, .. })
         | Self::Webhooks(Group { server, .. })) = self;
         server.url.as_deref()
     }

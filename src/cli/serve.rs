@@ -34,7 +34,7 @@ fn tell(text: &str) {
 }
 
 /// Prints the link that opens the console without an API key, and the next one when it is used.
-fn print_links(application: &Application) {
+pub(super) fn print_links(application: &Application) {
     let base = local_url(application.address());
     let Some(links) = application.console() else {
         return;

@@ -285,9 +285,9 @@ fn rights_are_for_keys_that_there_are_and_each_is_known() {
             "c:kv",
             "key 1: it must be `name:right+right` with the name of an API key",
         ),
-        ("a", "the rights are all, threads"),
-        ("a:", "the rights are all, threads"),
-        ("a:kv,b:kv+everything", "the rights are all, threads"),
+        ("a", "unknown right ``; allowed: all, threads"),
+        ("a:", "unknown right ``; allowed: all, threads"),
+        ("a:kv,b:kv+everything", "unknown right `everything`"),
         (
             "a:kv,a:events",
             "key 2: its name is taken by an earlier one",

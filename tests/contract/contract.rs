@@ -5,6 +5,7 @@
 
 mod budgets;
 mod client_certificates;
+mod demo;
 mod hostile;
 mod http;
 mod protocols;

@@ -135,8 +135,8 @@ fn the_help_of_a_command_fits_on_a_screen() {
         &["--help"][..],
         &["serve", "--help"],
         &["keygen", "--help"],
-        &["archive", "--help"],
-        &["archive", "list", "--help"],
+        &["archives", "--help"],
+        &["archives", "list", "--help"],
         &["help", "webhooks", "replay"],
     ] {
         let help = stdout(&threadkeep(args).output().unwrap());

@@ -1,7 +1,7 @@
 """Has clients of the Responses API use models that reason and call, on each kind of upstream, and prints the rows of the table in
 docs/clients.md. Called by model-clients.sh: clients.py ADDRESS KEY REQUIREMENT...
 
-The scripted model repeats the text of the user, see tools/upstream/src/main.rs."""
+The scripted model repeats the text of the user, see crates/scripted-upstream/src/main.rs."""
 
 import asyncio
 import json

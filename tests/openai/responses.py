@@ -163,7 +163,6 @@ async def check_compaction_session():
 def check_documents():
     """The programs that the documents show run as they are, except for the address, the key and the model."""
     for page, expected in [
-        ("README.md", ["hello"]),
         ("docs/model-loop.md", ["hello"] * 6 + ["404 model_not_found"]),
         ("docs/modelrelay.md", ["hello"]),
         ("docs/coming-from.md", ["hello"]),

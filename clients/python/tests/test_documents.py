@@ -15,7 +15,7 @@ REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/coming-from.md", "clients/python/README.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/coming-from.md", "clients/python/README.md"])
 def test_the_examples_run(server: Server, page: str) -> None:
     blocks = BLOCK.findall((REPOSITORY / page).read_text())
     # tests/openai.sh runs the programs for the packages of OpenAI

@@ -3,12 +3,12 @@ import { createClient } from "threadkeep";
 import { createAdmin } from "threadkeep/admin";
 import { ofAdmin, ofClient, ofThread } from "./api-calls.js";
 
-/** The calls that `openapi.json` describes, as `METHOD /path`. */
+/** The calls that `openapi.json` describes, as `METHOD /path`, without those of other protocols. */
 export function operations(openapi: string): string[] {
-  const { paths } = JSON.parse(readFileSync(openapi, "utf8")) as { paths: { [path: string]: object } };
+  const { paths } = JSON.parse(readFileSync(openapi, "utf8")) as { paths: { [path: string]: { [method: string]: object } } };
   const methods = ["get", "put", "post", "patch", "delete"];
   return Object.entries(paths).flatMap(([path, item]) =>
-    Object.keys(item).filter((method) => methods.includes(method)).map((method) => `${method.toUpperCase()} ${path}`),
+    Object.keys(item).filter((method) => methods.includes(method) && !("externalDocs" in item[method]!)).map((method) => `${method.toUpperCase()} ${path}`),
   );
 }
 

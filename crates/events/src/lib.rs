@@ -47,7 +47,7 @@ pub use consumers::Purpose;
 #[doc(hidden)]
 pub use consumers::{Failure, Handler, Taken, Timing};
 pub use consumers::{Parked, ParkedPage, Pending, PendingList};
-pub use counters::{Count, DeliveryCounters, EventCounters};
+pub use counters::{Counter, DeliveryCounters, EventCounters};
 #[doc(hidden)]
 pub use erasure::Erasing;
 #[doc(hidden)]

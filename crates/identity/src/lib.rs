@@ -20,6 +20,8 @@ mod rights;
 #[cfg(feature = "jwt")]
 mod ring_provider;
 mod scope_grant;
+#[cfg(feature = "jwt")]
+mod token_fault;
 mod trusted_header;
 #[cfg(feature = "jwt")]
 mod verifier;
@@ -200,10 +202,7 @@ impl Identity {
         if let Some(provider) = &self.provider {
             let id = provider
                 .thread_id(request, &self.proxies)
-                .map_err(|error| match error {
-                    ProviderError::Unavailable => IdentityError::Unavailable(error),
-                    error => IdentityError::UnknownCaller(error),
-                })?;
+                .map_err(|error| of_provider(error, IdentityError::UnknownCaller))?;
             if provider.is_ambient() {
                 self.check_origin(request)?;
             }
@@ -244,10 +243,7 @@ impl Identity {
         };
         let owner = provider
             .owner(request, &self.proxies)
-            .map_err(|error| match error {
-                ProviderError::Unavailable => IdentityError::Unavailable(error),
-                error => IdentityError::UnknownOwner(error),
-            })?;
+            .map_err(|error| of_provider(error, IdentityError::UnknownOwner))?;
         match &owner {
             None if *required => return Err(IdentityError::OwnerRequired),
             Some(_) if provider.is_ambient() => self.check_origin(request)?,
@@ -429,6 +425,19 @@ fn is_write(request: &HttpRequest) -> bool {
         *request.method(),
         Method::GET | Method::HEAD | Method::OPTIONS
     )
+}
+
+/// Maps a provider's error, and logs why a credential is rejected, which the answer does not say.
+fn of_provider(
+    error: ProviderError,
+    rejected: fn(ProviderError) -> IdentityError,
+) -> IdentityError {
+    match &error {
+        ProviderError::Unavailable => return IdentityError::Unavailable(error),
+        ProviderError::Untrusted(Some(cause)) => tracing::debug!(%cause, "credential rejected"),
+        ProviderError::Untrusted(None) | ProviderError::Missing => {}
+    }
+    rejected(error)
 }
 
 #[cfg(test)]

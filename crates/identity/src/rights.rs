@@ -32,11 +32,11 @@ pub enum Right {
 }
 
 /// A text that names no right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the rights are all, threads, threads.read, scopes, kv, kv/<namespace>, events, webhooks, owners and admin"
+    "unknown right `{0}`; allowed: all, threads, threads.read, scopes, kv, kv/<namespace>, events, webhooks, owners, admin"
 )]
-pub struct RightError;
+pub struct RightError(String);
 
 impl Right {
     /// Whether a key with this right may make a call that needs the other.
@@ -78,7 +78,7 @@ impl FromStr for Right {
         if let Some(namespace) = text.strip_prefix("kv/") {
             return Namespace::new(namespace)
                 .map(Self::KvOf)
-                .map_err(|_| RightError);
+                .map_err(|_| RightError(text.to_owned()));
         }
         let named = [
             Self::All,
@@ -94,7 +94,7 @@ impl FromStr for Right {
         named
             .into_iter()
             .find(|right| right.to_string() == text)
-            .ok_or(RightError)
+            .ok_or_else(|| RightError(text.to_owned()))
     }
 }
 
@@ -164,8 +164,11 @@ mod tests {
         ] {
             assert!(!cover(rights, needed), "{rights} {needed}");
         }
-        assert_eq!("".parse::<Rights>(), Err(RightError));
-        assert_eq!("threads,kv".parse::<Rights>(), Err(RightError));
-        assert_eq!("kv/".parse::<Rights>(), Err(RightError));
+        assert_eq!("".parse::<Rights>(), Err(RightError("".into())));
+        assert_eq!(
+            "threads,kv".parse::<Rights>(),
+            Err(RightError("threads,kv".into()))
+        );
+        assert_eq!("kv/".parse::<Rights>(), Err(RightError("kv/".into())));
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 
+use super::token_fault::TokenFault;
 use super::{ProviderError, ring_provider};
 
 /// How far the clocks of the issuer and of this machine may be apart: a token counts for as long
@@ -70,11 +71,11 @@ impl Verifier {
     /// Verifies a token.
     pub(super) fn verify(&self, token: &str) -> Result<Verified, ProviderError> {
         let token = decode::<Claims>(token, &self.key, &self.validation)
-            .map_err(|error| ProviderError::Untrusted(Some(error.into())))?;
+            .map_err(|error| ProviderError::from(TokenFault::from(error)))?;
         // an extension that we do not understand may be what makes the token void (RFC 7515,
         // section 4.1.11), and we understand none
         if token.header.crit.is_some() {
-            return Err(ProviderError::Untrusted(None));
+            return Err(TokenFault::Extension.into());
         }
         // it names no caller, and all callers with such a token would share a thread
         if token.claims.sub.is_empty() {

@@ -247,7 +247,7 @@ impl ResponseService {
         loop {
             sleep(SWEEP_EVERY).await;
             if let Err(error) = self.look_after_open().await {
-                tracing::warn!(%error, "responses without a driver cannot be closed");
+                tracing::warn!(%error, "cannot close interrupted responses yet");
             }
         }
     }
@@ -261,7 +261,7 @@ impl ResponseService {
         let due = self.0.responses.due_responses(&buckets, SWEPT).await;
         for id in due? {
             if let Err(error) = self.look_after(&id).await {
-                tracing::warn!(%error, response = %id, "a response without a driver cannot be closed");
+                tracing::warn!(%error, response = %id, "cannot close an interrupted response yet");
             }
         }
         Ok(())

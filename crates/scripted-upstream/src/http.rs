@@ -4,6 +4,13 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 
+/// Maximum bytes of a body.
+const BODY_MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Maximum bytes of a line of the head.
+const LINE_MAX_BYTES: u64 = 64 * 1024;
+/// Maximum lines of the head.
+const LINES_MAX: usize = 256;
+
 /// A request of any path.
 #[derive(Debug)]
 pub(crate) struct HttpRequest {
@@ -27,7 +34,7 @@ pub(crate) async fn read<R: AsyncBufRead + Unpin>(
     let path = target.split('?').next().unwrap_or_default().to_owned();
     let method = method.to_owned();
     let mut headers = Vec::new();
-    loop {
+    for _ in 0..LINES_MAX {
         let line = line(reader).await?;
         let Some((name, value)) = line.split_once(':') else {
             break;
@@ -36,7 +43,11 @@ pub(crate) async fn read<R: AsyncBufRead + Unpin>(
     }
     let length = headers.iter().find(|(name, _)| name == "content-length");
     let length = length.map_or(Ok(0), |(_, value)| value.parse());
-    let mut body = vec![0; length.map_err(io::Error::other)?];
+    let length = length.map_err(io::Error::other)?;
+    if length > BODY_MAX_BYTES {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut body = vec![0; length];
     reader.read_exact(&mut body).await?;
     Ok(Some(HttpRequest {
         method,
@@ -48,7 +59,7 @@ pub(crate) async fn read<R: AsyncBufRead + Unpin>(
 
 async fn line<R: AsyncBufRead + Unpin>(reader: &mut R) -> io::Result<String> {
     let mut line = String::new();
-    reader.read_line(&mut line).await?;
+    reader.take(LINE_MAX_BYTES).read_line(&mut line).await?;
     Ok(line.trim_end().to_owned())
 }
 

@@ -148,6 +148,11 @@ impl Upstream {
         gate
     }
 
+    /// Keeps only the newest `limit` requests and mistakes from now on, for an upstream that runs for long.
+    pub fn keep(&self, limit: usize) {
+        self.shared.log.limit(limit);
+    }
+
     /// All requests in the order of arrival, also wrong ones.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {

@@ -112,7 +112,7 @@ mod tests {
             ..ThreadPolicy::THREAD
         };
         let metadata = MetadataChange {
-            new: Json::of(&[("x".repeat(100_000))]),
+            new: Json::from_strings(&[("x".repeat(100_000))]),
             old: None,
         };
         let destroy = Destroy {

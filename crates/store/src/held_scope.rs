@@ -271,7 +271,7 @@ impl ScopeDone {
 /// The keys as a JSON array; none when they are too many to name.
 fn names(keys: &BTreeSet<ScopeKey>) -> Option<Json> {
     let texts: Vec<_> = keys.iter().map(|key| key.as_str().to_owned()).collect();
-    let names = Json::of(&texts);
+    let names = Json::from_strings(&texts);
     let is_short = keys.len() <= MOST_KEYS_NAMED && names.as_str().len() <= MOST_KEY_BYTES_NAMED;
     is_short.then_some(names)
 }

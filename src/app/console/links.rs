@@ -34,6 +34,11 @@ impl ConsoleLinks {
     }
 
     /// The run's API key, which can do everything.
+    pub(crate) fn api_key(&self) -> &str {
+        &self.api_key
+    }
+
+    /// The same key for the server.
     pub(in crate::app) fn api_keys(&self) -> ApiKeys {
         ApiKeys::new([(ApiKey::named(NAME), &*self.api_key)])
     }

@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::remote_command::EndedThread;
 
 /// Prints an archive.
-pub(super) async fn get(remote: &Remote, ended: &EndedThread) -> Result<(), CliError> {
+pub(super) async fn show(remote: &Remote, ended: &EndedThread) -> Result<(), CliError> {
     let request = remote.request(Method::GET, &["archives", &ended.id], &of_life(ended));
     print_line(&text(request).await?)
 }

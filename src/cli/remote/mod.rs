@@ -1,6 +1,6 @@
 //! The commands that ask a running server, by its API: they work with every store.
 
-mod archive;
+mod archives;
 mod erase;
 mod event_lines;
 mod events;
@@ -11,14 +11,14 @@ mod webhooks;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::CliError;
 use super::remote_command::{
-    ArchiveCommand, EventsCommand, Group, RemoteCommand, ThreadsCommand, WebhooksCommand,
+    ArchivesCommand, EventsCommand, Group, RemoteCommand, ThreadsCommand, WebhooksCommand,
 };
 use crate::config::ClientSettings;
 use moving::export::export;
@@ -33,7 +33,7 @@ const SILENCE: Duration = Duration::from_secs(45);
 const PAGE: &str = "1000";
 
 /// A server, and the API key for it.
-struct Remote {
+pub(super) struct Remote {
     client: Client,
     server: Url,
     api_key: HeaderValue,
@@ -65,13 +65,14 @@ pub(super) fn ask(settings: ClientSettings, command: &RemoteCommand) -> Result<(
             RemoteCommand::Events(Group { command, .. }) => match command {
                 EventsCommand::Tail { types } => events::tail(&remote, types).await,
             },
-            RemoteCommand::Archive(Group { command, .. }) => match command {
-                ArchiveCommand::Get(ended) => archive::get(&remote, ended).await,
-                ArchiveCommand::List { since } => archive::list(&remote, since.as_deref()).await,
-                ArchiveCommand::Restore(ended) => archive::restore(&remote, ended).await,
+            RemoteCommand::Archives(Group { command, .. }) => match command {
+                ArchivesCommand::Show(ended) => archives::show(&remote, ended).await,
+                ArchivesCommand::List { since } => archives::list(&remote, since.as_deref()).await,
+                ArchivesCommand::Restore(ended) => archives::restore(&remote, ended).await,
             },
             RemoteCommand::Webhooks(Group { command, .. }) => match command {
                 WebhooksCommand::List => webhooks::list(&remote).await,
+                WebhooksCommand::Pending { id } => webhooks::pending(&remote, id).await,
                 WebhooksCommand::Failed { id } => webhooks::failed(&remote, id).await,
                 WebhooksCommand::Replay { id, events } => {
                     webhooks::replay(&remote, id, events).await
@@ -83,15 +84,17 @@ pub(super) fn ask(settings: ClientSettings, command: &RemoteCommand) -> Result<(
 
 impl Remote {
     fn new(settings: ClientSettings, server: Option<&str>) -> Result<Self, CliError> {
-        threadkeep_tls::install_tls_provider();
         let api_key = settings.api_key.ok_or(CliError::NoApiKey)?;
+        Self::at(server.unwrap_or(&settings.server), &api_key)
+    }
+
+    /// The server at a URL.
+    pub(super) fn at(server: &str, api_key: &str) -> Result<Self, CliError> {
+        threadkeep_tls::install_tls_provider();
         let mut api_key =
             HeaderValue::try_from(format!("Bearer {api_key}")).map_err(|_| CliError::NoApiKey)?;
         api_key.set_sensitive(true);
-        let server: Url = server
-            .unwrap_or(&settings.server)
-            .parse()
-            .map_err(|_| CliError::ServerUrl)?;
+        let server: Url = server.parse().map_err(|_| CliError::ServerUrl)?;
         if server.cannot_be_a_base() {
             return Err(CliError::ServerUrl);
         }
@@ -108,7 +111,12 @@ impl Remote {
     }
 
     /// A request to a path of these segments, with these parameters.
-    fn request(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
+    pub(super) fn request(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> RequestBuilder {
         let mut url = self.server.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().push("v1").extend(path);
@@ -138,6 +146,29 @@ async fn send(request: RequestBuilder) -> Result<Response, CliError> {
         code: word("code"),
         detail: word("detail"),
     })
+}
+
+/// A request with a JSON body.
+pub(super) fn json_request(
+    remote: &Remote,
+    method: Method,
+    path: &[&str],
+    query: &[(&str, &str)],
+    body: &Value,
+) -> RequestBuilder {
+    remote
+        .request(method, path, query)
+        .header(CONTENT_TYPE, "application/json")
+        .body(body.to_string())
+}
+
+/// The JSON of the answer to a request; null if it has no body.
+pub(super) async fn answer(request: RequestBuilder) -> Result<Value, CliError> {
+    let text = text(request).await?;
+    match text.is_empty() {
+        true => Ok(Value::Null),
+        false => serde_json::from_str(&text).map_err(CliError::Answer),
+    }
 }
 
 /// Prints the items of a list, page by page.

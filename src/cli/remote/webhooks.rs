@@ -1,11 +1,10 @@
 //! Webhook endpoints.
 
 use reqwest::Method;
-use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Remote, items, print_all, print_line, text};
+use super::{Remote, items, json_request, print_all, print_line, text};
 use crate::cli::error::CliError;
 
 /// Events that the server takes in one request.
@@ -16,6 +15,15 @@ pub(super) async fn list(remote: &Remote) -> Result<(), CliError> {
     let answer = text(remote.request(Method::GET, &["webhooks"], &[])).await?;
     for webhook in items(&answer, "webhooks")? {
         print_line(&webhook)?;
+    }
+    Ok(())
+}
+
+/// Prints the oldest pending deliveries.
+pub(super) async fn pending(remote: &Remote, id: &str) -> Result<(), CliError> {
+    let answer = text(remote.request(Method::GET, &["webhooks", id, "pending"], &[])).await?;
+    for event in items(&answer, "pending")? {
+        print_line(&event)?;
     }
     Ok(())
 }
@@ -32,17 +40,14 @@ struct Replayed {
 
 /// Delivers parked events again, all or some, and prints their number.
 pub(super) async fn replay(remote: &Remote, id: &str, events: &[String]) -> Result<(), CliError> {
-    let request = || remote.request(Method::POST, &["webhooks", id, "replay"], &[]);
+    let path = ["webhooks", id, "replay"];
     if events.is_empty() {
-        return print_line(&text(request()).await?);
+        return print_line(&text(remote.request(Method::POST, &path, &[])).await?);
     }
     let mut sum = 0;
     for some in events.chunks(AT_ONCE) {
-        let body = json!({ "events": some }).to_string();
-        let request = request()
-            .header(CONTENT_TYPE, "application/json")
-            .body(body);
-        let answer = text(request).await?;
+        let body = json!({ "events": some });
+        let answer = text(json_request(remote, Method::POST, &path, &[], &body)).await?;
         let Replayed { replayed } = serde_json::from_str(&answer).map_err(CliError::Answer)?;
         sum += replayed;
     }

@@ -43,7 +43,10 @@ impl Catalog {
         let document: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let mut operations = Vec::new();
         for (path, methods) in document["paths"].as_object().unwrap() {
-            for method in methods.as_object().unwrap().keys() {
+            for (method, operation) in methods.as_object().unwrap() {
+                if operation.get("externalDocs").is_some() {
+                    continue;
+                }
                 // HEAD answers wherever GET does
                 let head = (method == "get").then_some("HEAD");
                 for sent_as in [method.to_uppercase().as_str()].into_iter().chain(head) {

@@ -74,29 +74,29 @@ async fn what_is_over_is_got_listed_and_restored(server: &Server) {
     let client = server.client();
     let (first, second) = (ended(&client).await, ended(&client).await);
 
-    let got = run(command(server, &["archive", "get", &first.id])).await;
+    let got = run(command(server, &["archives", "show", &first.id])).await;
     let text = String::from_utf8(got.stdout).unwrap();
     assert!(text.ends_with("\"state\":{\"k\":[1.0]}}\n"), "{text}");
     assert!(text.contains(r#""metadata":{"m":1}"#), "{text}");
 
-    let listed = lines(server, &["archive", "list"]).await;
+    let listed = lines(server, &["archives", "list"]).await;
     let ids: Vec<_> = listed.iter().map(|line| line["id"].clone()).collect();
     for thread in [&first, &second] {
         assert!(ids.contains(&json!(thread.id)), "{ids:?}");
     }
     assert!(listed.iter().all(|line| line.get("state").is_none()));
-    let later = ["archive", "list", "--since", "2999-01-01T00:00:00Z"];
+    let later = ["archives", "list", "--since", "2999-01-01T00:00:00Z"];
     assert!(lines(server, &later).await.is_empty());
 
-    let restored = lines(server, &["archive", "restore", &first.id]).await;
+    let restored = lines(server, &["archives", "restore", &first.id]).await;
     assert_eq!(restored[0]["version"], 3);
     assert_eq!(first.state().await, r#"{"k":[1.0]}"#);
 }
 
 async fn a_refusal_is_told_in_the_words_of_the_server(server: &Server) {
     for (args, words) in [
-        (["archive", "get", &new_id()], "404 not_found"),
-        (["archive", "restore", "thrd_"], "400 invalid_thread_id"),
+        (["archives", "show", &new_id()], "404 not_found"),
+        (["archives", "restore", "thrd_"], "400 invalid_thread_id"),
         (["events", "tail", "--type=x"], "400 invalid_event_type"),
     ] {
         let output = run(command(server, &args)).await;
@@ -289,7 +289,9 @@ async fn endpoints_are_listed_and_replayed(backend: Backend) {
     for args in [&["webhooks", "replay", id][..], &many] {
         assert_eq!(lines(server, args).await, [json!({"replayed": 0})]);
     }
-    assert!(lines(server, &["webhooks", "failed", id]).await.is_empty());
+    for kind in ["pending", "failed"] {
+        assert!(lines(server, &["webhooks", kind, id]).await.is_empty());
+    }
 }
 
 /// The output of a command with that input.

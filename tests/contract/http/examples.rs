@@ -14,10 +14,12 @@ use crate::support::server::{API_SECRET, Backend, Server};
 const VARIABLE_LENGTH: usize = 16;
 
 /// The operations of the document, by their ids.
+/// The operations that the document describes with their bodies.
 fn operations(document: &Value) -> HashMap<String, (Method, Value)> {
     let paths = document["paths"].as_object().unwrap();
     let items = paths.values().flat_map(|item| item.as_object().unwrap());
     items
+        .filter(|(_, operation)| operation.get("externalDocs").is_none())
         .map(|(method, operation)| {
             let id = operation["operationId"].as_str().unwrap().to_owned();
             let method = method.to_uppercase().parse().unwrap();

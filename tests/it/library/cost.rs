@@ -17,7 +17,7 @@ pub(super) async fn idle(_: Thread) -> HttpResponse {
 
 pub(super) async fn read(thread: Thread) -> Result<HttpResponse, ApiError> {
     let state = thread.state();
-    assert!(!state.loaded());
+    assert!(!state.is_loaded());
     let answer = json!({
         "a": state.get::<i64>("a").await?,
         "absent": state.get::<i64>("absent").await?,
@@ -28,7 +28,7 @@ pub(super) async fn read(thread: Thread) -> Result<HttpResponse, ApiError> {
         "size": state.size().await?,
         "empty": thread.empty().await?,
     });
-    assert!(state.loaded() && !state.dirty());
+    assert!(state.is_loaded() && !state.is_dirty());
     Ok(HttpResponse::Ok().json(answer))
 }
 
@@ -40,7 +40,7 @@ pub(super) async fn write(thread: Thread) -> Result<HttpResponse, ApiError> {
     state.increment("count", 5)?;
     state.delete("gone")?;
     thread.set_metadata(json!({"title": "t"}))?;
-    assert!(state.dirty() && !state.loaded());
+    assert!(state.is_dirty() && !state.is_loaded());
     Ok(HttpResponse::Ok().finish())
 }
 

@@ -145,7 +145,7 @@ async fn a_turn_and_a_scope_are_refused_like_the_state() {
         Ok::<_, ApiError>("taken")
     };
     let set = async |thread: Thread| {
-        thread.kv().set("k", "1").await?;
+        thread.keys().set("k", "1").await?;
         Ok::<_, ApiError>("set")
     };
     let listen = async |thread: Thread| {

@@ -37,26 +37,27 @@ fn task(content: &str) -> NewTask {
 async fn keys_of_a_thread_are_written_at_once_and_kept(room: Room) {
     let bench = Bench::with_scopes(room);
     let write = async |thread: Thread| {
-        let kv = thread.kv();
-        kv.set("user/name", "Ada").await?;
-        assert_eq!(kv.get("user/name").await?.as_deref(), Some("Ada"));
-        assert!(kv.set_if_absent("b", "1").await?);
-        assert!(!kv.set_if_absent("b", "2").await?);
-        assert_eq!(kv.increment("b", 41).await?, 42);
-        kv.set_for("short", "x", Duration::from_secs(60)).await?;
-        assert!(kv.delete("short").await?);
-        assert!(!kv.delete("short").await?);
+        let keys = thread.keys();
+        keys.set("user/name", "Ada").await?;
+        assert_eq!(keys.get("user/name").await?.as_deref(), Some("Ada"));
+        assert!(keys.set_if_absent("b", "1").await?);
+        assert!(!keys.set_if_absent("b", "2").await?);
+        assert_eq!(keys.increment("b", 41).await?, 42);
+        keys.set_with_ttl("short", "x", Duration::from_secs(60))
+            .await?;
+        assert!(keys.delete("short").await?);
+        assert!(!keys.delete("short").await?);
         Err::<HttpResponse, _>(ApiError::InvalidParameter("after all".into()))
     };
 
     let failed = bench.call(write).await;
     let id = id_of(&failed).expect("there is a thread by now, so its id is made known");
     let read = async |thread: Thread| {
-        let kv = thread.kv();
-        let values = kv.get_many(&["b", "user/name", "none"]).await?;
+        let keys = thread.keys();
+        let values = keys.get_many(&["b", "user/name", "none"]).await?;
         assert_eq!(values, [Some("42".into()), Some("Ada".into()), None]);
-        assert_eq!(kv.list("").await?, ["b", "user/name"]);
-        assert_eq!(kv.list("user/").await?, ["user/name"]);
+        assert_eq!(keys.list("").await?, ["b", "user/name"]);
+        assert_eq!(keys.list("user/").await?, ["user/name"]);
         done()
     };
 
@@ -68,10 +69,10 @@ async fn keys_of_a_thread_are_written_at_once_and_kept(room: Room) {
 async fn a_version_guards_a_write(room: Room) {
     let bench = Bench::with_scopes(room);
     let handler = async |thread: Thread| {
-        let kv = thread.kv();
-        assert_eq!(kv.version().await?, 0);
-        kv.clone().if_version(0).set("a", "1").await?;
-        let late = kv.clone().if_version(0).set("a", "2").await;
+        let keys = thread.keys();
+        assert_eq!(keys.version().await?, 0);
+        keys.clone().if_version(0).set("a", "1").await?;
+        let late = keys.clone().if_version(0).set("a", "2").await;
         assert!(matches!(
             late,
             Err(ApiError::Service(ServiceError::Refused(_)))
@@ -81,8 +82,8 @@ async fn a_version_guards_a_write(room: Room) {
             late,
             Err(ApiError::Service(ServiceError::Refused(_)))
         ));
-        let version = kv.version().await?;
-        kv.if_version(version).set("a", "3").await?;
+        let version = keys.version().await?;
+        keys.if_version(version).set("a", "3").await?;
         done()
     };
 
@@ -146,10 +147,10 @@ async fn tasks_and_history_belong_to_the_thread(room: Room) {
 async fn scopes_are_shared_by_requests_and_outlive_them(room: Room) {
     let bench = Bench::with_scopes(room);
     let outside = bench.threads.scope(shared());
-    outside.kv().set("free text", "1").await.unwrap();
+    outside.keys().set("free text", "1").await.unwrap();
     let handler = async |session: Session| {
         let scope = session.scope(shared());
-        assert_eq!(scope.kv().increment("free text", 1).await?, 2);
+        assert_eq!(scope.keys().increment("free text", 1).await?, 2);
         scope.tasks().write(&[task("a")]).await?;
         let late = scope.clone();
         session.wait_until(async move {
@@ -163,7 +164,7 @@ async fn scopes_are_shared_by_requests_and_outlive_them(room: Room) {
     bench.threads.shutdown(Duration::from_secs(10)).await;
 
     assert_eq!(
-        outside.kv().get("free text").await.unwrap().as_deref(),
+        outside.keys().get("free text").await.unwrap().as_deref(),
         Some("2")
     );
     let page = outside
@@ -174,7 +175,7 @@ async fn scopes_are_shared_by_requests_and_outlive_them(room: Room) {
     assert_eq!(page.items[0].id.as_str(), "late");
     assert!(outside.clear(true).await.is_err());
     outside.clear(false).await.unwrap();
-    assert!(outside.kv().list("").await.unwrap().is_empty());
+    assert!(outside.keys().list("").await.unwrap().is_empty());
     assert!(outside.end().await.unwrap());
     assert!(!outside.end().await.unwrap());
 }
@@ -182,19 +183,22 @@ async fn scopes_are_shared_by_requests_and_outlive_them(room: Room) {
 async fn what_can_be_no_key_or_value_is_refused(room: Room) {
     let bench = Bench::with_scopes(room);
     let handler = async |thread: Thread| {
-        let kv = thread.kv();
+        let keys = thread.keys();
         for key in ["", "free text", &"k".repeat(129)] {
-            assert!(matches!(kv.get(key).await, Err(ApiError::ScopePart { .. })));
+            assert!(matches!(
+                keys.get(key).await,
+                Err(ApiError::ScopePart { .. })
+            ));
         }
-        let long = kv.set("a", &"x".repeat(32_769)).await;
+        let long = keys.set("a", &"x".repeat(32_769)).await;
         assert!(matches!(long, Err(ApiError::ScopePart { .. })));
-        let short = kv.set_for("a", "", Duration::from_millis(999)).await;
+        let short = keys.set_with_ttl("a", "", Duration::from_millis(999)).await;
         assert!(matches!(short, Err(ApiError::InvalidParameter(_))));
         let spaced = thread.history().append("a b", 1).await;
         assert!(matches!(spaced, Err(ApiError::ScopePart { .. })));
         let spaced = thread.history().remove("a b").await;
         assert!(matches!(spaced, Err(ApiError::ScopePart { .. })));
-        assert_eq!(kv.version().await?, 0);
+        assert_eq!(keys.version().await?, 0);
         done()
     };
 
@@ -204,7 +208,7 @@ async fn what_can_be_no_key_or_value_is_refused(room: Room) {
 async fn without_scopes_the_app_is_told(room: Room) {
     let bench = Bench::new(room);
     let handler = async |thread: Thread| {
-        let missing = thread.kv().get("a").await;
+        let missing = thread.keys().get("a").await;
         assert!(matches!(missing, Err(ApiError::Internal { .. })));
         done()
     };

@@ -108,7 +108,7 @@ async fn no_write_is_done_after_a_later_turn(room: Room) {
                     "{error}"
                 );
             };
-            is_lost(thread.kv().set("a", "1").await.unwrap_err());
+            is_lost(thread.keys().set("a", "1").await.unwrap_err());
             is_lost(thread.tasks().write(&[]).await.unwrap_err());
             is_lost(thread.destroy().await.unwrap_err());
             thread.state().set("k", 2)?;

@@ -48,14 +48,17 @@ impl ScopeError {
 }
 
 /// A change of a task list that is empty, or that the list does not allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskError {
     /// A task without content.
     #[error("task content must not be empty")]
     NoContent,
     /// Two tasks of one id.
-    #[error("two tasks of the list have the same id")]
-    SameId,
+    #[error("the list has two tasks with the id `{id}`")]
+    SameId {
+        /// The id.
+        id: String,
+    },
     /// An id outside the rule.
     #[error("a task id has 1 to 64 visible ASCII characters")]
     Id,

@@ -112,8 +112,9 @@ pub struct History {
 }
 
 impl ItemId {
-    /// The id of an item that comes without one, with that index in its request: the same in each repeat of a request
-    /// with an idempotency key, otherwise random.
+    /// Makes the id of the item at `index` of a request that names none: the same in each repeat of a request with an
+    /// idempotency key, otherwise random.
+    #[doc(hidden)]
     #[must_use]
     pub fn generate(request: Option<IdempotencyKey>, index: usize) -> Self {
         let digits = match request {

@@ -226,7 +226,9 @@ impl TaskList {
                 return Err(TaskError::Id);
             }
             if !ids.insert(&task.id) {
-                return Err(TaskError::SameId);
+                return Err(TaskError::SameId {
+                    id: task.id.clone(),
+                });
             }
             if task.content.is_empty() {
                 return Err(TaskError::NoContent);
@@ -358,7 +360,7 @@ mod tests {
         );
         assert_eq!(
             TaskList::new(vec![with_id("1", "a"), with_id("1", "b")]),
-            Err(TaskError::SameId)
+            Err(TaskError::SameId { id: "1".into() })
         );
         assert_eq!(TaskList::new(vec![with_id("a b", "a")]), Err(TaskError::Id));
     }

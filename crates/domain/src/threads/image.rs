@@ -142,6 +142,7 @@ impl Included {
 
 impl Origin {
     /// The metadata of a fork, given those that it is based on.
+    #[doc(hidden)]
     #[must_use]
     pub fn mark(&self, metadata: &Json) -> Json {
         let (before, after) = Self::around_version(metadata, &self.id);
@@ -149,6 +150,7 @@ impl Origin {
     }
 
     /// The same as the texts before and after the version, for a store that learns the version as it copies.
+    #[doc(hidden)]
     pub fn around_version(metadata: &Json, id: &ThreadId) -> (String, &'static str) {
         let others = merge_json(Some(metadata), &Json::from_compact(WITHOUT_ORIGIN));
         let mut text = others.as_str().to_owned();

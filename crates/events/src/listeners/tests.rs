@@ -88,7 +88,7 @@ async fn a_listener_that_takes_nothing_holds_few_names() {
     let mut slow = listeners.listen(BUCKET, thread);
     let mut quick = listeners.listen(BUCKET, thread);
     slow.start(at(1));
-    let names = Json::of(&["k".repeat(MOST_KEY_BYTES_NAMED - 4)]);
+    let names = Json::from_strings(&["k".repeat(MOST_KEY_BYTES_NAMED - 4)]);
     let mut cut = 0;
     for ms in 2..20 {
         let mut event = event(thread, ms);

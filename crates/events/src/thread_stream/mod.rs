@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
-use super::{Count, EventCounters, Heard, Listener, bytes_named};
+use super::{Counter, EventCounters, Heard, Listener, bytes_named};
 use threadkeep_domain::{
     EndReason, Event, EventKind, MOST_KEY_BYTES_NAMED, Position, Stamp, ThreadId,
 };
@@ -90,11 +90,14 @@ struct CatchUp {
 #[derive(Debug)]
 pub(super) struct Open {
     counters: Arc<EventCounters>,
-    which: fn(&EventCounters) -> &Count,
+    which: fn(&EventCounters) -> &Counter,
 }
 
 impl Open {
-    pub(super) fn new(counters: &Arc<EventCounters>, which: fn(&EventCounters) -> &Count) -> Self {
+    pub(super) fn new(
+        counters: &Arc<EventCounters>,
+        which: fn(&EventCounters) -> &Counter,
+    ) -> Self {
         which(counters).inc();
         Self {
             counters: Arc::clone(counters),

@@ -20,7 +20,7 @@ pub(super) struct StatsObject {
     /// All requests.
     all_routes: RequestsObject,
     /// The calls of the store. Operations without calls are left out.
-    store: Vec<CallObject>,
+    store: Vec<StoreCallsObject>,
     threads: ThreadListsObject,
     counts: CountsObject,
     events: EventsObject,
@@ -77,7 +77,7 @@ pub(super) struct RequestsWindow {
 
 /// The calls of one operation of the store.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct CallObject {
+pub(super) struct StoreCallsObject {
     /// The part of the store that the operation belongs to.
     part: &'static str,
     operation: &'static str,
@@ -187,7 +187,7 @@ impl StatsObject {
             window_seconds: (report.window.as_secs_f64() * 10.0).round() / 10.0,
             routes: report.routes.into_iter().map(RouteObject::of).collect(),
             all_routes: RequestsObject::of(report.all_routes),
-            store: report.calls.into_iter().map(CallObject::of).collect(),
+            store: report.calls.into_iter().map(StoreCallsObject::of).collect(),
             threads: ThreadListsObject {
                 by_writes: list(threads.by_writes, |thread_id, writes| ThreadWrites {
                     thread_id,
@@ -242,7 +242,7 @@ impl RequestsObject {
     }
 }
 
-impl CallObject {
+impl StoreCallsObject {
     fn of(row: CallRow) -> Self {
         Self {
             part: row.part,

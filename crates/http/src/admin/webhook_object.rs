@@ -96,7 +96,7 @@ pub(super) struct PendingObject {
 
 /// The receipt of a replay.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Replayed {
+pub(super) struct ReplayReceipt {
     /// The number of events that the server delivers again.
     pub(crate) replayed: u64,
 }

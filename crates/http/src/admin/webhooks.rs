@@ -9,7 +9,7 @@ use super::webhook_body::{
 };
 use super::webhook_error::answered;
 use super::webhook_object::{
-    FailedEvent, FailedList, PendingObject, Replayed, WebhookList, WebhookObject,
+    FailedEvent, FailedList, PendingObject, ReplayReceipt, WebhookList, WebhookObject,
 };
 use crate::answer::{ApiResult, json};
 use crate::problems::{BackEndProblems, BodyProblems, Conflict, NotFound};
@@ -143,7 +143,7 @@ pub(crate) async fn delete_webhook(
 /// List pending deliveries
 ///
 /// Events that the server could not deliver yet and will try again, and events of the same threads that wait for them, oldest
-/// first. If there are more than `limit`, the list has any of them. It may be a few seconds behind.
+/// first. If there are more than `limit`, returns an arbitrary subset. It may be a few seconds behind.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/pending",
@@ -208,7 +208,7 @@ pub(crate) async fn get_failed(
     params(WebhookParam),
     request_body(content = Option<ReplayBody>),
     responses(
-        (status = 200, description = "The deliveries are scheduled.", body = Replayed),
+        (status = 200, description = "The deliveries are scheduled.", body = ReplayReceipt),
         NotFound,
         BodyProblems,
         BackEndProblems,
@@ -222,7 +222,7 @@ pub(crate) async fn replay_webhook(
 ) -> ApiResult {
     let only = read_replay(body.as_str())?;
     let replayed = answered(api.webhooks.replay(&id, only.as_deref())).await?;
-    Ok(json(HttpResponse::Ok(), &Replayed { replayed }))
+    Ok(json(HttpResponse::Ok(), &ReplayReceipt { replayed }))
 }
 
 impl EndpointPath {

@@ -37,7 +37,7 @@ where
             Ok(Some(chunk)) => Some((Ok(chunk), Some((feed, next)))),
             Ok(None) => None,
             Err(error) => {
-                tracing::debug!(error = &error as &dyn Error, "a stream was cut");
+                tracing::debug!(error = &error as &dyn Error, "answer ended early");
                 Some((Err(error), None))
             }
         }

@@ -13,7 +13,7 @@ use threadkeep_web::ApiError;
 
 /// Read several entries
 ///
-/// With their bodies. The answer ends at 2 MiB, but has at least one entry if one exists, and names the keys that it did
+/// Returns them with their bodies. The answer ends at 2 MiB, but has at least one entry if one exists, and names the keys that it did
 /// not read. Each entry is as it was at a moment of its own.
 #[utoipa::path(
     post,

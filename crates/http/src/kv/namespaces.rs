@@ -17,7 +17,7 @@ use threadkeep_store::{Answered, EntryRange, KeyOrder, NamespacePlace};
 
 /// List namespaces
 ///
-/// Newest first, with the number and size of their entries; or those that `namespace` names, if they exist.
+/// Lists the newest first, with the number and size of their entries; or those that `namespace` names, if they exist.
 #[utoipa::path(
     get,
     path = "/v1/kv",
@@ -54,7 +54,7 @@ pub(crate) async fn list_namespaces(
 
 /// List the keys of a namespace
 ///
-/// In the order of their bytes, with size, type and times. Puts and deletions between two pages do not repeat or skip
+/// Lists keys in the order of their bytes, with size, type and times. Puts and deletions between two pages do not repeat or skip
 /// other keys. A namespace that does not exist has none. With `bodies`, a page ends at 2 MiB, but has at least one entry
 /// if there is one.
 #[utoipa::path(

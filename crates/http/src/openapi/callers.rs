@@ -121,7 +121,7 @@ fn thread_id() -> Parameter {
 }
 
 /// Any one of these schemes, or none for "".
-fn any_of(schemes: &[&str]) -> Vec<SecurityRequirement> {
+pub(super) fn any_of(schemes: &[&str]) -> Vec<SecurityRequirement> {
     let requirement = |scheme: &&str| match *scheme {
         "" => SecurityRequirement::default(),
         scheme => SecurityRequirement::new(scheme, Vec::<String>::new()),

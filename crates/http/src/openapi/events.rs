@@ -59,7 +59,7 @@ struct EventData {
     /// True if the thread was restored from its archive. In `thread.created`.
     restored: Option<bool>,
     /// The thread and the version that this thread is a copy of. In `thread.forked`, which follows `thread.created`.
-    forked_from: Option<Origin>,
+    forked_from: Option<ForkOrigin>,
     /// `expired`, `destroyed` or `erased`. In `thread.destroyed`, like the five members below. An erased thread leaves no
     /// metadata, state or history.
     reason: Option<String>,
@@ -90,7 +90,7 @@ struct EventData {
 /// A thread, and a version of it.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only its shape is used")]
-struct Origin {
+struct ForkOrigin {
     thread_id: String,
     version: u64,
 }

@@ -7,6 +7,7 @@ mod events;
 mod examples;
 mod page;
 mod parameters;
+mod protocols;
 mod tags;
 
 use std::sync::OnceLock;
@@ -25,6 +26,7 @@ use examples::Examples;
 use page::Metrics;
 pub(super) use page::routes;
 use parameters::SharedParameters;
+use protocols::Protocols;
 use tags::Tags;
 
 #[derive(utoipa::OpenApi)]
@@ -38,7 +40,7 @@ use tags::Tags;
             responses are among the components."
     ),
     components(schemas(Problem)),
-    modifiers(&Operations, &Tags, &Callers, &EventSchemas, &Examples, &Problems, &SharedParameters, &Metrics),
+    modifiers(&Operations, &Tags, &Protocols, &Callers, &EventSchemas, &Examples, &Problems, &SharedParameters, &Metrics),
     tags(
         (name = "threads", description = "Create, read, change and destroy threads"),
         (name = "state", description = "The JSON state of a thread: read, write, merge, push, increment"),
@@ -48,6 +50,8 @@ use tags::Tags;
         (name = "scopes", description = "Keys and tasks that tools, sessions and personalities keep. Without an API key, a \
             caller opens only the scope of its own thread"),
         (name = "tools", description = "Tools that models call to keep state"),
+        (name = "openai", description = "Conversations, model responses and models for OpenAI's clients"),
+        (name = "mcp", description = "The Model Context Protocol"),
         (name = "events", description = "Streams of changes, as they happen"),
         (name = "kv", description = "Data of applications that outlives threads: entries in namespaces"),
         (name = "owners", description = "Users, with all their threads"),

@@ -113,7 +113,13 @@ mod tests {
 
     fn paths() -> Map<String, Value> {
         let document: Value = serde_json::from_str(openapi_json()).unwrap();
-        document["paths"].as_object().unwrap().clone()
+        let mut paths = document["paths"].as_object().unwrap().clone();
+        // those of other protocols have their own checks
+        paths.retain(|_, item| {
+            let mut operations = item.as_object().unwrap().values();
+            operations.all(|operation| operation.get("externalDocs").is_none())
+        });
+        paths
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::call::ScopeCall;
 use super::object::{ScopeEnded, ScopeObject, ScopeReceipt};
-use super::schemas::{ClearScope, EndScope, OnlyScope, RepeatHeader};
+use super::schemas::{ClearScope, EndScope, NamedScope, RepeatHeader};
 use crate::answer::{ApiResult, json, ok_or_replay};
 use crate::problems::ScopeProblems;
 use crate::request::{IN_BODY, Repeatable, Whole};
@@ -16,14 +16,14 @@ use threadkeep_store::ScopeParts;
 #[utoipa::path(
     post,
     path = "/v1/scopes/describe",
-    request_body(content = OnlyScope),
+    request_body(content = NamedScope),
     responses(
         (status = 200, description = "The scope without its keys and tasks.", body = ScopeObject),
         ScopeProblems,
     ),
 )]
 pub(crate) async fn describe_scope(call: ScopeCall<IN_BODY>) -> ApiResult {
-    let (scope, OnlyScope { .. }) = call.open_kept()?;
+    let (scope, NamedScope { .. }) = call.open_kept()?;
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()

@@ -93,7 +93,7 @@ pub(super) struct EntryResult {
 /// The value of one key, or the values of several.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-pub(crate) enum Values {
+pub(crate) enum KeyValues {
     /// The answer to `key`.
     One {
         /// Null if the key does not exist.
@@ -113,7 +113,7 @@ pub(crate) enum Values {
 
 /// The receipt of a deletion.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct KeyDeleted {
+pub(super) struct DeleteKeyReceipt {
     /// Whether the key existed.
     pub(crate) deleted: bool,
     /// The scope's version after the write.
@@ -131,7 +131,7 @@ pub(super) struct KeyList {
 
 /// The receipt of an increment.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Sum {
+pub(super) struct IncrementKeyReceipt {
     /// The sum, a 64-bit integer.
     pub(crate) value: i64,
     /// The scope's version after the write.

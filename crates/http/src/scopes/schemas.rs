@@ -13,7 +13,7 @@ const KEYS: usize = KV_MAX_KEYS as usize;
 /// A scope alone.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OnlyScope {
+pub(super) struct NamedScope {
     /// `thread:current`, `thread:<id>`, `state:<uuid>`, `session:<id>`, `run:<uuid>`,
     /// `tool:<name>` or `personality:<id>`.
     #[schema(value_type = String)]
@@ -51,7 +51,7 @@ pub(super) struct EndScope {
 /// A key to delete.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OnlyKey {
+pub(super) struct DeleteKey {
     #[schema(value_type = String)]
     #[serde(rename = "scope")]
     _scope: IgnoredAny,
@@ -97,14 +97,14 @@ pub(super) struct SetValues {
     /// Write only if the scope has this version.
     #[schema(nullable = false, value_type = Option<u64>, minimum = 0)]
     pub(super) if_version: Option<Version>,
-    #[schema(nullable = false, value_type = Option<Vec<Entry>>, min_items = 1, max_items = 256)]
-    pub(super) entries: Option<List<Entry, 1, KEYS>>,
+    #[schema(nullable = false, value_type = Option<Vec<SetKey>>, min_items = 1, max_items = 256)]
+    pub(super) entries: Option<List<SetKey, 1, KEYS>>,
 }
 
 /// A key to set.
 #[derive(ToSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Entry {
+pub(crate) struct SetKey {
     pub(super) key: String,
     /// At most 32,768 bytes.
     pub(super) value: String,

@@ -5,7 +5,7 @@ use actix_web::HttpResponse;
 use super::call::ScopeCall;
 use super::lifecycle::receipt;
 use super::object::{ScopeReceipt, TaskObject, TasksObject};
-use super::schemas::{OnlyScope, RepeatHeader, SetTasks, UpdateTask};
+use super::schemas::{NamedScope, RepeatHeader, SetTasks, UpdateTask};
 use crate::answer::{ApiResult, json};
 use crate::problems::ScopeProblems;
 use crate::request::{IN_LIST, Repeatable};
@@ -16,14 +16,14 @@ use threadkeep_store::ScopeParts;
 #[utoipa::path(
     post,
     path = "/v1/scopes/tasks/get",
-    request_body(content = OnlyScope),
+    request_body(content = NamedScope),
     responses(
         (status = 200, description = "The whole list.", body = TasksObject),
         ScopeProblems,
     ),
 )]
 pub(crate) async fn get_tasks(call: ScopeCall<IN_LIST>) -> ApiResult {
-    let (scope, OnlyScope { .. }) = call.open_kept()?;
+    let (scope, NamedScope { .. }) = call.open_kept()?;
     let parts = ScopeParts {
         tasks: true,
         ..ScopeParts::default()

@@ -5,8 +5,10 @@ use serde_json::Value;
 
 use super::call::ScopeCall;
 use super::lifecycle::answer;
-use super::object::{EntryResult, KeyDeleted, KeyList, ScopeReceipt, Sum, Values};
-use super::schemas::{GetValues, IncrementKey, ListKeys, OnlyKey, RepeatHeader, SetValues};
+use super::object::{
+    DeleteKeyReceipt, EntryResult, IncrementKeyReceipt, KeyList, KeyValues, ScopeReceipt,
+};
+use super::schemas::{DeleteKey, GetValues, IncrementKey, ListKeys, RepeatHeader, SetValues};
 use crate::answer::{ApiResult, json};
 use crate::problems::ScopeProblems;
 use crate::request::{IN_LIST, Repeatable};
@@ -19,7 +21,7 @@ use threadkeep_store::ScopeParts;
     path = "/v1/scopes/keys/get",
     request_body(content = GetValues),
     responses(
-        (status = 200, description = "The values, all at one version.", body = Values),
+        (status = 200, description = "The values, all at one version.", body = KeyValues),
         ScopeProblems,
     ),
 )]
@@ -40,11 +42,11 @@ pub(crate) async fn get_values(call: ScopeCall<IN_LIST>) -> ApiResult {
         .map(|value| Some(value?.into_string()));
     let body = if is_one {
         let value = values.next().flatten();
-        Values::One { value, version }
+        KeyValues::One { value, version }
     } else {
         let keys = keys.iter().map(|key| key.as_str().to_owned());
         let values = keys.zip(values.map(Value::from)).collect();
-        Values::Many { values, version }
+        KeyValues::Many { values, version }
     };
     Ok(json(HttpResponse::Ok(), &body))
 }
@@ -90,20 +92,20 @@ pub(crate) async fn set_values(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResul
     post,
     path = "/v1/scopes/keys/delete",
     params(RepeatHeader),
-    request_body(content = OnlyKey),
+    request_body(content = DeleteKey),
     responses(
-        (status = 200, description = "The write is in the store.", body = KeyDeleted),
+        (status = 200, description = "The write is in the store.", body = DeleteKeyReceipt),
         ScopeProblems,
     ),
 )]
 pub(crate) async fn delete_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiResult {
-    let (scope, body): (_, OnlyKey) = call.open_kept()?;
+    let (scope, body): (_, DeleteKey) = call.open_kept()?;
     let scopes = call.scopes()?;
     let key = ScopeKey::new(body.key, scopes.policy(&scope).keys)?;
     let options = call.headers.options(body.if_version);
     let delete = [KvOperation::Delete { key }];
     let written = scopes.write(&scope, &delete, options).await?;
-    let deleted = KeyDeleted {
+    let deleted = DeleteKeyReceipt {
         deleted: written.answers.contains(&KvAnswer::Deleted(true)),
         version: written.stamp.version,
     };
@@ -146,7 +148,7 @@ pub(crate) async fn list_keys(call: ScopeCall<IN_LIST>) -> ApiResult {
     params(RepeatHeader),
     request_body(content = IncrementKey),
     responses(
-        (status = 200, description = "The write is in the store.", body = Sum),
+        (status = 200, description = "The write is in the store.", body = IncrementKeyReceipt),
         ScopeProblems,
     ),
 )]
@@ -163,5 +165,5 @@ pub(crate) async fn increment_key(call: ScopeCall<IN_LIST, Repeatable>) -> ApiRe
         _ => 0,
     };
     let version = written.stamp.version;
-    Ok(answer(&written, &Sum { value, version }))
+    Ok(answer(&written, &IncrementKeyReceipt { value, version }))
 }

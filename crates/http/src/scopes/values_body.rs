@@ -1,6 +1,6 @@
 //! Keys and values of scopes in bodies.
 
-use super::schemas::{Entry, GetValues, SetValues};
+use super::schemas::{GetValues, SetKey, SetValues};
 use crate::answer::ApiResult;
 use crate::request::{List, Seconds, invalid};
 use threadkeep_domain::scope::{KeyRule, KvOperation, ScopeError, ScopeKey, ScopeValue};
@@ -45,7 +45,7 @@ impl SetValues {
                 entries: None,
                 ..
             } => {
-                let entry = Entry {
+                let entry = SetKey {
                     key,
                     value,
                     ttl_seconds,
@@ -58,7 +58,7 @@ impl SetValues {
     }
 }
 
-impl Entry {
+impl SetKey {
     fn read(self, rule: KeyRule, index: Option<usize>) -> ApiResult<KvOperation> {
         Ok(KvOperation::Set {
             key: ScopeKey::new(self.key, rule).map_err(at(index))?,

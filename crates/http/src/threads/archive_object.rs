@@ -43,7 +43,7 @@ pub(super) struct ArchiveObject {
 /// A page of archives.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ArchiveList {
-    /// In the order in which they were made. A page may be shorter than `limit`.
+    /// Sorted by the time of their creation. A page may be shorter than `limit`.
     pub(crate) archives: Vec<ArchiveObject>,
     /// The cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,

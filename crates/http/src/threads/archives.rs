@@ -20,7 +20,7 @@ pub(crate) struct ArchivePath(pub(super) ThreadId);
 
 /// List archives
 ///
-/// In the order in which they were made.
+/// Lists the oldest first.
 #[utoipa::path(
     get,
     path = "/v1/archives",

@@ -19,7 +19,7 @@ type CheckpointWrite<P = ()> = ThreadWrite<P, WriteConditions, Nothing>;
 
 /// Save a checkpoint
 ///
-/// Saves state and metadata as they are. This is no write: the version stays. A thread has at most 32 checkpoints, of
+/// Saves state and metadata as they are. Does not change the version. A thread has at most 32 checkpoints, of
 /// 4 MiB in all, states and metadata together; they end with the thread.
 #[utoipa::path(
     post,
@@ -46,7 +46,7 @@ pub(crate) async fn save_checkpoint(write: CheckpointWrite, body: JsonBody) -> A
 
 /// List checkpoints
 ///
-/// The newest first, without their states.
+/// Lists the newest first, without their states.
 #[utoipa::path(
     get,
     path = "/v1/threads/current/checkpoints",
@@ -84,7 +84,7 @@ pub(crate) async fn get_checkpoint(
 
 /// Restore a checkpoint
 ///
-/// One write puts its state and metadata in the place of the thread's. The version counts on; owner, lifetime and turn
+/// Replaces the thread's state and metadata by its own in one write. The version keeps increasing; owner, lifetime and turn
 /// stay, and so does the checkpoint.
 #[utoipa::path(
     post,

@@ -33,7 +33,7 @@ pub(super) struct TakeItems {
 
 /// The items that were taken.
 #[derive(Serialize, ToSchema)]
-pub(super) struct TakenItems<'a> {
+pub(super) struct TakeReceipt<'a> {
     /// The version of the thread's scope after the write.
     version: u64,
     /// The oldest first.
@@ -63,7 +63,7 @@ pub(crate) struct ItemPath(ItemId);
     params(RepeatHeader, OfNewParam),
     request_body(content = Option<TakeItems>),
     responses(
-        (status = 200, description = "The items are no longer in the store.", body = TakenItems<'_>),
+        (status = 200, description = "The items are no longer in the store.", body = TakeReceipt<'_>),
         ScopeProblems,
     ),
 )]
@@ -72,7 +72,7 @@ pub(crate) async fn take_history(write: HistoryWrite, body: JsonBody) -> ApiResu
     let TakeItems { count } = read(&body)?;
     let newest = Removal::Newest(count.map_or(1, |Whole(count)| count as usize));
     let written = remove(&write, newest).await?;
-    let taken = TakenItems {
+    let taken = TakeReceipt {
         version: written.stamp.version,
         items: written.taken.iter().map(HistoryItemObject::of).collect(),
     };

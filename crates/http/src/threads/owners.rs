@@ -30,7 +30,7 @@ pub(super) struct OwnerObject {
 /// The outcome of an erasure so far.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ErasureObject {
-    /// Number of threads that were ended. A repeat, within a minute, of a call that got 202 counts on.
+    /// Number of threads that were ended. A repeat, within a minute, of a call that got 202 includes those of the earlier call.
     threads: u64,
     /// Number of archives that were deleted.
     archives: u64,
@@ -40,7 +40,7 @@ pub(super) struct ErasureObject {
 
 /// Count an owner's threads
 ///
-/// Takes time in proportion to their number.
+/// Takes time proportional to their number.
 #[utoipa::path(
     get,
     path = "/v1/owners/{owner}",

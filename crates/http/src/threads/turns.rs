@@ -166,7 +166,7 @@ pub(crate) async fn end_turn(request: HttpRequest, target: Target, _: Query<Noth
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Ask whether a turn is held
+/// Read the current turn
 #[utoipa::path(
     get,
     path = "/v1/threads/current/turn",

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
 use super::ProviderError;
+use super::token_fault::TokenFault;
 use super::verifier::{JwtSettings, Verifier};
 use fetch::Fetcher;
 use set::KeySet;
@@ -187,10 +188,8 @@ impl Jwks {
         verify: impl Fn(&Verifier) -> Result<T, ProviderError>,
     ) -> Result<T, ProviderError> {
         let set = self.set().ok_or(ProviderError::Unavailable)?;
-        let untrusted =
-            |error: jsonwebtoken::errors::Error| ProviderError::Untrusted(Some(error.into()));
-        let header = decode_header(token).map_err(untrusted)?;
-        let mut refusal = ProviderError::Untrusted(None);
+        let header = decode_header(token).map_err(TokenFault::from)?;
+        let mut refusal = TokenFault::NoKey.into();
         for verifier in set.candidates(&header) {
             match verify(verifier) {
                 Ok(verified) => return Ok(verified),

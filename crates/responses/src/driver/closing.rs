@@ -260,10 +260,10 @@ impl Ending<'_> {
         match &outcome.status {
             Status::Failed(failure) => {
                 let code = failure.code.as_str();
-                tracing::warn!(%response, protocol, code, steps, duration_ms, "a response has failed");
+                tracing::warn!(%response, protocol, code, steps, duration_ms, "response failed");
             }
             _ => {
-                tracing::debug!(%response, protocol, end, steps, duration_ms, "a response has ended");
+                tracing::debug!(%response, protocol, end, steps, duration_ms, "response ended");
             }
         }
     }

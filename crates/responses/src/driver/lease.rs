@@ -74,7 +74,7 @@ impl Driver<'_> {
     pub(crate) async fn release(&self) -> bool {
         let released = self.keep(Duration::ZERO).await;
         if let Err(WriteError::Store(error)) = &released {
-            tracing::debug!(%error, "a response was not released");
+            tracing::debug!(%error, "response not released: its lease expires by itself");
         }
         released.is_ok()
     }

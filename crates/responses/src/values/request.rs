@@ -35,7 +35,6 @@ impl Protocol {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseRequest {
     /// The protocol that it came by.
-    #[serde(rename = "door")]
     pub protocol: Protocol,
     /// Its relation to other responses.
     #[serde(default)]

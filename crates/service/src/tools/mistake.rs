@@ -88,6 +88,8 @@ fn of_tasks(tool: Tool, error: &TaskError) -> String {
             format!("{tool} would drop unfinished tasks: {count}")
         }
         TaskError::TooMany { .. } | TaskError::TooLarge { .. } => error.to_string(),
-        TaskError::NoContent | TaskError::SameId | TaskError::Id => format!("{tool}: {error}"),
+        TaskError::NoContent | TaskError::SameId { .. } | TaskError::Id => {
+            format!("{tool}: {error}")
+        }
     }
 }

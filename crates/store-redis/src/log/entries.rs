@@ -202,5 +202,5 @@ fn scope_keys(list: &str) -> Result<Option<Json>, StoreError> {
     let keys = serde_json::from_str::<Vec<String>>(&format!("[{list}]"));
     let mut keys = keys.map_err(|_| CORRUPT)?;
     keys.sort_unstable();
-    Ok(Some(Json::of(&keys)))
+    Ok(Some(Json::from_strings(&keys)))
 }

@@ -319,7 +319,7 @@ fn task_problem(error: &TaskError) -> Problem {
         TaskError::TooMany { .. } | TaskError::TooLarge { .. } => {
             row(StatusCode::PAYLOAD_TOO_LARGE, "tasks_too_large")
         }
-        TaskError::NoContent | TaskError::SameId | TaskError::Id => {
+        TaskError::NoContent | TaskError::SameId { .. } | TaskError::Id => {
             row(StatusCode::BAD_REQUEST, "invalid_parameter")
         }
     }

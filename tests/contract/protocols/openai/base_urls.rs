@@ -1,12 +1,16 @@
 //! `/v1`, the base URL of the API, is that of the protocol too. `/openai/v1` stays.
 
+use std::collections::BTreeSet;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::responses::with_models;
 use super::{Program, ids, message, missing, refused};
 use crate::http::{over_both_stores, with_own_servers};
 use crate::support::client::Request;
 use crate::support::server::{API_SECRET, Backend, Server};
+use crate::support::upstream::Upstream;
 
 const BASES: [&str; 2] = ["/v1", "/openai/v1"];
 
@@ -92,6 +96,42 @@ async fn paths_of_the_api_keep_their_errors(server: &Server) {
     below.refused(404, "not_found").await;
 }
 
+async fn the_document_lists_the_methods_of_each_path_of_another_protocol(server: &Server) {
+    let upstream = Upstream::start().await;
+    let server = with_models(server, &upstream).start();
+    let document = server.client().get("/openapi.json").ok().await.json();
+    let mut roots = BTreeSet::new();
+
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let operations = item.as_object().unwrap();
+        let is_foreign = |operation: &Value| operation.get("externalDocs").is_some();
+        if !operations.values().any(is_foreign) {
+            continue;
+        }
+        let concrete = path.replace(['{', '}'], "");
+        let refused = ask(&server, Method::PATCH, &concrete)
+            .json("{}")
+            .send()
+            .await;
+        assert_eq!(refused.status, 405, "{path}");
+        let allowed = refused.header("allow").unwrap().split(", ");
+        let allowed: BTreeSet<String> = allowed
+            .filter(|method| *method != "HEAD")
+            .map(str::to_lowercase)
+            .collect();
+        assert_eq!(allowed, operations.keys().cloned().collect(), "{path}");
+        roots.extend(
+            path.split('/')
+                .filter(|part| !part.is_empty())
+                .take(2)
+                .map(str::to_owned),
+        );
+    }
+
+    let named = ["v1", "conversations", "responses", "models", "mcp"];
+    assert_eq!(roots, named.map(str::to_owned).into());
+}
+
 async fn figures_name_the_route_at_each_base_url(backend: Backend) {
     let server = Server::start(backend);
     let conversation = Program::of(&server).create(&json!({})).await;
@@ -161,6 +201,7 @@ over_both_stores!(
     both_base_urls_serve_the_same_conversations,
     openai_paths_that_do_not_exist_are_refused_in_its_form,
     paths_of_the_api_keep_their_errors,
+    the_document_lists_the_methods_of_each_path_of_another_protocol,
 );
 
 with_own_servers!(

@@ -80,10 +80,10 @@ impl Json {
         &self.0
     }
 
-    /// A list of texts as JSON.
+    /// An array of strings.
     #[must_use]
-    pub fn of(texts: &[String]) -> Self {
-        Self::from_compact(serde_json::Value::from(texts).to_string())
+    pub fn from_strings(strings: &[String]) -> Self {
+        Self::from_compact(serde_json::Value::from(strings).to_string())
     }
 
     /// Takes text that is compact JSON by construction.

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::error::RequestError;
 use super::request::Action;
-use threadkeep_events::Count;
+use threadkeep_events::Counter;
 use threadkeep_service::{Basis, Saved};
 
 /// The counters of this replica's sockets, since its start.
 #[derive(Debug, Default)]
 pub struct SocketCounters {
     /// Sockets that are open.
-    pub open: Count,
+    pub open: Counter,
     /// Those of them whose connection has not ended yet.
-    pub connected: Count,
+    pub connected: Counter,
     /// Clients whose api key was not known.
-    pub turned_away: Count,
+    pub turned_away: Counter,
     /// Requests to restore a thread.
     pub restore: RequestCounters,
     /// Requests to save a thread.
@@ -25,33 +25,33 @@ pub struct SocketCounters {
     /// Requests to delete a thread.
     pub delete: RequestCounters,
     /// Messages that are not requests; all were rejected.
-    pub unreadable: Count,
+    pub unreadable: Counter,
     /// The snapshots that saves were compared with.
     pub bases: BasisCounters,
     /// Saves that were computed again because of a concurrent write.
-    pub conflicts: Count,
+    pub conflicts: Counter,
 }
 
 /// The snapshots that saves were compared with.
 #[derive(Debug, Default)]
 pub struct BasisCounters {
     /// The latest version that the client received.
-    pub latest: Count,
+    pub latest: Counter,
     /// An earlier version that the client received; others have written since.
-    pub earlier: Count,
+    pub earlier: Counter,
     /// No known snapshot, so no key was deleted.
-    pub nothing: Count,
+    pub nothing: Counter,
 }
 
 /// Requests by outcome.
 #[derive(Debug, Default)]
 pub struct RequestCounters {
     /// Those that were done.
-    pub done: Count,
+    pub done: Counter,
     /// Those that were refused.
-    pub refused: Count,
+    pub refused: Counter,
     /// Those that failed at the store.
-    pub failed: Count,
+    pub failed: Counter,
 }
 
 impl SocketCounters {

@@ -150,7 +150,7 @@ impl ResponsesBody {
             max_output_tokens: self.max_output_tokens,
             temperature: temperature.map(Json::from_compact),
             text: text.transpose()?.flatten(),
-            stop: (!stop.is_empty()).then(|| Json::of(stop)),
+            stop: (!stop.is_empty()).then(|| Json::from_strings(stop)),
             ..Parameters::default()
         })
     }

@@ -3,7 +3,7 @@ use super::*;
 /// A stored request with that echo.
 fn stored(echo: &Value, functions: &Value) -> ResponseRequest {
     let request = json!({
-        "door": "open_ai",
+        "protocol": "open_ai",
         "model": "m",
         "instructions": "Be brief.",
         "input": [],

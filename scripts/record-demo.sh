@@ -1,0 +1,24 @@
+#!/bin/sh
+# Records `threadkeep demo` in a browser, as the picture of the README: docs/demo.gif, at most 2 MB.
+#
+#   scripts/record-demo.sh [PROGRAM]     by default target/release/threadkeep
+#
+# Needs node, npm, python3 with venv, and chromium (CHROMIUM names another browser).
+set -eu
+cd "$(dirname "$0")/.."
+
+program=${1:-target/release/threadkeep}
+max_bytes=2000000
+frames=$(mktemp -d)
+trap 'rm -rf "$frames"' EXIT
+# shellcheck source=tests/packages.sh
+. tests/packages.sh
+
+install_locked console
+install_python pillow==12.0.0
+NODE_PATH=$npm/node_modules node scripts/record_demo.mjs "$program" "$frames"
+# shellcheck disable=SC2154 # install_python sets it
+"$venv/bin/python" scripts/join_frames.py "$frames" docs/demo.gif
+bytes=$(wc -c <docs/demo.gif)
+echo "docs/demo.gif: $bytes bytes"
+[ "$bytes" -le "$max_bytes" ]

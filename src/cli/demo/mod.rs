@@ -1,0 +1,86 @@
+//! `threadkeep demo`: a server in memory with threads of two owners, writers at work, and a model that needs no key.
+
+mod browser;
+mod model;
+mod threads;
+mod writers;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+
+use super::error::CliError;
+use super::keygen;
+use super::remote::Remote;
+use super::serve::print_links;
+use crate::app::{Application, ConsoleLinks};
+use crate::config::{Layers, Settings, local_url};
+use crate::telemetry::{flush_log, log_text};
+use model::Model;
+
+/// Runs the demo until SIGTERM or SIGINT. `flags` are settings; neither a file nor the environment sets any.
+pub(super) fn run(flags: BTreeMap<String, String>, opens_browser: bool) -> Result<(), CliError> {
+    let ended = actix_web::rt::System::new().block_on(async {
+        let model = Model::start().await;
+        let settings = settings(&model, flags)?;
+        log_text(&settings.log.filter)?;
+        let application = Application::build(settings).await?;
+        let links = application.console().ok_or(CliError::NoDemo)?;
+        let server = local_url(application.address());
+        let remote = Remote::at(&server, links.api_key())?;
+        print(&server, links.api_key())?;
+        if opens_browser {
+            browser::open(&format!(
+                "{server}{}",
+                ConsoleLinks::path(&links.tokens().borrow())
+            ));
+        }
+        print_links(&application);
+        actix_web::rt::spawn(async move {
+            match threads::create(&remote).await {
+                Ok(live) => writers::run(&remote, &live).await,
+                Err(error) => tracing::error!(%error, "the threads of the demo are incomplete"),
+            }
+        });
+        Ok(application.run_until_signal().await?)
+    });
+    flush_log();
+    ended
+}
+
+fn settings(model: &Model, flags: BTreeMap<String, String>) -> Result<Settings, CliError> {
+    let mut all: BTreeMap<String, String> = [
+        ("listen", "127.0.0.1:0".into()),
+        ("log", "error".into()),
+        ("shutdown_seconds", "1".into()),
+        ("signing_keys", keygen::generate(Some("demo"))?),
+        ("models", format!("{} demo", model::NAME)),
+        ("upstreams", format!("demo openai-chat {}", model.url())),
+        ("upstream_keys", format!("demo:{}", model.key())),
+    ]
+    .map(|(name, text)| (name.to_owned(), text))
+    .into();
+    all.extend(flags);
+    let layers = Layers {
+        flags: all,
+        ..Layers::default()
+    };
+    Ok(Settings::parse(layers.merge()?)?)
+}
+
+/// Prints what to try. The API key is that of this run, whose server only this machine can reach.
+fn print(server: &str, api_key: &str) -> Result<(), CliError> {
+    let model = model::NAME;
+    let text = format!(
+        "threadkeep {version} demo: threads in memory, writers at work, and the model `{model}`, which is a script
+
+  export THREADKEEP_URL={server} THREADKEEP_API_KEY={api_key}
+  curl -H \"authorization: Bearer $THREADKEEP_API_KEY\" \"$THREADKEEP_URL/v1/threads?limit=3\"
+
+  Clients of OpenAI use {server}/v1 and this key. Ctrl+C ends the demo, and nothing is kept.
+",
+        version = env!("CARGO_PKG_VERSION"),
+    );
+    io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(CliError::Output)
+}

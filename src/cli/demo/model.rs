@@ -1,0 +1,121 @@
+//! The model of the demo: a script that calls a tool for each request to remember something.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use threadkeep_scripted_upstream::{ModelRequest, Reply, Upstream};
+
+/// The name by which clients ask for it.
+pub(super) const NAME: &str = "demo";
+/// Requests that it remembers, so that its memory does not grow.
+const KEPT: usize = 16;
+/// The size of the pieces of a stream, and the pause before each: about the speed of a model.
+const PIECE_BYTES: usize = 160;
+const PIECE_PAUSE: Duration = Duration::from_millis(30);
+
+/// A question of the demo, and the answer to it.
+type Line = (&'static str, &'static str);
+
+/// The conversation that the demo has with the model. A question that begins with `Remember` makes it call a tool.
+pub(super) const SCRIPT: [Line; 8] = [
+    (
+        "We launch on 1 March. What is on the critical path?",
+        "The load test and the security review. Each takes two weeks, and they can run at the same time.",
+    ),
+    (
+        "Remember that Ben owns the load test.",
+        "I noted it: Ben owns the load test.",
+    ),
+    (
+        "How many users do we plan for?",
+        "The plan says 20,000 in the first week. A load test with three times that number leaves room.",
+    ),
+    (
+        "Remember that the review starts on Monday.",
+        "I noted it: the review starts on Monday.",
+    ),
+    (
+        "What happens if a server dies during the launch?",
+        "Nothing is lost: another replica continues each conversation, and no tool call runs twice.",
+    ),
+    (
+        "Draft a message to the team.",
+        "Load test and review start on Monday. Ben owns the first. Please merge what must ship by Friday.",
+    ),
+    (
+        "Remember that Friday is the last day for merges.",
+        "I noted it: Friday is the last day for merges.",
+    ),
+    (
+        "Who can stop the launch?",
+        "Anyone who sees acknowledged data missing. So far, nobody has.",
+    ),
+];
+
+/// The running model. It ends when it is dropped.
+pub(super) struct Model(Upstream);
+
+impl Model {
+    pub(super) async fn start() -> Self {
+        let upstream = Upstream::start_for_any_client().await;
+        upstream.keep(KEPT);
+        upstream.answer_with(|request| reply(request).in_pieces(PIECE_BYTES, PIECE_PAUSE));
+        Self(upstream)
+    }
+}
+
+impl Deref for Model {
+    type Target = Upstream;
+
+    fn deref(&self) -> &Upstream {
+        &self.0
+    }
+}
+
+fn reply(request: &ModelRequest) -> Reply {
+    let text = request.user_text();
+    let fact = text
+        .strip_prefix("Remember that ")
+        .or_else(|| text.strip_prefix("Remember "));
+    if let (Some(fact), Some(tool)) = (fact, memory_tool(&request.body))
+        && request.results().is_empty()
+    {
+        let arguments = json!({"key": key_of(fact), "value": fact}).to_string();
+        return Reply::calls([(tool, arguments.as_str())])
+            .reasoning("I write this down, so that it is there in the next conversation.");
+    }
+    let known = SCRIPT.iter().find(|(question, _)| *question == text);
+    match known {
+        Some((_, answer)) => Reply::text(*answer),
+        None => Reply::text(format!(
+            "You said: {text} This model is a script. It can note something: begin with \"Remember that\" and offer it \
+             the tools of `threadkeep:memory`."
+        )),
+    }
+}
+
+/// A key for a fact, of its first words: the fact has the same key each time.
+fn key_of(fact: &str) -> String {
+    let words: Vec<String> = fact
+        .split(|character: char| !character.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .take(3)
+        .map(|word| {
+            word.chars()
+                .take(16)
+                .collect::<String>()
+                .to_ascii_lowercase()
+        })
+        .collect();
+    format!("notes/{}", words.join("-"))
+}
+
+/// The name by which the request offers the tool that writes a key.
+fn memory_tool(body: &Value) -> Option<&str> {
+    let tools = body["tools"].as_array()?;
+    let names = tools
+        .iter()
+        .filter_map(|tool| tool["function"]["name"].as_str());
+    names.into_iter().find(|name| name.ends_with("kv_write"))
+}

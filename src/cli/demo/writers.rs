@@ -1,0 +1,133 @@
+//! The writers of the demo: a page, an agent that takes turns, and a client of the model share one thread until the demo ends.
+
+use std::time::Duration;
+
+use futures_util::future::join3;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::model::{NAME, SCRIPT};
+use crate::cli::error::CliError;
+use crate::cli::remote::{Remote, answer, json_request};
+
+/// Messages that the state keeps.
+const WINDOW: &str = "20";
+/// Exchanges with the model before its history is cleared, so that a demo of days stays small.
+const EXCHANGES: usize = 24;
+
+const PAGE_PAUSE: Duration = Duration::from_millis(2_300);
+const AGENT_PAUSE: Duration = Duration::from_millis(1_700);
+/// How long the agent holds its turn.
+const AGENT_WORK: Duration = Duration::from_millis(900);
+const MODEL_PAUSE: Duration = Duration::from_secs(4);
+/// The pause after a failure, for example because the model was asked while the agent held the turn.
+const PAUSE: Duration = Duration::from_millis(500);
+
+const QUESTIONS: [&str; 4] = [
+    "Is the staging server up?",
+    "How many tests fail?",
+    "Which change was merged last?",
+    "When does the next build start?",
+];
+const ANSWERS: [&str; 4] = [
+    "It is up, and all probes pass.",
+    "None of 2,904.",
+    "The one that makes the first build faster.",
+    "In five minutes.",
+];
+
+/// Works on the thread until it is dropped.
+pub(super) async fn run(remote: &Remote, id: &str) {
+    let writers = Writers { remote, id };
+    join3(
+        forever(PAGE_PAUSE, async |round| writers.ask(round).await),
+        forever(AGENT_PAUSE, async |round| writers.answer(round).await),
+        forever(MODEL_PAUSE, async |round| writers.converse(round).await),
+    )
+    .await;
+}
+
+async fn forever(pause: Duration, work: impl AsyncFn(usize) -> Result<(), CliError>) {
+    for round in 0.. {
+        sleep(pause).await;
+        while let Err(error) = work(round).await {
+            tracing::debug!(%error, "a writer of the demo failed");
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+struct Writers<'a> {
+    remote: &'a Remote,
+    id: &'a str,
+}
+
+impl Writers<'_> {
+    /// A page pushes a message. It needs no turn.
+    async fn ask(&self, round: usize) -> Result<(), CliError> {
+        let text = QUESTIONS[round % QUESTIONS.len()];
+        let message = json!({"role": "user", "content": text});
+        let path = ["threads", self.id, "state", "messages", "push"];
+        let query = [("max_records", WINDOW)];
+        answer(json_request(
+            self.remote,
+            Method::POST,
+            &path,
+            &query,
+            &message,
+        ))
+        .await?;
+        Ok(())
+    }
+
+    /// An agent takes the turn, works, and writes its answer and the cost in one step.
+    async fn answer(&self, round: usize) -> Result<(), CliError> {
+        let path = ["threads", self.id, "turn"];
+        let turn = json_request(
+            self.remote,
+            Method::POST,
+            &path,
+            &[],
+            &json!({"wait_seconds": 20}),
+        );
+        let turn = answer(turn).await?;
+        let token = turn["token"].as_str().unwrap_or_default();
+        sleep(AGENT_WORK).await;
+        let text = ANSWERS[round % ANSWERS.len()];
+        let operations = json!({"operations": [
+            {"op": "push", "key": "messages", "value": {"role": "assistant", "content": text}, "max_records": 20},
+            {"op": "increment", "key": "tokens", "by": text.len()},
+        ]});
+        let state = ["threads", self.id, "state"];
+        let written = json_request(self.remote, Method::PATCH, &state, &[], &operations);
+        answer(written.header("x-turn-token", token)).await?;
+        let released = self.remote.request(Method::DELETE, &path, &[]);
+        answer(released.header("x-turn-token", token)).await?;
+        Ok(())
+    }
+
+    /// A client has a conversation with the model, which is the history of the thread.
+    async fn converse(&self, round: usize) -> Result<(), CliError> {
+        if round > 0 && round.is_multiple_of(EXCHANGES) {
+            let history = ["threads", self.id, "history"];
+            answer(self.remote.request(Method::DELETE, &history, &[])).await?;
+        }
+        let (question, _) = SCRIPT[round % SCRIPT.len()];
+        let memory = json!({
+            "type": "mcp", "server_label": "memory", "server_url": "threadkeep:memory", "require_approval": "never",
+        });
+        let body =
+            json!({"model": NAME, "conversation": self.id, "input": question, "tools": [memory]});
+        let response: Value = answer(json_request(
+            self.remote,
+            Method::POST,
+            &["responses"],
+            &[],
+            &body,
+        ))
+        .await?;
+        tracing::debug!(status = %response["status"], "the model answered");
+        Ok(())
+    }
+}
