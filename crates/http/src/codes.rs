@@ -257,7 +257,7 @@ pub(crate) const CODES: &[Code] = &[
     Code {
         status: 410,
         code: "thread_destroyed",
-        meaning: "The thread was destroyed or rotated moments ago, and its id does not accept writes yet.",
+        meaning: "The thread was destroyed or rotated. Its id rejects writes for `tombstone_seconds`.",
         remedy: "Use the new id from the last response, or drop the old one.",
     },
     Code {
