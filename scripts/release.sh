@@ -46,7 +46,7 @@ wants() {
     return 1
 }
 
-# Sets $program, if a part needs it.
+# Sets $program, $target, and $bill and $notices of its crates, if a part needs them.
 find_program() {
     wants archive || wants wheel || wants npm || return 0
     if [ -z "$program" ]; then
@@ -60,6 +60,8 @@ find_program() {
     [ -n "$target" ] || target=$(rustc -vV | sed -n 's/^host: //p')
     bill=$work/threadkeep-$version-$target.cdx.json
     python3 "$tools/bill.py" "$bill" "$version" "$target"
+    notices=$work/LICENSES-THIRD-PARTY.txt
+    python3 "$tools/notices.py" "$notices" "$target" "$bill"
     cp "$bill" "$dir"
 }
 
@@ -73,16 +75,16 @@ write_tar() {
 write_archive() {
     name=threadkeep-$version-$target
     write_tar "$name.tar.gz" "$name" "threadkeep*=$program" "threadkeep.cdx.json=$bill" README.md=README.md \
-        CHANGELOG.md=CHANGELOG.md LICENSE-APACHE=LICENSE-APACHE LICENSE-MIT=LICENSE-MIT \
+        CHANGELOG.md=CHANGELOG.md LICENSE-APACHE=LICENSE-APACHE LICENSE-MIT=LICENSE-MIT "$(basename "$notices")=$notices" \
         threadkeep.toml=deploy/threadkeep.toml threadkeep.service=deploy/threadkeep.service
 }
 
 write_wheel() {
-    python3 "$tools/wheel.py" "$dir" "$version" "$target" "$program" "$bill"
+    python3 "$tools/wheel.py" "$dir" "$version" "$target" "$program" "$bill" "$notices"
 }
 
 write_npm() {
-    python3 "$tools/npm.py" "$dir" "$version" "$target" "$program"
+    python3 "$tools/npm.py" "$dir" "$version" "$target" "$program" "$notices"
 }
 
 write_clients() {
@@ -141,6 +143,7 @@ sums() {
 # Writes the checksums, and prints the sizes.
 finish() {
     cd "$dir"
+    rm -f SHA256SUMS
     # the image may be skipped
     [ -n "$(ls -A)" ] || return 0
     # shellcheck disable=SC2035 # no name begins with a dash
@@ -158,7 +161,6 @@ gather() {
         (cd "$from" && sums -c SHA256SUMS >/dev/null) || fail "$from is damaged"
         cp "$from"/* "$dir"
     done
-    rm "$dir/SHA256SUMS"
     finish
 }
 
@@ -212,6 +214,8 @@ if [ -d "$dir" ] && [ -n "$(ls -A "$dir")" ]; then
     rm -rf "$dir"
 fi
 mkdir -p "$dir"
+# shows a later run that the folder may go, even if this one is interrupted
+: >"$dir/SHA256SUMS"
 if [ "$command" = gather ]; then
     gather "$@"
     exit

@@ -5,13 +5,19 @@ import sys
 import tarfile
 
 
+def files_of(exported: object) -> list[str]:
+    """Returns the files of an entry of `exports`: a path, or a path for each condition."""
+    if isinstance(exported, dict):
+        return [file for entry in exported.values() for file in files_of(entry)]
+    return [str(exported).removeprefix("./")]
+
+
 def main(path: str) -> None:
     with tarfile.open(path) as archive:
         names = set(archive.getnames())
-        exported = json.load(archive.extractfile("package/package.json"))["exports"].values()
-    files = [file.removeprefix("./") for file in exported]
-    files += [file.removesuffix(".js") + ".d.ts" for file in files if file.endswith(".js")]
-    missing = [file for file in files if f"package/{file}" not in names]
+        exported = files_of(json.load(archive.extractfile("package/package.json"))["exports"])
+    types = [file.removesuffix(".js") + ".d.ts" for file in exported if file.endswith(".js")]
+    missing = sorted(file for file in {*exported, *types} if f"package/{file}" not in names)
     if missing:
         raise SystemExit(f"release: {path} lacks {', '.join(missing)}")
 

@@ -1,4 +1,6 @@
-"""Writes the npm packages of the server: npm.py DIRECTORY VERSION TRIPLE PROGRAM
+"""Writes the npm packages of the server.
+
+    npm.py DIRECTORY VERSION TRIPLE PROGRAM NOTICES
 
 threadkeep-server has a launcher, and depends on one package for each platform, of which npm installs only the one that
 fits. The names have no scope, since a scope requires an organisation in the registry.
@@ -44,9 +46,9 @@ def program_of(platform: Platform, version: str) -> dict[str, object]:
     }
 
 
-def write(directory: str, manifest: dict[str, object], file: File) -> None:
+def write(directory: str, manifest: dict[str, object], *own: File) -> None:
     files = [
-        file,
+        *own,
         File("package.json", (json.dumps(manifest, indent=2) + "\n").encode()),
         read("README.md", PACKAGES / "README.md"),
         *(read(name, name) for name in ("LICENSE-APACHE", "LICENSE-MIT")),
@@ -54,9 +56,10 @@ def write(directory: str, manifest: dict[str, object], file: File) -> None:
     write_tar(pathlib.Path(directory, f"{manifest['name']}-{manifest['version']}.tgz"), "package", files)
 
 
-def main(directory: str, version: str, triple: str, program: str) -> None:
+def main(directory: str, version: str, triple: str, program: str, notices: str) -> None:
     write(directory, launcher(version), read("bin/threadkeep.js", PACKAGES / "threadkeep.js", is_program=True))
-    write(directory, program_of(platform_of(triple), version), read("bin/threadkeep", program, is_program=True))
+    own = read("bin/threadkeep", program, is_program=True), read("LICENSES-THIRD-PARTY.txt", notices)
+    write(directory, program_of(platform_of(triple), version), *own)
 
 
 main(*sys.argv[1:])

@@ -1,4 +1,6 @@
-"""Writes the wheel threadkeep-server, which brings the program: wheel.py DIRECTORY VERSION TRIPLE PROGRAM BILL
+"""Writes the wheel threadkeep-server, which brings the program.
+
+    wheel.py DIRECTORY VERSION TRIPLE PROGRAM BILL NOTICES
 
 The wheel has the form of maturin's `bindings = "bin"`: the program is a script of the wheel, and there is no module.
 maturin itself always compiles; this script packs the program of the other files.
@@ -15,7 +17,7 @@ import zipfile
 from files import EPOCH, LEVEL, File, read
 from platforms import platform_of, wheel_tag
 
-LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
+LICENCES = ("LICENSE-APACHE", "LICENSE-MIT", "LICENSES-THIRD-PARTY.txt")
 METADATA = """\
 Metadata-Version: 2.4
 Name: threadkeep-server
@@ -59,7 +61,7 @@ def write_zip(path: pathlib.Path, files: list[File]) -> None:
             archive.writestr(entry, file.data, compresslevel=LEVEL)
 
 
-def main(directory: str, version: str, triple: str, program: str, bill: str) -> None:
+def main(directory: str, version: str, triple: str, program: str, bill: str, notices: str) -> None:
     platform = platform_of(triple)
     version = python_version(version)
     tag = f"py3-none-{wheel_tag(platform, program)}"
@@ -74,7 +76,7 @@ def main(directory: str, version: str, triple: str, program: str, bill: str) -> 
         read(f"threadkeep_server-{version}.data/scripts/threadkeep", program, is_program=True),
         File(f"{info}/METADATA", metadata.encode()),
         File(f"{info}/WHEEL", WHEEL.format(tag=tag).encode()),
-        *(read(f"{info}/licenses/{name}", name) for name in LICENCES),
+        *(read(f"{info}/licenses/{name}", path) for name, path in zip(LICENCES, (*LICENCES[:2], notices))),
         # https://peps.python.org/pep-0770/
         read(f"{info}/sboms/threadkeep.cdx.json", bill),
     ]
