@@ -204,6 +204,7 @@ while [ $# -gt 0 ]; do
 done
 : "${only:=$parts}"
 
+python3 -c 'import tomllib' 2>/dev/null || fail 'Python 3.11 or later is missing'
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 work=$(mktemp -d)
