@@ -1,22 +1,33 @@
 #!/bin/sh
-# Holds the manifests of deploy/kubernetes to the schemas of Kubernetes, and what they say of the server to the
-# server: it starts with their variables, and their probes find what they ask for.
+# Checks the manifests of deploy/kubernetes against the schemas of Kubernetes, and starts the server with their variables
+# and probes. Checks that the chart of deploy/helm makes the same objects, with the library of Helm itself.
 #
 #   tests/kubernetes.sh
 #
-# Needs python3 with venv; tests/packages.sh installs the validator.
+# Needs python3 with venv; tests/packages.sh installs the validator and, on x86-64, for which alone it is built, Helm.
 set -eu
 
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/server.sh
 . tests/server.sh
 
-install_python kubernetes-validate==1.37.0
+chart=
+case $(uname -m) in
+x86_64)
+    install_python kubernetes-validate==1.37.0 helm-python-sdk==0.2.2
+    chart=$dir/chart.yaml
+    "$venv/bin/python" tests/helm.py "$chart"
+    ;;
+*)
+    echo 'the chart: skipped, Helm cannot be installed here'
+    install_python kubernetes-validate==1.37.0
+    ;;
+esac
 # its oldest and newest release that has all that the manifests use
 for release in 1.31 1.37; do
     "$venv/bin/kubernetes-validate" --strict --kubernetes-version "$release" --quiet \
         deploy/kubernetes/deployment.yaml deploy/kubernetes/service.yaml \
-        deploy/kubernetes/disruption-budget.yaml deploy/kubernetes/autoscaler.yaml
+        deploy/kubernetes/disruption-budget.yaml deploy/kubernetes/autoscaler.yaml ${chart:+"$chart"}
 done
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 start_redis

@@ -56,6 +56,7 @@ PAGES = [
     "crates/http/src/openapi/*.json",
     "deploy/grafana/dashboards/*.json",
     "deploy/alerts.yml",
+    "deploy/packages/*.md",
 ]
 # of these, the comments and texts
 PROGRAMS = [
@@ -70,11 +71,14 @@ PROGRAMS = [
     "examples/**/*.rs",
     "tools/**/*.rs",
     "scripts/*.sh",
+    "scripts/release/*.py",
     "deploy/**/*.sh",
+    "deploy/**/*.js",
     "deploy/**/*.yml",
     "deploy/**/*.yaml",
     "deploy/*.cfg",
     "*.yml",
+    ".github/workflows/*.yml",
     "Dockerfile",
     "test.sh",
 ]

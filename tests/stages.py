@@ -30,6 +30,7 @@ FILES = [
     Stage("Alerts", "promtool test rules tests/alerts.yml", cores=0.3),
     Stage("Balancer file", "haproxy -c -f deploy/haproxy.cfg", cores=0.3),
     Stage("Service unit", "tests/service-unit.sh", cores=0.3),
+    Stage("Workflows", "tests/workflow.sh", cores=0.3),
     # A build of the peers would take as long as everything else.
     Stage("Express peer", "node --check benches/peers/express/server.js", cores=0.3),
     Stage("FastAPI peer", "PYTHONPYCACHEPREFIX=target/pycache python3 -m py_compile benches/peers/fastapi/server.py", cores=0.3),
@@ -69,9 +70,20 @@ CLUSTER = [
     suite("The compose file in containers", "compose.sh"),
     suite("The load test, while replicas end and are started again", "cluster-load.sh"),
     suite("Replicas behind the balancer", "balancer.sh"),
-    suite("Kubernetes manifests", "kubernetes.sh"),
+    suite("Kubernetes manifests and the Helm chart", "kubernetes.sh"),
     suite("A backup, and its restoration", "backup.sh"),
 ]
+
+# Decide the files of a release, besides the program, which is only packed.
+RELEASE = ("Cargo.toml", "Cargo.lock", "crates/*/Cargo.toml", "scripts/release.sh", "scripts/release")
+
+RELEASES = [
+    suite("Files of a release", "release.sh", 1,
+          inputs=(*RELEASE, "deploy", "src/main.rs", "LICENSE-*", "README.md", "CHANGELOG.md", "tests/release.py", "tests/packages.sh")),
+    # Mostly waits for the index of crates.io, once for each crate.
+    Stage("Crates to publish", "scripts/release.sh --only crate --allow-dirty --dir target/crates", 0.3, ("Build",),
+          (*RELEASE, "LICENSE-*", "README.md", "CHANGELOG.md")),
+]  # fmt: skip
 
 CLIENTS = [
     suite("The console in a browser", "console.sh redis",
@@ -118,7 +130,7 @@ QUICK = [
         run("contract", skip=(*MEASURING, "rotation::", "cluster", "::redis::", "::redis_alone::")),
     )), cores=2, after=("Build",)),
 ]  # fmt: skip
-COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *CLIENTS, *LIBRARY, *FILES]
+COMMON = [BUILD, TESTS[0], LINTS, *TESTS[1:], *CLUSTER, *RELEASES, *CLIENTS, *LIBRARY, *FILES]
 # Their long forms do all that the common ones do, in the same folders.
 REPLACED = (
     "The console in a browser", "The Python package", "Stores of frameworks in Python", "The TypeScript package", "Odd requests",

@@ -1,0 +1,94 @@
+"""Writes the bill of materials of the program, as CycloneDX 1.5 (https://cyclonedx.org): bill.py FILE VERSION TRIPLE
+
+Lists the crates that the program of this target contains with its default features, with versions, licences and the
+checksums of Cargo.lock, and which crate uses which. Leaves out crates that only run during a build.
+"""
+
+import datetime
+import json
+import pathlib
+import subprocess
+import sys
+import tomllib
+import uuid
+
+from files import EPOCH
+
+LICENCES = "MIT OR Apache-2.0"
+
+
+def tree(triple: str) -> list[tuple[int, str, str, str]]:
+    """Returns depth, name, version and licence of each line of `cargo tree`."""
+    command = ["cargo", "tree", "--locked", "--package", "threadkeep", "--target", triple, "--prefix", "depth"]
+    command += ["--edges", "normal,no-proc-macro", "--format", "|{p}|{l}"]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    rows = []
+    for line in lines:
+        # such as `1|serde v1.0.0|MIT/Apache-2.0 (*)`; a crate of this workspace has a path after its version
+        depth, crate, licence = line.split("|")
+        name, version = crate.split()[:2]
+        rows.append((int(depth), name, version[1:], licence.removesuffix(" (*)").replace("/", " OR ")))
+    return rows
+
+
+def checksums() -> dict[tuple[str, str], str]:
+    """Returns the SHA-256 of each crate from the registry."""
+    packages = tomllib.loads(pathlib.Path("Cargo.lock").read_text())["package"]
+    return {(package["name"], package["version"]): package.get("checksum", "") for package in packages}
+
+
+def purl(name: str, version: str) -> str:
+    return f"pkg:cargo/{name}@{version}"
+
+
+def component(name: str, version: str, licence: str, checksum: str) -> dict[str, object]:
+    return {
+        "type": "library",
+        "bom-ref": purl(name, version),
+        "name": name,
+        "version": version,
+        "purl": purl(name, version),
+        "licenses": [{"expression": licence}],
+        # a crate of this workspace has none
+        **({"hashes": [{"alg": "SHA-256", "content": checksum}]} if checksum else {}),
+    }
+
+
+def main(file: str, version: str, triple: str) -> None:
+    known = checksums()
+    uses: dict[str, set[str]] = {}
+    components = {}
+    path: list[str] = []
+    for depth, name, its_version, licence in tree(triple):
+        reference = purl(name, its_version)
+        uses.setdefault(reference, set())
+        if depth > 0:
+            uses[path[depth - 1]].add(reference)
+            components[reference] = component(name, its_version, licence, known[name, its_version])
+        path[depth:] = [reference]
+    program = {
+        "type": "application",
+        "bom-ref": purl("threadkeep", version),
+        "name": "threadkeep",
+        "version": version,
+        "purl": purl("threadkeep", version),
+        "licenses": [{"expression": LICENCES}],
+        "properties": [{"name": "threadkeep:target", "value": triple}],
+    }
+    bill = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "timestamp": datetime.datetime.fromtimestamp(EPOCH, datetime.timezone.utc).isoformat(),
+            "component": program,
+        },
+        "components": [components[reference] for reference in sorted(components)],
+        "dependencies": [{"ref": user, "dependsOn": sorted(used)} for user, used in sorted(uses.items())],
+    }
+    # the same for the same contents
+    number = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(bill))
+    pathlib.Path(file).write_text(json.dumps({**bill, "serialNumber": f"urn:uuid:{number}"}, indent=2) + "\n")
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,59 @@
+"""Archives whose bytes depend only on their contents and $SOURCE_DATE_EPOCH."""
+
+import gzip
+import io
+import os
+import pathlib
+import sys
+import tarfile
+from dataclasses import dataclass
+
+EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+# level 9 takes three times as long, and makes a program 0.6 % smaller
+LEVEL = 6
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of an archive."""
+
+    name: str
+    data: bytes
+    is_program: bool = False
+
+    @property
+    def mode(self) -> int:
+        return 0o755 if self.is_program else 0o644
+
+
+def read(name: str, path: str | pathlib.Path, is_program: bool = False) -> File:
+    return File(name, pathlib.Path(path).read_bytes(), is_program)
+
+
+def write_tar(path: str | pathlib.Path, root: str, files: list[File]) -> None:
+    """Writes a .tar.gz with the files below the folder `root`, in the order of their names."""
+    with open(path, "wb") as out, gzip.GzipFile("", "wb", LEVEL, out, EPOCH) as packed:
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+            for file in sorted(files, key=lambda file: file.name):
+                entry = tarfile.TarInfo(f"{root}/{file.name}")
+                entry.size, entry.mode, entry.mtime = len(file.data), file.mode, EPOCH
+                archive.addfile(entry, io.BytesIO(file.data))
+
+
+def below(folder: str) -> list[File]:
+    """Reads all files below a folder, with names relative to it."""
+    root = pathlib.Path(folder)
+    return [read(str(path.relative_to(root)), path) for path in root.rglob("*") if path.is_file()]
+
+
+def main(path: str, root: str, *sources: str) -> None:
+    """Writes an archive from sources that are NAME=PATH for a file, NAME*=PATH for a program, or a folder."""
+    files = []
+    for source in sources:
+        name, _, file = source.partition("=")
+        files += [read(name.rstrip("*"), file, name.endswith("*"))] if file else below(source)
+    write_tar(path, root, files)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

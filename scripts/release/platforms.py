@@ -1,0 +1,57 @@
+"""Names of the platforms that the program is built for, in the terms of each registry."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A platform by its target triple, `os` and `cpu` as Node.js names them, and `machine` as Python does."""
+
+    triple: str
+    os: str
+    cpu: str
+    machine: str
+
+    @property
+    def npm_package(self) -> str:
+        return f"threadkeep-server-{self.os}-{self.cpu}"
+
+
+PLATFORMS = {
+    platform.triple: platform
+    for platform in (
+        Platform("x86_64-unknown-linux-gnu", "linux", "x64", "x86_64"),
+        Platform("aarch64-unknown-linux-gnu", "linux", "arm64", "aarch64"),
+        Platform("aarch64-apple-darwin", "darwin", "arm64", "arm64"),
+    )
+}
+
+
+def platform_of(triple: str) -> Platform:
+    """Returns the platform of a target triple. Exits with a message if no packages are made for it."""
+    if triple not in PLATFORMS:
+        raise SystemExit(f"release: no packages for {triple}. Platforms: {', '.join(PLATFORMS)}")
+    return PLATFORMS[triple]
+
+
+def wheel_tag(platform: Platform, program: str) -> str:
+    """Returns the platform tag of a wheel with `program`, from the oldest system that can run it."""
+    if platform.os == "linux":
+        # https://peps.python.org/pep-0600/: the tag names the oldest glibc with all symbols that the program uses
+        symbols = output("readelf", "--version-info", "--wide", program)
+        versions = [tuple(map(int, found)) for found in re.findall(r"\bGLIBC_(\d+)\.(\d+)", symbols)]
+        if not versions:
+            raise SystemExit(f"release: {program} does not use glibc")
+        major, minor = max(versions)
+        return f"manylinux_{major}_{minor}_{platform.machine}"
+    oldest = re.search(r"\bminos (\d+)\.", output("otool", "-l", program))
+    if not oldest:
+        raise SystemExit(f"release: {program} does not name the oldest macOS that runs it")
+    # since macOS 11, a tag has no minor version
+    return f"macosx_{oldest[1]}_0_{platform.machine}"
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout

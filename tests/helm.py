@@ -1,0 +1,147 @@
+"""Checks the chart of deploy/helm against the manifests of deploy/kubernetes: helm.py OUTPUT
+
+Writes the objects of the chart, with all its options, to OUTPUT as YAML, for a validator of schemas.
+"""
+
+import pathlib
+import sys
+
+import helm_python as helm
+import yaml
+
+CHART = "deploy/helm/threadkeep"
+MANIFESTS = pathlib.Path("deploy/kubernetes")
+# labels by which Helm knows its objects
+OF_HELM = {
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/version",
+    "app.kubernetes.io/managed-by",
+    "helm.sh/chart",
+}
+OPTIONS = {
+    "image": {"tag": "1.2.3", "pullPolicy": "Always"},
+    "imagePullSecrets": [{"name": "registry"}],
+    "secret": {"create": True, "redisUrl": "redis://redis:6379", "signing": "a:1", "api": "b:2", "apiKeyRights": "b:all"},
+    "redisTlsSecret": "redis-client",
+    "trustedProxies": "10.0.0.0/8",
+    "env": [{"name": "THREADKEEP_RATE_NEW_THREADS", "value": "60/1h"}],
+    "autoscaling": {"enabled": False},
+    "replicas": 2,
+    "service": {"type": "LoadBalancer", "port": 8080, "annotations": {"a": "b"}},
+    "podLabels": {"team": "agents"},
+    "nodeSelector": {"disk": "fast"},
+    "tolerations": [{"key": "a", "operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}},
+    "priorityClassName": "high",
+}
+
+
+def rendered(values=None, name="threadkeep"):
+    with helm.Chart.load(CHART) as chart:
+        texts = chart.render(values or {}, name=name, namespace="threadkeep")
+    objects = [yaml.safe_load(text) for path, text in texts.items() if path.endswith(".yaml")]
+    return {thing["kind"]: thing for thing in objects if thing}
+
+
+def kustomized():
+    kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
+    objects = {}
+    for name in kustomization["resources"]:
+        thing = yaml.safe_load((MANIFESTS / name).read_text())
+        thing["metadata"]["namespace"] = kustomization["namespace"]
+        objects[thing["kind"]] = thing
+    image = kustomization["images"][0]
+    container = objects["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = f"{image['newName']}:{image['newTag']}"
+    return objects
+
+
+def plain(value):
+    """Leaves out Helm's labels, and labels that then are empty or the same as the name."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items() if key not in OF_HELM}
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def unlabelled(objects):
+    """Leaves out the labels of objects that nothing selects."""
+    objects = plain(objects)
+    for thing in objects.values():
+        thing["metadata"].pop("labels", None)
+    return objects
+
+
+def check_same():
+    ours, theirs = unlabelled(rendered()), unlabelled(kustomized())
+    assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
+    for kind, thing in theirs.items():
+        assert ours[kind] == thing, f"{kind} of the chart:\n{yaml.dump(ours[kind])}\nof the manifests:\n{yaml.dump(thing)}"
+
+
+def check_names():
+    """Two releases in a namespace share no object and no pod."""
+    first, second = rendered(name="blue"), rendered(name="green")
+    for kind, thing in first.items():
+        assert thing["metadata"]["name"] == "blue-threadkeep", thing
+        assert second[kind]["metadata"]["name"] == "green-threadkeep", thing
+    pods = second["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    for selector in (
+        first["Service"]["spec"]["selector"],
+        first["Deployment"]["spec"]["selector"]["matchLabels"],
+        first["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+    ):
+        assert not selector.items() <= pods.items(), selector
+
+
+def check_options(output):
+    objects = rendered(OPTIONS)
+    assert "HorizontalPodAutoscaler" not in objects
+    deployment = objects["Deployment"]["spec"]
+    pod, container = deployment["template"]["spec"], deployment["template"]["spec"]["containers"][0]
+    assert deployment["replicas"] == 2
+    assert container["image"] == "registry.example.com/threadkeep:1.2.3"
+    variables = {each["name"]: each.get("value") for each in container["env"]}
+    assert variables["THREADKEEP_RATE_NEW_THREADS"] == "60/1h" and variables["THREADKEEP_TRUSTED_PROXIES"] == "10.0.0.0/8"
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert mounts.keys() == {each["name"] for each in pod["volumes"]} == {"keys", "redis-tls"}
+    for variable in ("CERT", "KEY"):
+        assert variables[f"THREADKEEP_REDIS_TLS_{variable}_FILE"].startswith(mounts["redis-tls"])
+    assert objects["Secret"]["metadata"]["name"] == pod["volumes"][0]["secret"]["secretName"]
+    assert objects["Secret"]["stringData"] == {
+        "redis-url": "redis://redis:6379", "signing": "a:1", "api": "b:2", "api-key-rights": "b:all",
+    }  # fmt: skip
+    # other keys restart the pods
+    changed = rendered({**OPTIONS, "secret": {**OPTIONS["secret"], "signing": "c:3"}})
+    assert changed["Deployment"]["spec"]["template"]["metadata"] != deployment["template"]["metadata"]
+    pathlib.Path(output).write_text(yaml.dump_all([*objects.values(), rendered()["HorizontalPodAutoscaler"]]))
+
+
+def check_rejected():
+    for wrong in (
+        {"unknown": 1},
+        {"secret": {"crate": True}},
+        {"workers": "many"},
+        {"secret": {"create": True, "redisUrl": "redis://redis:6379", "api": "b:2"}},
+    ):
+        with helm.Chart.load(CHART) as chart:
+            try:
+                chart.validate_schema(wrong)
+                chart.render(wrong, name="threadkeep", namespace="threadkeep")
+            except helm.HelmError:
+                continue
+        raise AssertionError(f"accepted: {wrong}")
+
+
+def main(output):
+    report = helm.lint(CHART, strict=True)
+    # the chart has no icon, which is for information (1)
+    faults = [each for each in report["messages"] if each["severity"] > 1]
+    assert report["total_charts_linted"] == 1 and not faults and not report["errors"], report
+    check_same()
+    check_names()
+    check_options(output)
+    check_rejected()
+    print("the chart makes the objects of the manifests")
+
+
+main(*sys.argv[1:])
