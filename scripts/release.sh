@@ -5,8 +5,9 @@
 #   scripts/release.sh [--dir DIR] gather FROM...   merges the files of several platforms
 #   scripts/release.sh version                      prints the version
 #
-#   --only PART...   writes only these: archive wheel npm clients crate image chart
+#   --only PART...   writes only these: archive load wheel npm clients crate image chart
 #   --program FILE   packs this program instead of building one with the profile dist
+#   --load FILE      packs this load test, likewise
 #   --target TRIPLE  packs FILE for another platform than this one
 #   --dir DIR        writes to DIR instead, and removes the files of an earlier run there
 #   --allow-dirty    packages the crates of a checkout with changes
@@ -20,7 +21,7 @@ here=$PWD
 cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1
 tools=scripts/release
-parts='archive wheel npm clients crate image chart'
+parts='archive load wheel npm clients crate image chart'
 
 usage() {
     sed -n 's/^#   //p' "$0" >&2
@@ -46,22 +47,27 @@ wants() {
     return 1
 }
 
+# describe PACKAGE NAME: sets $bill and $notices of the crates of a program, by NAME for the file of the bill.
+describe() {
+    bill=$work/$2-$version-$target.cdx.json
+    python3 "$tools/bill.py" "$bill" "$version" "$target" "$1"
+    mkdir -p "$work/$2"
+    notices=$work/$2/LICENSES-THIRD-PARTY.txt
+    python3 "$tools/notices.py" "$notices" "$target" "$bill"
+}
+
 # Sets $program, $target, and $bill and $notices of its crates, if a part needs them.
 find_program() {
+    [ -n "$target" ] || target=$(rustc -vV | sed -n 's/^host: //p')
     wants archive || wants wheel || wants npm || return 0
     if [ -z "$program" ]; then
-        [ -z "$target" ] || fail '--target requires --program'
         # the oldest macOS that runs the program
         MACOSX_DEPLOYMENT_TARGET=${MACOSX_DEPLOYMENT_TARGET:-11.0} \
             cargo build --profile dist --locked --bin threadkeep
         program=target/dist/threadkeep
     fi
     [ -x "$program" ] || fail "$program is not a program"
-    [ -n "$target" ] || target=$(rustc -vV | sed -n 's/^host: //p')
-    bill=$work/threadkeep-$version-$target.cdx.json
-    python3 "$tools/bill.py" "$bill" "$version" "$target"
-    notices=$work/LICENSES-THIRD-PARTY.txt
-    python3 "$tools/notices.py" "$notices" "$target" "$bill"
+    describe threadkeep threadkeep
     cp "$bill" "$dir"
 }
 
@@ -77,6 +83,20 @@ write_archive() {
     write_tar "$name.tar.gz" "$name" "threadkeep*=$program" "threadkeep.cdx.json=$bill" README.md=README.md \
         CHANGELOG.md=CHANGELOG.md LICENSE-APACHE=LICENSE-APACHE LICENSE-MIT=LICENSE-MIT "$(basename "$notices")=$notices" \
         threadkeep.toml=deploy/threadkeep.toml threadkeep.service=deploy/threadkeep.service
+}
+
+# The load test as an archive of its own, since few machines that run the server need it.
+write_load() {
+    if [ -z "$load" ]; then
+        cargo build --profile dist --locked --package threadkeep-load
+        load=target/dist/threadkeep-load
+    fi
+    name=threadkeep-load-$version-$target
+    (
+        describe threadkeep-load threadkeep-load
+        write_tar "$name.tar.gz" "$name" "threadkeep-load*=$load" "threadkeep-load.cdx.json=$bill" README.md=load/README.md \
+            LICENSE-APACHE=LICENSE-APACHE LICENSE-MIT=LICENSE-MIT "$(basename "$notices")=$notices"
+    )
 }
 
 write_wheel() {
@@ -165,7 +185,7 @@ gather() {
 }
 
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-only='' program='' target='' dir=$PWD/target/release-files allow_dirty='' verify=--no-verify command=''
+only='' program='' load='' target='' dir=$PWD/target/release-files allow_dirty='' verify=--no-verify command=''
 while [ $# -gt 0 ]; do
     case $1 in
     --only)
@@ -178,10 +198,11 @@ while [ $# -gt 0 ]; do
         done
         [ -n "$only" ] || usage
         ;;
-    --program | --target | --dir)
+    --program | --load | --target | --dir)
         [ $# -gt 1 ] || usage
         case $1 in
         --program) program=$(absolute "$2") ;;
+        --load) load=$(absolute "$2") ;;
         --target) target=$2 ;;
         --dir) dir=$(absolute "$2") ;;
         esac
@@ -203,6 +224,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 : "${only:=$parts}"
+[ -z "$target" ] || [ -n "$program$load" ] || fail '--target requires --program or --load'
 
 python3 -c 'import tomllib' 2>/dev/null || fail 'Python 3.11 or later is missing'
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}

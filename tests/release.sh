@@ -48,7 +48,7 @@ install_python 'cyclonedx-python-lib[json-validation]==11.12.0'
 "$venv/bin/python" tests/release.py "$dir" "$dir/threadkeep"
 
 small() {
-    release --only archive wheel npm chart --program "$dir/small" "$@"
+    release --only archive load wheel npm chart --program "$dir/small" --load "$dir/small" "$@"
 }
 small --dir "$dir/first"
 (
@@ -65,7 +65,7 @@ esac
 release --only wheel npm --program "$dir/small" --target "$other-unknown-linux-gnu" --dir "$dir/other"
 scripts/release.sh --dir "$dir/all" gather "$dir/other" "$dir/first" >/dev/null
 for file in "threadkeep-*-$other-unknown-linux-gnu.cdx.json" "threadkeep_server-*_$other.whl" \
-    "threadkeep-server-linux-$npm_cpu-*.tgz" 'threadkeep-*.tar.gz' 'threadkeep-chart-*.tgz'; do
+    "threadkeep-server-linux-$npm_cpu-*.tgz" 'threadkeep-[0-9]*.tar.gz' 'threadkeep-load-*.tar.gz' 'threadkeep-chart-*.tgz'; do
     [ "$(find "$dir/all" -name "$file" | wc -l)" = 1 ] || fail "gather has not one $file"
 done
 (cd "$dir/all" && sha256sum --quiet --check SHA256SUMS)

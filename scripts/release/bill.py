@@ -1,4 +1,4 @@
-"""Writes the bill of materials of the program, as CycloneDX 1.5 (https://cyclonedx.org): bill.py FILE VERSION TRIPLE
+"""Writes the bill of materials of a program, as CycloneDX 1.5 (https://cyclonedx.org): bill.py FILE VERSION TRIPLE PACKAGE
 
 Lists the crates that the program of this target contains with its default features, with versions, licences and the
 checksums of Cargo.lock, and which crate uses which. Leaves out crates that only run during a build.
@@ -17,9 +17,9 @@ from files import EPOCH
 LICENCES = "MIT OR Apache-2.0"
 
 
-def tree(triple: str) -> list[tuple[int, str, str, str]]:
+def tree(triple: str, package: str) -> list[tuple[int, str, str, str]]:
     """Returns depth, name, version and licence of each line of `cargo tree`."""
-    command = ["cargo", "tree", "--locked", "--package", "threadkeep", "--target", triple, "--prefix", "depth"]
+    command = ["cargo", "tree", "--locked", "--package", package, "--target", triple, "--prefix", "depth"]
     command += ["--edges", "normal,no-proc-macro", "--format", "|{p}|{l}"]
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     rows = []
@@ -54,12 +54,12 @@ def component(name: str, version: str, licence: str, checksum: str) -> dict[str,
     }
 
 
-def main(file: str, version: str, triple: str) -> None:
+def main(file: str, version: str, triple: str, package: str) -> None:
     known = checksums()
     uses: dict[str, set[str]] = {}
     components = {}
     path: list[str] = []
-    for depth, name, its_version, licence in tree(triple):
+    for depth, name, its_version, licence in tree(triple, package):
         reference = purl(name, its_version)
         uses.setdefault(reference, set())
         if depth > 0:
@@ -68,10 +68,10 @@ def main(file: str, version: str, triple: str) -> None:
         path[depth:] = [reference]
     program = {
         "type": "application",
-        "bom-ref": purl("threadkeep", version),
-        "name": "threadkeep",
+        "bom-ref": purl(package, version),
+        "name": package,
         "version": version,
-        "purl": purl("threadkeep", version),
+        "purl": purl(package, version),
         "licenses": [{"expression": LICENCES}],
         "properties": [{"name": "threadkeep:target", "value": triple}],
     }
