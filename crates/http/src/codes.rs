@@ -246,7 +246,7 @@ pub(crate) const CODES: &[Code] = &[
         status: 409,
         code: "turn_taken",
         meaning: "Another client holds the turn until `expires_at`.",
-        remedy: "Retry after `Retry-After`, or wait with `wait_seconds`.",
+        remedy: "Retry after `Retry-After`. To take a turn, you can also wait with `wait_seconds`.",
     },
     Code {
         status: 409,

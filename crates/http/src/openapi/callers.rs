@@ -29,7 +29,10 @@ impl Modify for Callers {
         }
         for (path, item) in &mut document.paths.paths {
             for (_, operation) in operations(item) {
-                let names_scope = || operation.request_body.is_some() && is_of_scopes(path);
+                let names_scope = || {
+                    let is_ours = operation.external_docs.is_none();
+                    is_ours && operation.request_body.is_some() && is_of_scopes(path)
+                };
                 if is_for_back_ends(path) {
                     operation.security = Some(any_of(&["api_key"]));
                 } else if names_scope() {

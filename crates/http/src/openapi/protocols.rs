@@ -116,7 +116,7 @@ static PROTOCOLS: [Protocol; 4] = [
         tag: "mcp",
         docs: "https://modelcontextprotocol.io/specification",
         description: "The Streamable HTTP transport of the Model Context Protocol, without sessions.",
-        credentials: &["api_key", "thread_id", ""],
+        credentials: &["api_key", "thread_id"],
         error: "An error; the body says why.",
         paths: &[("/mcp", &[(Post, "mcp", "Send a JSON-RPC message")])],
     },

@@ -76,7 +76,7 @@ pub(crate) async fn get_owner(
     path = "/v1/owners/{owner}",
     params(("owner" = String, Path, min_length = 1, max_length = 256, description = "The owner, percent-encoded.")),
     responses(
-        (status = 200, description = "Nothing is left of the owner.", body = ErasureObject),
+        (status = 200, description = "No thread or archive of the owner is left.", body = ErasureObject),
         (status = 202, description = "The erasure goes on. Repeat the call to learn when it is complete.", body = ErasureObject),
         BackEndProblems,
     ),
