@@ -41,8 +41,9 @@ test("the link of the demo opens a console where a thread changes by itself", as
   await page.getByText("Live: two writers and a model").first().click();
   await page.locator(".status.on").waitFor();
   // the page asks, and the agent answers
-  await page.getByText("Is the staging server up?").first().waitFor();
-  await page.getByText("It is up, and all probes pass.").first().waitFor();
+  const chat = page.getByRole("log");
+  await chat.getByText("Is the staging server up?").first().waitFor();
+  await chat.getByText("It is up, and all probes pass.").first().waitFor();
   await page.screenshot({ path: join(SCREENSHOTS, "demo-live.png") });
   await page.setViewportSize({ width: 390, height: 844 });
   await page.screenshot({ path: join(SCREENSHOTS, "demo-live-small.png") });

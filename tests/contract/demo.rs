@@ -142,13 +142,13 @@ async fn writers_and_the_model_of_a_demo_share_one_thread() {
 
     // the page and the agent
     demo.until(&format!("{live}/state"), |state| {
-        let roles: Vec<_> = state["messages"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|message| message["role"].as_str().unwrap_or_default())
-            .collect();
-        roles.contains(&"user") && roles.contains(&"assistant") && state["tokens"] != 0
+        let has = |text: &str| {
+            let messages = state["messages"].as_array().unwrap();
+            messages.iter().any(|message| message["content"] == text)
+        };
+        has("Is the staging server up?")
+            && has("It is up, and all probes pass.")
+            && state["tokens"] != 0
     })
     .await;
     // the model, which answered and noted a fact with a tool

@@ -148,7 +148,9 @@ pub enum Refusal {
     #[error("the thread was created later than now")]
     CreatedAhead,
     /// The thread was destroyed a moment ago.
-    #[error("the thread was destroyed or rotated; its id accepts writes again `tombstone_seconds` later")]
+    #[error(
+        "the thread was destroyed or rotated; its id accepts writes again `tombstone_seconds` later"
+    )]
     Destroyed,
     /// There is no such thread, and the change does not create one.
     #[error("the thread does not exist")]

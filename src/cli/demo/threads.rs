@@ -18,11 +18,16 @@ pub(super) async fn create(remote: &Remote) -> Result<String, CliError> {
     threads.agent().await?;
     threads.long().await?;
     threads.ended().await?;
+    // the console shows a thread with messages as a chat
+    let greeting = [
+        json!({"role": "user", "content": "Good morning. Shall we start?"}),
+        json!({"role": "assistant", "content": "I am ready."}),
+    ];
     threads
         .create(
             "ada",
             "Live: two writers and a model",
-            &json!({"messages": [], "tokens": 0}),
+            &json!({"messages": greeting, "tokens": 0}),
         )
         .await
 }
