@@ -58,7 +58,7 @@ export class ThreadkeepStore extends session.Store {
     this.#answer(this.#destroy(sid), callback);
   }
 
-  override createSession(...[request, data]: Parameters<session.Store["createSession"]>) {
+  override createSession(...[request, data]: Parameters<session.Store["createSession"]>): ReturnType<session.Store["createSession"]> {
     const given = this.#given.get(data);
     const created = super.createSession(request, data);
     if (given) this.#given.set(created, given);
