@@ -59,14 +59,16 @@ class AsyncThreadkeep(AsyncHandle[Place]):
     settings = awaitable(keys.settings)
     stats = awaitable(stats_flows.stats)
 
-    def thread(
-        self, id: str | None = None, *, signed: str | None = None, ttl_seconds: int | None = None
-    ) -> AsyncThread:
-        """A thread by its ID, or by its signed ID, which works without an API key. Sends nothing.
+    def thread(self, id: str, *, ttl_seconds: int | None = None) -> AsyncThread:
+        """A thread by its ID, for back ends. Sends nothing.
 
-        `ttl_seconds` is the TTL of the thread if a write by this object creates it.
+        `ttl_seconds` is the TTL of the thread if this object creates it.
         """
-        return AsyncThread(self._runner, self._settings.thread(id, signed, ttl_seconds))
+        return AsyncThread(self._runner, self._settings.thread(id, ttl_seconds))
+
+    def current(self, signed_id: str, *, ttl_seconds: int | None = None) -> AsyncThread:
+        """The thread of a signed ID, which opens it without an API key. Sends nothing."""
+        return AsyncThread(self._runner, self._settings.current(signed_id, ttl_seconds))
 
     def kv(self, namespace: str) -> AsyncNamespace:
         """A namespace of entries."""

@@ -59,12 +59,16 @@ class Threadkeep(Handle[Place]):
     settings = blocking(keys.settings)
     stats = blocking(stats_flows.stats)
 
-    def thread(self, id: str | None = None, *, signed: str | None = None, ttl_seconds: int | None = None) -> Thread:
-        """A thread by its ID, or by its signed ID, which works without an API key. Sends nothing.
+    def thread(self, id: str, *, ttl_seconds: int | None = None) -> Thread:
+        """A thread by its ID, for back ends. Sends nothing.
 
-        `ttl_seconds` is the TTL of the thread if a write by this object creates it.
+        `ttl_seconds` is the TTL of the thread if this object creates it.
         """
-        return Thread(self._runner, self._settings.thread(id, signed, ttl_seconds))
+        return Thread(self._runner, self._settings.thread(id, ttl_seconds))
+
+    def current(self, signed_id: str, *, ttl_seconds: int | None = None) -> Thread:
+        """The thread of a signed ID, which opens it without an API key. Sends nothing."""
+        return Thread(self._runner, self._settings.current(signed_id, ttl_seconds))
 
     def kv(self, namespace: str) -> Namespace:
         """A namespace of entries."""

@@ -37,17 +37,22 @@ export interface IncomingRequest {
   headers: Headers | { [name: string]: string | string[] | undefined };
 }
 
-export interface Client {
-  /** The caller's own thread. */
-  current<S extends object = AnyState>(o?: ThreadOptions<S> & { signedId?: string | undefined }): Thread<S>;
-  /** A thread by its ID, for back ends. */
-  thread<S extends object = AnyState>(id: string, o?: ThreadOptions<S>): Thread<S>;
+/** The threads of a server. */
+export interface Threads {
   create<S extends object = AnyState>(
     init?: NewThread<NoInfer<S>>,
     o?: Omit<WriteOptions, "ifMatch" | "ttlSeconds"> & ThreadOptions<S>,
   ): Promise<Thread<S>>;
   /** A page of the list of threads: those of an owner, or all. */
-  threads(o?: ListOptions): Promise<{ threads: ThreadInfo[]; next?: string | undefined }>;
+  list(o?: ListOptions): Promise<{ threads: ThreadInfo[]; next?: string | undefined }>;
+}
+
+export interface Client {
+  /** The caller's own thread. */
+  current<S extends object = AnyState>(o?: ThreadOptions<S> & { signedId?: string | undefined }): Thread<S>;
+  /** A thread by its ID, for back ends. */
+  thread<S extends object = AnyState>(id: string, o?: ThreadOptions<S>): Thread<S>;
+  readonly threads: Threads;
   /** The thread of the browser that sent a request to this back end. */
   forRequest<S extends object = AnyState>(request: IncomingRequest, o?: ThreadOptions<S>): RequestThread<S>;
   /** Keys and texts, such as those of `session:ada`. */
