@@ -36,7 +36,7 @@ work=$PWD/target/typescript
 
 # tests to run on each store, and tests for which one store is enough; the longest first
 on_each_store="react threads first-visit faults events kv-and-scopes admin"
-once="web-chat visits browsers contract package runtimes install ssr samples stream-parsing proxied-tags credentials"
+once="web-chat visits browsers contract package runtimes install ssr samples stream-parsing proxied-tags credentials owner-check"
 if [ $# -gt 1 ]; then
     shift
     on_each_store=$* once='' is_part=1

@@ -6,12 +6,14 @@ import { sendingOf } from "./http/send.js";
 import { ByCookie } from "./identity/by-cookie.js";
 import { ByHeader } from "./identity/by-header.js";
 import { ById, Service } from "./identity/by-id.js";
+import { ByOwner } from "./identity/by-owner.js";
 import { ByRequest } from "./identity/by-request.js";
 import type { Identity } from "./identity/identity.js";
 import { keepInternals } from "./internals.js";
 import { keyValueOf } from "./kv/key-value.js";
 import { scopeOf } from "./scope.js";
 import { type Settings, settingsOf } from "./settings.js";
+import { claim } from "./thread/claim.js";
 import { type ThreadById, threadOf } from "./thread/thread.js";
 import { threadsOf } from "./threads.js";
 import type { Client } from "./types/client.js";
@@ -52,8 +54,12 @@ export function createClient(options: ClientOptions = {}): Client {
       return threadOf(as(signedId === undefined ? current : new ByHeader(signedId)), schema, byId) as Thread<any>;
     },
 
-    thread(id, { schema } = {}) {
-      return byId(id, undefined, schema) as Thread<any>;
+    thread(id, o = {}) {
+      checkDefined(o, "owner");
+      const { owner, schema } = o;
+      if (owner === undefined) return byId(id, undefined, schema) as Thread<any>;
+      const claimed = (ttlSeconds?: number) => claim(as(new ById(id, authorize)), id, owner, ttlSeconds);
+      return threadOf(as(new ByOwner(id, authorize, claimed)), schema, byId) as Thread<any>;
     },
 
     threads: threadsOf(service, byId),

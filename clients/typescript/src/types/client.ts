@@ -13,6 +13,14 @@ export interface ThreadOptions<S> {
   schema?: StandardSchemaV1<unknown, S> | undefined;
 }
 
+export interface ByIdOptions<S> extends ThreadOptions<S> {
+  /**
+   * The first call checks that the thread belongs to this owner, and otherwise throws a `ForbiddenError` with the code
+   * `not_the_owner`. It creates a thread that does not exist. The check is made once for each `Thread` object.
+   */
+  owner?: string | undefined;
+}
+
 export interface NewThread<S> {
   /** Requires an API key. */
   id?: string | undefined;
@@ -51,7 +59,7 @@ export interface Client {
   /** The caller's own thread. */
   current<S extends object = AnyState>(o?: ThreadOptions<S> & { signedId?: string | undefined }): Thread<S>;
   /** A thread by its ID, for back ends. */
-  thread<S extends object = AnyState>(id: string, o?: ThreadOptions<S>): Thread<S>;
+  thread<S extends object = AnyState>(id: string, o?: ByIdOptions<S>): Thread<S>;
   readonly threads: Threads;
   /** The thread of the browser that sent a request to this back end. */
   forRequest<S extends object = AnyState>(request: IncomingRequest, o?: ThreadOptions<S>): RequestThread<S>;
