@@ -56,10 +56,10 @@ export function createClient(options: ClientOptions = {}): Client {
 
     thread(id, o = {}) {
       checkDefined(o, "owner");
-      const { owner, schema } = o;
+      const { owner, schema, ttlSeconds } = o;
       if (owner === undefined) return byId(id, undefined, schema) as Thread<any>;
-      const claimed = (ttlSeconds?: number) => claim(as(new ById(id, authorize)), id, owner, ttlSeconds);
-      return threadOf(as(new ByOwner(id, authorize, claimed)), schema, byId) as Thread<any>;
+      const check = (ofWrite?: number) => claim(as(new ById(id, authorize)), id, owner, ttlSeconds ?? ofWrite);
+      return threadOf(as(new ByOwner(id, authorize, check)), schema, byId) as Thread<any>;
     },
 
     threads: threadsOf(service, byId),

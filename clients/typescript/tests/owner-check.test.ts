@@ -77,6 +77,15 @@ test("a thread that does not exist is created for the owner, with the TTL of its
   await assert.rejects(backEnd.thread(id, { owner: "grace" }).get("messages"), { code: "not_the_owner" });
 });
 
+test("a thread that a read creates has the TTL of its object", async () => {
+  const thread = backEnd.thread(await threadIdFor(crypto.randomUUID()), { owner: "ada", ttlSeconds: 900 });
+
+  assert.equal(await thread.get("messages"), undefined);
+
+  const { owner, ttlSeconds } = await thread.info();
+  assert.deepEqual([owner, ttlSeconds], ["ada", 900]);
+});
+
 test("a check that a caller aborts, or that fails, is made again", async () => {
   const { id } = await backEnd.threads.create({ owner: "ada", state: { a: 1 } });
   const thread = backEnd.thread(id!, { owner: "ada" });

@@ -19,6 +19,8 @@ export interface ByIdOptions<S> extends ThreadOptions<S> {
    * `not_the_owner`. It creates a thread that does not exist. The check is made once for each `Thread` object.
    */
   owner?: string | undefined;
+  /** The lifetime of a thread that the check creates. Default: that of the first write. */
+  ttlSeconds?: number | undefined;
 }
 
 export interface NewThread<S> {
