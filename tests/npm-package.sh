@@ -12,6 +12,7 @@ export PACKAGE
 pack_package() {
     link_locked "$PACKAGE"
     locked target/npm-package/lock fill_archive
+    # shellcheck disable=SC2034 # for the script that sources this file
     archive=$(echo "$PWD"/target/npm-package/*.tgz)
 }
 

@@ -57,20 +57,6 @@ check_sources() {
     nice "$tools/pyright" --pythonpath "$tools/python"
 }
 
-# install_checkout: the commands of the README, unless the same sources were installed before.
-install_checkout() {
-    sources=$(cd "$package" && find src pyproject.toml README.md -name __pycache__ -prune -o -type f -exec sha256sum {} + | sort)
-    cached "$(name_of pip threadkeep "$sources" "$("$newest" -VV)")" fill_checkout
-    "$entry/bin/python" -c 'from threadkeep.langgraph import ThreadkeepSaver'
-}
-
-fill_checkout() {
-    "$newest" -m venv "$entry"
-    nice "$entry/bin/pip" install --quiet --disable-pip-version-check "$package"
-    "$entry/bin/python" -c 'import threadkeep'
-    nice "$entry/bin/pip" install --quiet --disable-pip-version-check "$package[langgraph]"
-}
-
 python=$newest
 install_python mypy==2.4.1 pyright==1.1.414 ruff==0.17.6 'httpx>=0.27,<1' pytest==9.2.0 pytest-asyncio==1.5.0
 tools=$venv/bin
