@@ -62,6 +62,20 @@ install_wheel() {
     venv=$own
 }
 
+# install_checkout: runs the commands of the README with pip, unless the same sources were installed before.
+install_checkout() {
+    sources=$(cd "$package" && find src pyproject.toml README.md -name __pycache__ -prune -o -type f -exec sha256sum {} + | sort)
+    cached "$(name_of pip threadkeep "$sources" "$("$newest" -VV)")" fill_checkout
+    "$entry/bin/python" -c 'from threadkeep.langgraph import ThreadkeepSaver'
+}
+
+fill_checkout() {
+    "$newest" -m venv "$entry"
+    nice "$entry/bin/pip" install --quiet --disable-pip-version-check "$package"
+    "$entry/bin/python" -c 'import threadkeep'
+    nice "$entry/bin/pip" install --quiet --disable-pip-version-check "${package}[langgraph]"
+}
+
 newest=
 for newest_version in 3.13 3.12 3.11 3.10; do
     newest=$(python_of "$newest_version")

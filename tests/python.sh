@@ -61,7 +61,10 @@ python=$newest
 install_python mypy==2.4.1 pyright==1.1.414 ruff==0.17.6 'httpx>=0.27,<1' pytest==9.2.0 pytest-asyncio==1.5.0
 tools=$venv/bin
 # run the checks in parallel: the tests mostly wait
-check_sources >"$work/sources.log" 2>&1 &
+{
+    install_checkout
+    check_sources
+} >"$work/sources.log" 2>&1 &
 sources=$!
 build_wheel
 run_tests "$newest_version" "$newest"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests the npm package of clients/typescript, installed from the output of `npm pack`. The build omits the adapters:
-# tests/typescript-adapters.sh tests them and checks the exports of the whole package.
+# Tests the npm package of clients/typescript, installed from the output of `npm pack`. tests/typescript-adapters.sh tests
+# its adapters, and checks its exports.
 #
 #   tests/typescript.sh [redis]   over a redis-server
 #   tests/typescript.sh memory    over the embedded store
@@ -23,21 +23,20 @@ long) store=redis is_long=1 ;;
     ;;
 esac
 
-# shellcheck source=tests/packages.sh
-. tests/packages.sh
+# shellcheck source=tests/npm-package.sh
+. tests/npm-package.sh
 
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --locked --workspace
 THREADKEEP_BIN=$(realpath "${THREADKEEP_BIN:-target/debug/threadkeep}")
-PACKAGE=$PWD/clients/typescript
 REPOSITORY=$PWD
-# for the test of examples/web-chat, which installs packages with the same command as a user
+# for the tests that install packages with the same command as a user
 npm_config_prefer_offline=true
-export THREADKEEP_BIN PACKAGE REPOSITORY npm_config_prefer_offline
+export THREADKEEP_BIN REPOSITORY npm_config_prefer_offline
 work=$PWD/target/typescript
 
 # tests to run on each store, and tests for which one store is enough; the longest first
 on_each_store="react threads first-visit faults events kv-and-scopes admin"
-once="web-chat visits browsers contract package runtimes ssr samples stream-parsing proxied-tags credentials"
+once="web-chat visits browsers contract package runtimes install ssr samples stream-parsing proxied-tags credentials owner-check"
 if [ $# -gt 1 ]; then
     shift
     on_each_store=$* once='' is_part=1
@@ -72,16 +71,18 @@ run_tests() {
     (cd "$directory" && STORE=$store nice "$node" tests/support/run.js $(printf 'tests/%s.test.js ' "$@"))
 }
 
-link_locked "$PACKAGE"
+pack_package
 install_locked "$PACKAGE/tests/runtimes"
 export RUNTIMES="$npm/node_modules"
 mkdir -p "$work"
-(cd "$PACKAGE" && npm run --silent build)
-archive=$work/$(cd "$PACKAGE" && npm pack --silent --pack-destination "$work")
 install_package "$work/installed" "$PACKAGE/node_modules"
 
 # check types in parallel: the tests mostly wait
-nice "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests" >"$work/types.log" 2>&1 &
+check_types() {
+    nice "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests/tsconfig.core.json"
+    nice "$PACKAGE/node_modules/.bin/tsc" -p "$PACKAGE/tests"
+}
+check_types >"$work/types.log" 2>&1 &
 types=$!
 rm -rf examples/web-chat/node_modules
 [ -z "$is_long" ] || export VISITS=200

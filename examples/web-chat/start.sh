@@ -7,10 +7,7 @@ cd "$(dirname "$0")"
 root=$PWD/../..
 
 [ -n "${THREADKEEP_BIN:-}" ] || cargo build --quiet --manifest-path "$root/Cargo.toml"
-if ! [ -e "$root/clients/typescript/dist" ]; then
-    npm ci --prefix "$root/clients/typescript" --no-audit --no-fund --loglevel=error
-    npm run --silent --prefix "$root/clients/typescript" build
-fi
+[ -e "$root/clients/typescript/dist" ] || npm ci --prefix "$root/clients/typescript" --no-audit --no-fund --loglevel=error
 [ -e node_modules ] || npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 
 export THREADKEEP_BIN="${THREADKEEP_BIN:-$root/target/debug/threadkeep}"

@@ -13,6 +13,7 @@ import pytest
 from api_calls import OF_CLIENT, OF_THREAD, Example
 
 from threadkeep import AsyncThreadkeep, Threadkeep
+from threadkeep._flow import Handle
 from threadkeep._http.message import Request, Response
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", Path(__file__).parents[3]))
@@ -23,7 +24,7 @@ WITHOUT_METHOD = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/thread
 HEADING = """## Calls and methods
 
 Each call of the API, with the methods that make it. `AsyncThreadkeep` has the same methods. A call for
-`/v1/threads/current` exists for `/v1/threads/{id}`, too: `tk.thread(signed=...)` makes the one, `tk.thread(id)` the
+`/v1/threads/current` exists for `/v1/threads/{id}`, too: `tk.current(signed_id)` makes the one, `tk.thread(id)` the
 other. The tests write this table with `WRITE_DOCS=1`.
 
 | call | method |
@@ -104,7 +105,7 @@ def table() -> dict[str, list[str]]:
 
     for name, example in OF_THREAD.items():
         client = Threadkeep("http://fake", api_key="k")
-        for thread in (client.thread("thrd_x"), client.thread(signed="thrd_x;y")):
+        for thread in (client.thread("thrd_x"), client.current("thrd_x;y")):
             enter(f"thread.{name}", requests_of(example, client, thread))
     for name, of_client in OF_CLIENT.items():
         client = Threadkeep("http://fake", api_key="k")
@@ -129,6 +130,39 @@ def test_the_table_is_current(table: dict[str, list[str]]) -> None:
     if os.environ.get("WRITE_DOCS"):
         PAGE.write_text(text)
     assert page == text
+
+
+VERBS = re.findall(
+    r"^\|[^|]+\| (`.*`|-) \| (`.*`|-) \|$", (REPOSITORY / "docs/client-verbs.md").read_text("utf-8"), re.M
+)
+NO_CALL = "-"
+
+
+def methods_of(name: str, part: Any) -> set[str]:
+    """The methods of an object, and of the objects in it."""
+    found: set[str] = set()
+    for member in (member for member in dir(part) if not member.startswith("_")):
+        value = getattr(part, member)
+        if isinstance(value, Handle):
+            found |= methods_of(f"{name}.{member}", value)
+        elif callable(value):
+            found.add(f"`{name}.{member}()`")
+    return found
+
+
+def test_the_table_of_verbs_has_each_method() -> None:
+    tk = Threadkeep("http://fake", api_key="k")
+    parts = {"tk": tk, "thread": tk.thread("thrd_x"), "tk.scope(name)": tk.scope("s"), "tk.kv(namespace)": tk.kv("n")}
+    methods = {method for name, part in parts.items() for method in methods_of(name, part)}
+    table = [python for python, _ in VERBS if python != NO_CALL]
+    assert sorted(table) == sorted({"`thread_id_for()`"} | methods)
+
+
+def test_both_languages_have_the_same_word() -> None:
+    def word(cell: str) -> str:
+        return cell.strip("`()").rpartition(".")[2].replace("_", "").lower()
+
+    assert [pair for pair in VERBS if NO_CALL not in pair and word(pair[0]) != word(pair[1])] == []
 
 
 def test_both_clients_have_the_same_methods() -> None:

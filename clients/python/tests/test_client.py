@@ -52,7 +52,7 @@ def test_secrets_are_never_shown(connect: Any, tk: Threadkeep, server: Server) -
     signed = thread.signed_id
     assert signed
     signature = signed.partition(";")[2]
-    same = connect(server.url).thread(signed=signed)
+    same = connect(server.url).current(signed)
     with pytest.raises(Unauthorized) as raised:
         connect(server.url, api_key="a-wrong-key-that-nobody-has").thread(thread.id).info()
     shown = f"{tk!r} {thread!r} {same!r} {thread.info()!r} {raised.value!r} {raised.value}"
@@ -70,9 +70,7 @@ def test_a_signed_id_in_a_wrong_place_is_neither_shown_nor_sent(connect: Any, pr
     with pytest.raises(InvalidRequest) as raised:
         thread.info()
     turns = Turn(thread, "token", Any), AsyncTurn(thread, "token", Any)  # type: ignore[arg-type]
-    shown = (
-        f"{thread!r} {tk.scope('thread:thrd_x;SIG')!r} {tk.thread(signed='thrd_x.SIG')!r} {turns!r} {raised.value!r}"
-    )
+    shown = f"{thread!r} {tk.scope('thread:thrd_x;SIG')!r} {tk.current('thrd_x.SIG')!r} {turns!r} {raised.value!r}"
     assert shown.count("thrd_x") == 5
     assert "SIG" not in shown
     assert b"SIG" not in proxy.requests[0]
@@ -87,7 +85,7 @@ def test_requests_and_responses_show_no_secrets() -> None:
 
 def test_an_error_has_everything_of_the_problem(tk: Threadkeep) -> None:
     with pytest.raises(InvalidRequest) as raised:
-        tk.thread("nonsense").state()
+        tk.thread("nonsense").read()
     error = raised.value
     assert (error.status, error.code) == (400, "invalid_thread_id")
     assert error.request_id and error.request_id.startswith("sess_")
@@ -129,16 +127,9 @@ def test_headers_cannot_be_injected(tk: Threadkeep, value: str) -> None:
     with pytest.raises(ValueError):
         tk.kv("n").put("k", b"", content_type=value)
     with pytest.raises(ValueError):
-        tk.thread(signed=value)
+        tk.current(value)
     with pytest.raises(ValueError):
         Threadkeep(api_key=value)
-
-
-def test_a_thread_is_named_in_one_way() -> None:
-    with pytest.raises(TypeError):
-        Threadkeep().thread()
-    with pytest.raises(TypeError):
-        Threadkeep().thread("a", signed="b")
 
 
 def test_an_httpx_client_of_the_caller_sends_the_requests(server: Server) -> None:
@@ -150,7 +141,7 @@ def test_an_httpx_client_of_the_caller_sends_the_requests(server: Server) -> Non
             thread.push("a/b", "ü")
             assert thread.get("a/b") == ["ü"]
             thread.assign("of httpx")
-            assert list(client.threads.export("of httpx")) == [thread.export()]
+            assert list(client.threads.export_all("of httpx")) == [thread.export()]
             client.owners.erase("of httpx")
         assert not http.is_closed
     assert len(seen) == 7
@@ -162,12 +153,12 @@ async def test_an_async_httpx_client_of_the_caller_sends_the_requests(server: Se
             thread = await client.threads.create(owner="httpx")
             await thread.push("l", 1)
             assert await thread.get("l") == [1]
-            assert [document async for document in client.threads.export("httpx")]
+            assert [document async for document in client.threads.export_all("httpx")]
             await client.owners.erase("httpx")
         assert not http.is_closed
     client = AsyncThreadkeep("http://127.0.0.1:1", http_client=httpx.AsyncClient(), max_retries=0)
     with pytest.raises(TransportError) as raised:
-        await client.thread("thrd_" + "1" * 32).state()
+        await client.thread("thrd_" + "1" * 32).read()
     assert raised.value.sent is False
 
 

@@ -68,15 +68,15 @@ def test_a_login_sees_only_the_threads_of_its_user(connect: Any, server_with_log
     assert [info.id for info in of_ada.threads.list()] == [thread.id]
     assert thread.get("a") == 1
     with pytest.raises(Forbidden):
-        of_bob.thread(signed=thread.signed_id).state()
+        of_bob.current(thread.signed_id).read()
     with pytest.raises(Unauthorized):  # the signed ID alone does not open it, and no API key is sent with it
-        connect(server_with_logins.url).thread(signed=thread.signed_id).state()
+        connect(server_with_logins.url).current(thread.signed_id).read()
 
 
 def test_threads_of_a_login_stay_with_it(connect: Any, server_with_logins: Server) -> None:
     user = unique("ada")
     client = connect(server_with_logins.url, api_key=None, token=login_of(user))
-    thread = client.thread(signed=client.threads.create().signed_id)
+    thread = client.current(client.threads.create().signed_id)
     thread.push("l", 1)
     fork = thread.fork()
     fork.push("l", 2)

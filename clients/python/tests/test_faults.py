@@ -36,7 +36,7 @@ WRITES: dict[str, Callable[[Thread], object]] = {
     "fork": lambda thread: thread.fork(),
     "rotate": lambda thread: thread.rotate(),
     "checkpoint": lambda thread: thread.checkpoints.create(),
-    "update": lambda thread: thread.update(metadata={"a": 1}),
+    "update": lambda thread: thread.configure(metadata={"a": 1}),
     "destroy": lambda thread: thread.destroy(),
     "conditional": lambda thread: thread.set("a", 1, if_match=1),
     "turn": lambda thread: thread.turn().__enter__(),
@@ -180,7 +180,7 @@ def test_an_answer_that_does_not_come_is_a_timeout(connect: object, proxy: Proxy
     def seconds() -> float:
         before = time.monotonic()
         with pytest.raises(Timeout):
-            client.thread("thrd_" + "3" * 32).state()
+            client.thread("thrd_" + "3" * 32).read()
         return time.monotonic() - before
 
     # with the default of 10 s, every attempt would be slow; a pause of the machine slows only one
@@ -197,7 +197,7 @@ def test_a_server_that_is_not_there_is_a_transport_error(connect: object) -> Non
 def test_a_peer_that_does_not_speak_http_is_a_transport_error(harmed: Threadkeep, proxy: Proxy) -> None:
     proxy.fault = lambda request: b"SSH-2.0-OpenSSH_9.6\r\n\r\n"
     with pytest.raises(TransportError):
-        harmed.thread("thrd_" + "3" * 32).state()
+        harmed.thread("thrd_" + "3" * 32).read()
 
 
 def limited(retry_after: str) -> bytes:
@@ -225,7 +225,7 @@ def test_other_answers_are_not_repeated(harmed: Threadkeep, proxy: Proxy) -> Non
 
 def test_a_redirection_is_no_success(harmed: Threadkeep, proxy: Proxy) -> None:
     proxy.fault = lambda request: b"HTTP/1.1 302 Found\r\nlocation: /v1/threads\r\ncontent-length: 2\r\n\r\n{}"
-    for call in (lambda: harmed.thread("thrd_" + "3" * 32).state(), lambda: next(iter(harmed.events()))):
+    for call in (lambda: harmed.thread("thrd_" + "3" * 32).read(), lambda: next(iter(harmed.events()))):
         with pytest.raises(APIError) as raised:
             call()
         assert raised.value.status == 302

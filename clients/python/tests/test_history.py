@@ -17,7 +17,7 @@ def test_items_have_ids_and_places(tk: Threadkeep) -> None:
 
 def test_a_long_history_is_read_page_by_page(tk: Threadkeep) -> None:
     history = tk.threads.create().history
-    appended = history.extend(range(2_500))
+    appended = history.append_many(range(2_500))
     assert [item.seq for item in appended] == list(range(1, 2_501))
     assert [item.value for item in history] == list(range(2_500))
     assert [item.value for item in history.items(after=2_498)] == [2_498, 2_499]
@@ -35,11 +35,11 @@ def test_the_latest_items_may_be_larger_than_a_page(tk: Threadkeep) -> None:
 
 def test_items_can_be_taken_and_removed(tk: Threadkeep) -> None:
     history = tk.threads.create().history
-    history.extend("abcd", ids=["1", "2", "3", "4"])
+    history.append_many("abcd", ids=["1", "2", "3", "4"])
     assert [item.value for item in history.take(2)] == ["c", "d"]
     assert history.take(idempotency_key="k") == history.take(idempotency_key="k")
-    assert history.remove("1") is True
-    assert history.remove("1") is False
+    assert history.delete("1") is True
+    assert history.delete("1") is False
     assert list(history) == []
     assert history.append("e").seq == 5
     assert history.clear() is True
@@ -50,10 +50,10 @@ def test_a_value_that_is_not_json_appends_none(tk: Threadkeep) -> None:
     history = tk.threads.create().history
     for value, error in ((float("nan"), ValueError), (object(), TypeError)):
         with pytest.raises(error):
-            history.extend([*range(1_000), value])
+            history.append_many([*range(1_000), value])
     assert list(history) == []
 
 
 def test_each_value_needs_one_id(tk: Threadkeep) -> None:
     with pytest.raises(ValueError):
-        tk.threads.create().history.extend(["a", "b"], ids=["1"])
+        tk.threads.create().history.append_many(["a", "b"], ids=["1"])

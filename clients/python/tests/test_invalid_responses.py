@@ -15,7 +15,7 @@ WITHOUT_BODY = {"destroy()", "checkpoints.delete(number)", "webhooks.delete(id)"
 """Calls whose response of success has none."""
 OF_VALUES = {"get(key)", "kv(namespace).get(key)"}
 """Calls whose response may be any value."""
-OBJECTS = {"state(*keys)", "stats()", "export()", "scope(name).call(tool)"}
+OBJECTS = {"read(*keys)", "stats()", "export()", "scope(name).call(tool)"}
 """Calls whose response may be any object."""
 
 Call = Callable[[Threadkeep], object]
@@ -73,7 +73,7 @@ def test_an_export_with_threads_that_the_server_cannot_read_has_all_others(proxi
         '{"complete":true,"failed":1}\n',
     )
     proxy.fault = answered("\n".join(lines).encode())
-    export = proxied.threads.export()
+    export = proxied.threads.export_all()
     assert [next(export), next(export)] == [lines[0], lines[2]]
     with pytest.raises(UnreadableThreads) as raised:
         next(export)

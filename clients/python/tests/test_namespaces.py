@@ -12,7 +12,7 @@ from threadkeep import EntryPut, Namespace, Threadkeep, VersionMismatch
 def kv(tk: Threadkeep) -> Iterator[Namespace]:
     namespace = tk.kv(f"test/{time.time_ns()}")
     yield namespace
-    namespace.drop()
+    namespace.clear()
 
 
 def test_entries_are_bytes_with_a_type(kv: Namespace) -> None:
@@ -68,7 +68,7 @@ def test_a_namespace_has_settings(kv: Namespace) -> None:
     kv.put("k", b"")
     info = kv.configure(idle_ttl_seconds=3_600)
     assert (info.entries, info.idle_ttl_seconds) == (1, 3_600)
-    assert kv.drop() == 1
+    assert kv.clear() == 1
 
 
 def test_a_name_that_urls_cannot_carry_is_rejected(kv: Namespace) -> None:

@@ -64,17 +64,17 @@ def test_a_list_of_threads_has_all_of_them(tk: Threadkeep, odd: Thread) -> None:
 
 READS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "info": (lambda thread: thread.info().metadata, {"n": NUMBER, "name": "odd"}),
-    "state": (lambda thread: thread.state("n", "a"), {"n": NUMBER, "a": 1}),
+    "state": (lambda thread: thread.read("n", "a"), {"n": NUMBER, "a": 1}),
     "get": (lambda thread: thread.get("n"), NUMBER),
     "get another": (lambda thread: thread.get("z"), 2),
-    "tail": (lambda thread: thread.tail("list", 2), [MINUS, 3]),
-    "slice": (lambda thread: thread.slice("list", limit=2), [1, MINUS]),
+    "tail": (lambda thread: thread.get("list", tail=2), [MINUS, 3]),
+    "slice": (lambda thread: thread.get("list", limit=2), [1, MINUS]),
     "history": (lambda thread: [item.value for item in thread.history], ["first", {"n": NUMBER}, "last"]),
     "latest": (lambda thread: [item.value for item in thread.history.latest(2)], [{"n": NUMBER}, "last"]),
     "take": (lambda thread: [item.value for item in thread.history.take(2)], [{"n": NUMBER}, "last"]),
     "checkpoint": (lambda thread: thread.checkpoints.get(thread.checkpoints.create().checkpoint).metadata["n"], NUMBER),
     "fork": (lambda thread: thread.fork().get("n"), NUMBER),
-    "rotate": (lambda thread: thread.rotate().state()["list"], [1, MINUS, 3]),
+    "rotate": (lambda thread: thread.rotate().read()["list"], [1, MINUS, 3]),
     "pop": (lambda thread: thread.merge([{"op": "pop", "key": "list", "count": 2}]).results[0]["values"], [MINUS, 3]),
 }
 
@@ -87,7 +87,7 @@ def test_every_read_has_the_exact_number_and_all_other_values(odd: Thread, read:
 
 def test_ended_threads_and_exports_have_the_exact_number(tk: Threadkeep, odd: Thread) -> None:
     assert DIGITS in odd.export()
-    assert any(DIGITS in document for document in tk.threads.export("of odd values"))
+    assert any(DIGITS in document for document in tk.threads.export_all("of odd values"))
     odd.destroy()
     wait_until(lambda: odd.id in [archive.id for archive in tk.archives.list()])
     assert (tk.archives.get(odd.id).state or {})["n"] == NUMBER

@@ -18,7 +18,7 @@ def test_keys_hold_texts(scope: Scope) -> None:
     scope.set("city", "Rome", if_absent=True)
     assert scope.get("city") == "Paris"
     with pytest.raises(VersionMismatch):
-        scope.set("city", "Rome", if_match=(first.version or 0) + 5)
+        scope.set("city", "Rome", if_version=(first.version or 0) + 5)
     scope.set_many({"a": "1", "b": "2"})
     assert scope.get_many(["a", "c"]) == {"a": "1", "c": None}
     assert scope.keys() == ["a", "b", "city"]

@@ -18,9 +18,9 @@ def test_a_thread_has_metadata_a_ttl_and_a_state(tk: Threadkeep) -> None:
     assert (info.id, info.version, info.metadata, info.owner) == (thread.id, 1, {"topic": "tea"}, "ada")
     assert info.expires_at and timedelta(seconds=590) < info.expires_at - before
 
-    info = thread.update(metadata={"topic": None, "lang": "en"}, ttl_seconds=900)
+    info = thread.configure(metadata={"topic": None, "lang": "en"}, ttl_seconds=900)
     assert (info.metadata, info.ttl_seconds, info.version) == ({"lang": "en"}, 900, 2)
-    assert thread.state() == {"a": 1}
+    assert thread.read() == {"a": 1}
 
 
 def test_creating_a_thread_twice_is_a_conflict(tk: Threadkeep) -> None:
@@ -33,9 +33,9 @@ def test_creating_a_thread_twice_is_a_conflict(tk: Threadkeep) -> None:
 def test_a_handle_sends_nothing_and_its_thread_need_not_exist(tk: Threadkeep) -> None:
     thread = tk.thread("thrd_" + "1" * 40)
     assert thread.info().exists is False
-    assert thread.state() == {}
+    assert thread.read() == {}
     assert thread.get("a", "default") == "default"
-    assert thread.tail("a", 3) == []
+    assert thread.get("a", tail=3) is None
 
 
 def test_the_first_write_of_a_handle_sets_its_ttl(tk: Threadkeep) -> None:
@@ -51,22 +51,22 @@ def test_every_write_of_the_state(tk: Threadkeep) -> None:
     assert thread.push("list", 1).length == 1
     assert thread.push("list", 2).length == 2
     assert thread.push("list", 3, max_records=2).length == 2
-    assert thread.tail("list", 1) == [3]
-    assert thread.slice("list", offset=1) == [3]
-    assert thread.slice("list", limit=1) == [2]
+    assert thread.get("list", tail=1) == [3]
+    assert thread.get("list", offset=1) == [3]
+    assert thread.get("list", limit=1) == [2]
     assert thread.increment("n") == 1
     assert thread.increment("n", 9_223_372_036_854_775_806) == 9_223_372_036_854_775_807
     assert thread.keys() == ["a", "list", "n"]
-    assert thread.state("a", "list") == {"a": {"b": [1, 2]}, "list": [2, 3]}
+    assert thread.read("a", "list") == {"a": {"b": [1, 2]}, "list": [2, 3]}
     assert thread.delete("n") is True
     assert thread.delete("n") is False
     thread.patch({"a": {"c": 1}, "list": None})
-    assert thread.state() == {"a": {"b": [1, 2], "c": 1}}
+    assert thread.read() == {"a": {"b": [1, 2], "c": 1}}
     thread.replace({"z": None})
-    assert thread.state() == {"z": None}
+    assert thread.read() == {"z": None}
     assert thread.get("z", 1) is None
     thread.clear()
-    assert thread.state() == {}
+    assert thread.read() == {}
 
 
 @pytest.mark.parametrize("key", [".", "..", "a/b", "?#%2e", "ü ", "😀"])
@@ -78,8 +78,8 @@ def test_any_key_works(tk: Threadkeep, key: str) -> None:
     assert thread.delete(key) is True
     assert thread.push(key, "x").length == 1
     assert thread.push(key, "y", 5).length == 2
-    assert thread.tail(key, 1) == ["y"]
-    assert thread.slice(key, offset=0, limit=1) == ["x"]
+    assert thread.get(key, tail=1) == ["y"]
+    assert thread.get(key, offset=0, limit=1) == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_a_batch_is_one_write(tk: Threadkeep) -> None:
         batch.set("a", 1)
         batch.push("list", "x")
         batch.increment("n", 5)
-        assert thread.state() == {}
+        assert thread.read() == {}
     assert batch.receipt is not None
     assert batch.receipt.version == 2
-    assert thread.state() == {"a": 1, "list": ["x"], "n": 5}
+    assert thread.read() == {"a": 1, "list": ["x"], "n": 5}
 
 
 def test_a_batch_that_fails_sends_nothing(tk: Threadkeep) -> None:
@@ -175,7 +175,7 @@ def test_a_key_of_the_caller_makes_repeats_safe(tk: Threadkeep) -> None:
 def test_a_destroyed_thread_rejects_writes(tk: Threadkeep) -> None:
     thread = tk.threads.create(state={"a": 1})
     thread.destroy()
-    assert thread.state() == {}
+    assert thread.read() == {}
     with pytest.raises(Destroyed):
         thread.set("a", 2)
     archive = tk.archives.get(thread.id)
@@ -190,13 +190,13 @@ def test_a_destroyed_thread_can_be_restored(tk: Threadkeep) -> None:
     assert thread.id in {archive.id for archive in tk.archives.list(since=since)}
     assert [item.value for item in tk.archives.history(thread.id)] == ["hello"]
     assert tk.archives.restore(thread.id).exists
-    assert thread.state() == {"a": 1}
+    assert thread.read() == {"a": 1}
 
 
 def test_a_signed_id_needs_no_api_key(tk: Threadkeep, connect: object, server: object) -> None:
     thread = tk.threads.create(state={"a": 1})
     keyless = connect(server.url, api_key=None)  # type: ignore[operator, attr-defined]
-    same = keyless.thread(signed=thread.signed_id)
+    same = keyless.current(thread.signed_id)
     assert same.get("a") == 1
     assert same.increment("a") == 2
     moved = same.rotate()
@@ -213,10 +213,10 @@ def test_a_fork_is_a_thread_of_its_own(tk: Threadkeep) -> None:
     checkpoint = thread.checkpoints.create("before")
     thread.set("a", 2)
     fork = thread.fork(metadata={"why": "test"}, include=["state", "history"])
-    assert fork.state() == {"a": 2}
+    assert fork.read() == {"a": 2}
     assert [item.value for item in fork.history] == ["hello"]
     assert fork.info().metadata["forked_from"]["thread_id"] == thread.id
-    assert thread.fork(from_checkpoint=checkpoint.checkpoint).state() == {"a": 1}
+    assert thread.fork(from_checkpoint=checkpoint.checkpoint).read() == {"a": 1}
 
 
 def test_checkpoints_bring_states_back(tk: Threadkeep) -> None:
@@ -227,7 +227,7 @@ def test_checkpoints_bring_states_back(tk: Threadkeep) -> None:
     assert [(one.checkpoint, one.name) for one in thread.checkpoints.list()] == [(2, None), (1, "first")]
     assert thread.checkpoints.get(1).state == {"a": 1}
     assert thread.checkpoints.restore(first.checkpoint).version == thread.info().version
-    assert thread.state() == {"a": 1}
+    assert thread.read() == {"a": 1}
     thread.checkpoints.delete(2)
     with pytest.raises(NotFound):
         thread.checkpoints.get(2)
@@ -252,7 +252,7 @@ def test_documents_move_threads(tk: Threadkeep) -> None:
     owner = f"owner/{time.time_ns()}"
     threads = [tk.threads.create(owner=owner, state={"n": n}) for n in range(3)]
     threads[0].history.append("hello")
-    documents = list(tk.threads.export(owner))
+    documents = list(tk.threads.export_all(owner))
     assert len(documents) == 3
     assert threads[0].export() in documents
     with pytest.raises(Conflict):
@@ -274,7 +274,7 @@ def test_a_name_that_the_caller_failed_to_find_opens_nothing_else(connect: Any, 
         lambda: tk.threads.create(owner=None),
         lambda: list(tk.threads.list(None)),
         lambda: list(tk.threads.list(owner=None)),
-        lambda: list(tk.threads.export(None)),
+        lambda: list(tk.threads.export_all(None)),
         lambda: thread.fork(id=None),
         lambda: thread.fork(owner=None),
         lambda: thread.fork(from_checkpoint=None),
@@ -282,7 +282,7 @@ def test_a_name_that_the_caller_failed_to_find_opens_nothing_else(connect: Any, 
         lambda: list(tk.archives.history(thread.id, life=None)),
         lambda: tk.archives.restore(thread.id, life=None),
         lambda: tk.thread(None),
-        lambda: tk.thread(signed=None),
+        lambda: tk.current(None),
     ]
     for call in calls:
         with pytest.raises(TypeError):

@@ -78,7 +78,7 @@ def test_a_lost_turn_writes_nothing(connect: object, proxy: Proxy, tk: Threadkee
             with pytest.raises(Conflict) as raised:
                 turn.thread.set("a", "late")
             assert raised.value.code == "turn_lost"
-    assert thread.state() == {}
+    assert thread.read() == {}
 
 
 def test_the_error_of_the_block_is_not_hidden(connect: object, proxy: Proxy, tk: Threadkeep) -> None:

@@ -29,10 +29,10 @@ def test_conditional_writes_work_behind_a_proxy_that_alters_tags(altered: Thread
     thread.set("b", 2)
     with pytest.raises(VersionMismatch):
         thread.set("a", 3, if_match=receipt.etag)
-    thread.update(metadata={"a": 1}, if_match=thread.info().etag)
+    thread.configure(metadata={"a": 1}, if_match=thread.info().etag)
     checkpoint = thread.checkpoints.create().checkpoint
     thread.set("c", 1, if_match=thread.checkpoints.restore(checkpoint).etag)
-    assert thread.state() == {"a": 1, "b": 2, "c": 1}
+    assert thread.read() == {"a": 1, "b": 2, "c": 1}
 
 
 def test_entries_work_behind_a_proxy_that_alters_tags(altered: Threadkeep) -> None:

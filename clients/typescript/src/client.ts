@@ -1,24 +1,23 @@
 import { checkDefined } from "./defined.js";
 import { listenToAll } from "./events/listen.js";
 import { attempt } from "./http/attempt.js";
-import { camel } from "./http/camel.js";
 import { withoutCredentials } from "./http/credentials.js";
 import { sendingOf } from "./http/send.js";
 import { ByCookie } from "./identity/by-cookie.js";
 import { ByHeader } from "./identity/by-header.js";
 import { ById, Service } from "./identity/by-id.js";
+import { ByOwner } from "./identity/by-owner.js";
 import { ByRequest } from "./identity/by-request.js";
 import type { Identity } from "./identity/identity.js";
 import { keepInternals } from "./internals.js";
 import { keyValueOf } from "./kv/key-value.js";
 import { scopeOf } from "./scope.js";
 import { type Settings, settingsOf } from "./settings.js";
-import { encode, objectText } from "./thread/encode.js";
-import { idempotencyKey } from "./thread/idempotency-key.js";
+import { claim } from "./thread/claim.js";
 import { type ThreadById, threadOf } from "./thread/thread.js";
+import { threadsOf } from "./threads.js";
 import type { Client } from "./types/client.js";
 import type { ClientOptions, ClientSource } from "./types/options.js";
-import type { ThreadInfo } from "./types/receipt.js";
 import type { RequestThread, Thread } from "./types/thread.js";
 
 type Own = { [name: string]: string };
@@ -31,7 +30,7 @@ function threadsBy(settings: Settings, authorize: (own: string | undefined, id: 
 /** Makes a client. It sends nothing until it is used. */
 export function createClient(options: ClientOptions = {}): Client {
   const settings = settingsOf(options);
-  const { signedId, json } = { signedId: options.signedId, json: settings.json };
+  const { signedId } = options;
   const current = settings.cookie && signedId === undefined ? cookieIdentity(settings) : new ByHeader(signedId);
   const as = (identity: Identity) => sendingOf(settings, identity);
 
@@ -55,38 +54,15 @@ export function createClient(options: ClientOptions = {}): Client {
       return threadOf(as(signedId === undefined ? current : new ByHeader(signedId)), schema, byId) as Thread<any>;
     },
 
-    thread(id, { schema } = {}) {
-      return byId(id, undefined, schema) as Thread<any>;
-    },
-
-    async create(init = {}, { schema, idempotencyKey: key, ...options } = {}) {
-      checkDefined(init, "id", "owner");
-      const { id, state, metadata, ttlSeconds, owner } = init;
-      const members = { id, metadata, ttl_seconds: ttlSeconds, owner };
-      const texts = Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]);
-      const { body } = await service.json<object>({
-        method: "POST",
-        path: "/v1/threads",
-        headers: { "idempotency-key": key ?? idempotencyKey() },
-        body: objectText({ ...Object.fromEntries(texts), state: state && encode(json, state) }),
-        options,
-      });
-      const info = camel<ThreadInfo>(body);
-      return byId(info.id, info.signedId ?? undefined, schema) as Thread<any>;
-    },
-
-    async threads(o = {}) {
+    thread(id, o = {}) {
       checkDefined(o, "owner");
-      const { owner, order, limit, cursor, metadata = {}, ...options } = o;
-      const filters = Object.entries(metadata).map(([name, value]) => ["metadata." + name, value]);
-      const { body } = await service.json<{ threads: object[]; next_cursor?: string | null }>({
-        method: "GET",
-        path: "/v1/threads",
-        query: { owner, order, limit, cursor, ...Object.fromEntries(filters) },
-        options,
-      });
-      return { threads: body.threads.map(camel<ThreadInfo>), next: body.next_cursor ?? undefined };
+      const { owner, schema, ttlSeconds } = o;
+      if (owner === undefined) return byId(id, undefined, schema) as Thread<any>;
+      const check = (ofWrite?: number) => claim(as(new ById(id, authorize)), id, owner, ttlSeconds ?? ofWrite);
+      return threadOf(as(new ByOwner(id, authorize, check)), schema, byId) as Thread<any>;
     },
+
+    threads: threadsOf(service, byId),
 
     forRequest(request, { schema } = {}) {
       const identity = new ByRequest(request, settings.cookieName);

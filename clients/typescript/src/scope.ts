@@ -34,7 +34,7 @@ export function scopeOf(sending: Sending, scope: string): Scope {
       return (await write("/keys/delete", { key }, o)).body.deleted;
     },
 
-    async list(prefix, o) {
+    async keys(prefix, o) {
       return (await read("/keys/list", { prefix }, o)).keys;
     },
 

@@ -43,8 +43,8 @@ test("task lists are set, changed and guarded", async () => {
 });
 
 test("an ended thread is read and restored", async () => {
-  const thread = await client.create({ state: { a: 1 } });
-  await thread.history.append([{ id: "x", value: "é" }, { id: "y", value: 2 }]);
+  const thread = await client.threads.create({ state: { a: 1 } });
+  await thread.history.appendMany([{ id: "x", value: "é" }, { id: "y", value: 2 }]);
   await thread.destroy();
   const id = thread.id!;
   await until("it is archived", () => admin.archives.get(id).then(() => true, () => false));
@@ -75,7 +75,7 @@ test("webhooks are made, changed and deleted", async () => {
 });
 
 test("a thread is given to an owner", async () => {
-  const thread = await client.create();
+  const thread = await client.threads.create();
   assert.equal((await admin.owners.assign(thread.id!, "ada/1")).owner, "ada/1");
   const { threads, owner } = await admin.owners.get("ada/1");
   assert.deepEqual([threads, owner], [1, "ada/1"]);
@@ -84,22 +84,22 @@ test("a thread is given to an owner", async () => {
 
 test("an owner's data is erased", async (t) => {
   if (!(await hasMethod("/v1/owners/{owner}", "delete"))) return t.skip("this server does not erase owners");
-  await client.create({ owner: "eve" });
-  await client.create({ owner: "eve" });
+  await client.threads.create({ owner: "eve" });
+  await client.threads.create({ owner: "eve" });
   assert.equal((await admin.owners.erase("eve")).threads, 2);
-  assert.deepEqual((await client.threads({ owner: "eve" })).threads, []);
+  assert.deepEqual((await client.threads.list({ owner: "eve" })).threads, []);
 });
 
 test("threads are exported and imported, value for value", async (t) => {
   if (!(await serverHas(baseUrl, "/v1/threads/import"))) return t.skip("this server does not export");
   const exact = createClient({ baseUrl, apiKey: API_KEY });
-  const thread = await exact.create({ owner: "exporter", state: { a: [1, { b: "é" }] } });
+  const thread = await exact.threads.create({ owner: "exporter", state: { a: [1, { b: "é" }] } });
   await thread.increment("big", 9_007_199_254_740_993n);
   const document = await admin.export(thread.id!);
   assert.ok(document.includes("9007199254740993"));
-  await assert.rejects(admin.import(document), { code: "thread_exists" });
-  assert.equal((await admin.import(document, { ifExists: "skip" })).version, 2);
-  assert.equal((await admin.import(document, { ifExists: "replace" })).id, thread.id);
+  await assert.rejects(admin.importDocument(document), { code: "thread_exists" });
+  assert.equal((await admin.importDocument(document, { ifExists: "skip" })).version, 2);
+  assert.equal((await admin.importDocument(document, { ifExists: "replace" })).id, thread.id);
   const all = [];
   for await (const one of admin.exportAll({ owner: "exporter" })) all.push(JSON.parse(one));
   assert.equal(all.length, 1);

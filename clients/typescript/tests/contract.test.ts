@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { createClient } from "threadkeep";
+import { createAdmin } from "threadkeep/admin";
 import { WITHOUT_METHOD } from "./api-calls.js";
 import { markdown, methodsByCall, operations } from "./api-table.js";
 
@@ -17,6 +19,34 @@ test("each call of openapi.json has a method, and the table of the documentation
   if (process.env["WRITE_DOCS"]) writeFileSync(page, text);
   assert.equal(readFileSync(page, "utf8"), text);
 });
+
+/** The TypeScript column of the table that both clients have. */
+const verbs = [...readFileSync(join(repository, "docs/client-verbs.md"), "utf8").matchAll(/^\|.*\| `([^`]+)` \|$/gm)].map(([, verb]) => verb!);
+
+test("the table of verbs has each method, and each of its methods exists", () => {
+  const client = createClient({ baseUrl: "http://fake", apiKey: "key" });
+  const admin = createAdmin({ client });
+  const parts = {
+    client,
+    admin,
+    thread: client.thread("thrd_x"),
+    "client.scope(name)": client.scope("session:a"),
+    "client.kv(namespace)": client.kv("n"),
+    "admin.kv(namespace)": admin.kv("n"),
+    "admin.tasks(scope)": admin.tasks("session:a"),
+  };
+  const methods = Object.entries(parts).flatMap(([name, part]) => methodsOf(name, part));
+  const ofClient = new Set(methodsOf("admin.kv(namespace)", client.kv("n")));
+  assert.deepEqual(verbs.sort(), ["threadIdFor()", ...methods.filter((method) => !ofClient.has(method))].sort());
+});
+
+/** The methods of an object, and of the objects in it. */
+function methodsOf(name: string, part: object): string[] {
+  return Object.entries(part).flatMap(([key, value]) => {
+    if (typeof value === "function") return [`${name}.${key}()`];
+    return value && typeof value === "object" ? methodsOf(`${name}.${key}`, value) : [];
+  });
+}
 
 test("ErrorCode names all codes of the server, and no others", () => {
   const rust = readFileSync(join(repository, "crates/web/src/error/table.rs"), "utf8");

@@ -25,7 +25,7 @@ before(async () => {
   baseUrl = proxy.url;
   process.env["THREADKEEP_API_KEY"] = API_KEY;
   backEnd = createClient({ baseUrl });
-  gracesId = (await backEnd.create({ owner: "grace", state: { secret: 1 } })).id!;
+  gracesId = (await backEnd.threads.create({ owner: "grace", state: { secret: 1 } })).id!;
 });
 
 function login(name: string): string {
@@ -45,9 +45,9 @@ const logins: { [name: string]: ClientOptions } = {
 for (const [name, options] of Object.entries(logins)) {
   test(`${name} wins over the API key of the environment`, async () => {
     const client = createClient({ baseUrl, ...options });
-    const own = await client.create({ state: { a: 1 } });
+    const own = await client.threads.create({ state: { a: 1 } });
     assert.equal(await own.get("a"), 1);
-    assert.deepEqual(new Set((await client.threads()).threads.map(({ owner }) => owner)), new Set(["ada"]));
+    assert.deepEqual(new Set((await client.threads.list()).threads.map(({ owner }) => owner)), new Set(["ada"]));
     await assert.rejects(client.thread(gracesId).read(), { status: 401 });
     await client.current().set("b", 2);
     assert.equal((await backEnd.thread(client.current().id!).info()).owner, "ada");
@@ -55,18 +55,18 @@ for (const [name, options] of Object.entries(logins)) {
 }
 
 test("a signed ID wins over the API key of the environment", async () => {
-  const { signedId, id } = await backEnd.create({ owner: "ada", state: { a: 1 } });
+  const { signedId, id } = await backEnd.threads.create({ owner: "ada", state: { a: 1 } });
   const carriers: ClientOptions[] = [{ signedId }, { headers: { "x-thread-id": signedId! } }];
   for (const options of carriers) {
-    await assert.rejects(createClient({ baseUrl, ...options }).threads(), { status: 401 });
+    await assert.rejects(createClient({ baseUrl, ...options }).threads.list(), { status: 401 });
     await assert.rejects(createClient({ baseUrl, ...options }).thread(gracesId).read(), { status: 401 });
   }
   assert.equal(await createClient({ baseUrl, signedId, token: login("ada") }).thread(id!).get("a"), 1);
 });
 
 test("an API key that the caller passes wins over the environment, and an empty one means none", async () => {
-  await assert.rejects(createClient({ baseUrl, apiKey: "another" }).threads(), { status: 401 });
-  await assert.rejects(createClient({ baseUrl, apiKey: "" }).threads(), { status: 401 });
+  await assert.rejects(createClient({ baseUrl, apiKey: "another" }).threads.list(), { status: 401 });
+  await assert.rejects(createClient({ baseUrl, apiKey: "" }).threads.list(), { status: 401 });
 });
 
 test("a header that is no credential leaves the API key of the environment in use", async () => {
@@ -98,7 +98,7 @@ describe("for a request", () => {
   });
 
   test("a thread of another user stays closed", async () => {
-    const { signedId } = await backEnd.create({ owner: "grace" });
+    const { signedId } = await backEnd.threads.create({ owner: "grace" });
     const thread = backEnd.forRequest(new Request("http://app/", { headers: { authorization, "x-thread-id": signedId! } }));
     await assert.rejects(thread.read(), { code: "not_the_owner" });
   });

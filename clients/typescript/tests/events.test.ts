@@ -169,7 +169,7 @@ describe("events", () => {
       for await (const event of stream) seen.push(event);
     })();
     await until("it is open", () => isOpen);
-    const thread = await backEnd.create({ state: { a: 1 } });
+    const thread = await backEnd.threads.create({ state: { a: 1 } });
     await thread.set("a", 2);
     await thread.destroy();
     await until("there are events", () => seen.some((event) => event.type === "thread.destroyed"));

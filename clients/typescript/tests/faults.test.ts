@@ -169,7 +169,7 @@ describe("turns", () => {
   test("a renewal that arrives after the release does not abort the signal", async () => {
     await withLongerTtls(async (ttlSeconds) => {
       proxy.fault = () => undefined;
-      const thread = await backEnd.create();
+      const thread = await backEnd.threads.create();
       const turn = await thread.turn({ ttlSeconds });
       const held = gate();
       proxy.fault = ({ method }) => (method === "PATCH" ? { after: held.opened } : undefined);

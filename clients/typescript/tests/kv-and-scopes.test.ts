@@ -85,10 +85,10 @@ test("scopes keep texts, counters and conditions", async () => {
   assert.deepEqual(await scope.getMany([]), {});
   assert.equal(await scope.increment("visits"), 1);
   assert.equal(await scope.increment("visits", 9_007_199_254_740_993n), 9_007_199_254_740_994n);
-  assert.deepEqual([await scope.list(), await scope.list("v")], [["name", "visits"], ["visits"]]);
+  assert.deepEqual([await scope.keys(), await scope.keys("v")], [["name", "visits"], ["visits"]]);
   assert.deepEqual([await scope.delete("name"), await scope.delete("name")], [true, false]);
   await scope.end();
-  assert.deepEqual(await scope.list(), []);
+  assert.deepEqual(await scope.keys(), []);
 });
 
 test("a caller without an API key has the scope of its own thread", async () => {

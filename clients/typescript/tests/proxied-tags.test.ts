@@ -19,7 +19,7 @@ const clientBehind = (etag: NonNullable<Fault["etag"]>) => {
 for (const change of ["weakened", "suffixed", "replaced", "removed"] as const) {
   test(`conditional calls work if ETags are ${change}`, async () => {
     const client = clientBehind(change);
-    const { id } = await client.create({ state: { a: [] } });
+    const { id } = await client.threads.create({ state: { a: [] } });
     const thread = client.thread(id!);
     const receipt = await thread.push("a", 1);
     const { version, etag } = await thread.read();

@@ -531,7 +531,7 @@ describe("useThreads", () => {
     const own = await startServer({ THREADKEEP_OWNER: "header", THREADKEEP_TRUSTED_PROXIES: "127.0.0.1", THREADKEEP_IDENTITY_HEADER: "x-user" });
     const { url, proxy } = await startSite(own.url, await bundle("app.tsx"));
     const backEnd = createClient({ baseUrl: own.url, apiKey: API_KEY });
-    for (const title of ["one", "two", "three"]) await backEnd.create({ owner: "ada", metadata: { title } });
+    for (const title of ["one", "two", "three"]) await backEnd.threads.create({ owner: "ada", metadata: { title } });
     const page = await openPage(context, url);
     await page.evaluate((options) => (globalThis as any).page.start(options), { list: true, client: { headers: { "x-user": "ada" } } });
     const list = () => inPage<any>(page, "({ ...page.list, titles: page.list?.threads.map(({ metadata }) => metadata.title ?? 'mine') })");
@@ -541,7 +541,7 @@ describe("useThreads", () => {
     assert.deepEqual((await list()).titles, ["three", "two", "one"]);
     await inPage(page, "page.thread.push('list', 1)");
     await until("the new one is there", async () => (await list()).titles[0] === "mine");
-    const { threads } = await backEnd.threads({ owner: "ada" });
+    const { threads } = await backEnd.threads.list({ owner: "ada" });
     await backEnd.thread(threads.find(({ metadata }) => metadata["title"] === "two")!.id).destroy();
     await inPage(page, "page.list.refresh()");
     assert.deepEqual((await list()).titles, ["mine", "three", "one"]);

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { type Client, ConflictError, createClient, InvalidStateError, NotFoundError, type Thread, threadIdFor, ThreadDestroyedError, TooLargeError, VersionMismatchError } from "threadkeep";
 import { z } from "zod";
@@ -20,9 +22,9 @@ test("a name that is undefined opens no other thread, and lists no other owner's
   const mine = fresh();
   assert.throws(() => backEnd.current({ signedId: nobody }), TypeError);
   const calls = [
-    () => backEnd.threads({ owner: nobody }),
-    () => backEnd.create({ id: nobody }),
-    () => backEnd.create({ owner: nobody }),
+    () => backEnd.threads.list({ owner: nobody }),
+    () => backEnd.threads.create({ id: nobody }),
+    () => backEnd.threads.create({ owner: nobody }),
     () => mine.fork({ id: nobody }),
     () => mine.fork({ owner: nobody }),
     () => mine.fork({ fromCheckpoint: undefined }),
@@ -155,7 +157,7 @@ describe("state", () => {
   });
 
   test("two writers update a value and lose nothing", async () => {
-    const { id } = await backEnd.create({ state: { list: [] } });
+    const { id } = await backEnd.threads.create({ state: { list: [] } });
     const writers = [0, 1, 2].map((writer) => createClient({ baseUrl, apiKey: API_KEY }).thread(id!).update("list", async ({ list }) => {
       await new Promise((resolve) => setTimeout(resolve, 5));
       return [{ op: "set", key: "list", value: [...(list ?? []), writer] }];
@@ -206,12 +208,13 @@ describe("state", () => {
 });
 
 describe("threads", () => {
-  test("names become IDs, with the same digest everywhere", async () => {
-    assert.equal(await threadIdFor("user 7", "app"), "thrd_6b2f1ee017fc72715b6873e2f76f60d9e0a6054589c96ff1");
-    assert.equal(await threadIdFor("ü", "agentkit"), "thrd_f75d395a7c864d5a790723d7805a464992d428ba7ae5402c");
+  test("a name has the same ID in both clients", async () => {
+    const vectors = JSON.parse(readFileSync(join(process.env["REPOSITORY"]!, "clients/thread-ids.json"), "utf8")) as Record<"name" | "space" | "id", string>[];
+    for (const { name, space, id } of vectors) assert.equal(await threadIdFor(name, space), id);
+    assert.equal(await threadIdFor("user 7"), await threadIdFor("user 7", ""));
     const id = await threadIdFor("user 7");
-    assert.equal((await backEnd.create({ id, state: { a: 1 } })).id, id);
-    await assert.rejects(backEnd.create({ id }), { name: "ConflictError", code: "thread_exists" });
+    assert.equal((await backEnd.threads.create({ id, state: { a: 1 } })).id, id);
+    await assert.rejects(backEnd.threads.create({ id }), { name: "ConflictError", code: "thread_exists" });
   });
 
   test("destroying ends a thread, and current() goes on with a fresh one", async () => {
@@ -249,7 +252,7 @@ describe("threads", () => {
   });
 
   test("a thread without an API key is created for its signature", async () => {
-    const thread = await createClient({ baseUrl }).create({ state: { a: 1 } });
+    const thread = await createClient({ baseUrl }).threads.create({ state: { a: 1 } });
     assert.equal(await thread.get("a"), 1);
     assert.ok(thread.signedId);
   });
@@ -257,16 +260,16 @@ describe("threads", () => {
   test("lists have pages, owners and filters", async () => {
     const owner = `ada ${Math.random()}`;
     for (const title of ["one", "two", "three"]) {
-      await backEnd.create({ owner, metadata: { title } });
+      await backEnd.threads.create({ owner, metadata: { title } });
       // threads of one millisecond would be in the order of their ids
       await pause(2);
     }
-    const first = await backEnd.threads({ owner, limit: 2, order: "created" });
+    const first = await backEnd.threads.list({ owner, limit: 2, order: "created" });
     assert.deepEqual(first.threads.map(({ metadata }) => metadata["title"]), ["three", "two"]);
-    const second = await backEnd.threads({ owner, limit: 2, order: "created", cursor: first.next });
+    const second = await backEnd.threads.list({ owner, limit: 2, order: "created", cursor: first.next });
     assert.deepEqual(second.threads.map(({ metadata }) => metadata["title"]), ["one"]);
     assert.equal(second.next, undefined);
-    const filtered = await backEnd.threads({ owner, metadata: { title: "two" } });
+    const filtered = await backEnd.threads.list({ owner, metadata: { title: "two" } });
     assert.deepEqual(filtered.threads.map(({ metadata, owner }) => [metadata["title"], owner]), [["two", owner]]);
   });
 
@@ -286,13 +289,15 @@ describe("threads", () => {
   test("a history grows, pages and shrinks", async () => {
     const { history } = fresh();
     const items = Array.from({ length: 130 }, (_, index) => ({ id: `i${index}`, value: { index } }));
-    await history.append(items.slice(0, 100));
-    await history.append(items.slice(100));
-    assert.deepEqual(await history.append(items[3]!), [{ id: "i3", seq: 4, repeated: true }]);
+    await history.appendMany(items.slice(0, 100));
+    await history.appendMany(items.slice(100));
+    assert.deepEqual(await history.append(items[3]!), { id: "i3", seq: 4, repeated: true });
     await assert.rejects(history.append({ id: "i3", value: 0 }), { name: "ReusedError", code: "item_id_reused" });
     const page = await history.page({ limit: 2, order: "desc" });
     assert.deepEqual(page.items.map(({ seq }) => seq), [130, 129]);
     assert.deepEqual((await history.page({ tail: 2 })).items.map(({ seq }) => seq), [129, 130]);
+    assert.deepEqual((await history.latest(2)).map(({ seq }) => seq), [129, 130]);
+    assert.deepEqual([(await history.latest(200)).length, (await history.latest(0)).length], [130, 0]);
     const all = [];
     for await (const { value } of history.items()) all.push(value);
     assert.deepEqual(all, items.map(({ value }) => value));
@@ -320,7 +325,7 @@ describe("threads", () => {
 describe("turns", () => {
   test("a turn fences others off, renews itself, and is given back", async () => {
     await withLongerTtls(async (ttlSeconds) => {
-      const thread = await backEnd.create();
+      const thread = await backEnd.threads.create();
       const turn = await thread.turn({ ttlSeconds, exclusive: true });
       await assert.rejects(thread.set("a", 1), (error) => error instanceof ConflictError && error.code === "turn_taken" && !!error.expiresAt);
       await turn.thread.set("a", 2);
@@ -340,7 +345,7 @@ describe("turns", () => {
   });
 
   test("a waiting caller gets the turn when it is free", async () => {
-    const thread = await backEnd.create();
+    const thread = await backEnd.threads.create();
     const turn = await thread.turn();
     await assert.rejects(thread.turn(), { code: "turn_taken" });
     const waiting = thread.turn({ waitSeconds: 30 });
@@ -349,7 +354,7 @@ describe("turns", () => {
   });
 
   test("the signal of a turn tells that it is lost", async () => {
-    const thread = await backEnd.create();
+    const thread = await backEnd.threads.create();
     const turn = await thread.turn({ ttlSeconds: 1 });
     await thread.destroy();
     await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));

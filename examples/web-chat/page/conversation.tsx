@@ -25,7 +25,7 @@ export function Conversation({ signedId }: { signedId: string }) {
 /** A conversation that begins with its first question. */
 export function NewConversation({ client, open }: { client: Client; open(signedId: string): void }) {
   const begin = async (text: string) => {
-    const conversation = await client.create<Chat>({ metadata: { title: text.slice(0, 60) } });
+    const conversation = await client.threads.create<Chat>({ metadata: { title: text.slice(0, 60) } });
     await conversation.push("questions", text);
     open(conversation.signedId!);
   };

@@ -58,6 +58,7 @@ from .models import (
 from .namespace import AsyncNamespace, Namespace
 from .scope import AsyncScope, Scope
 from .thread import AsyncThread, Thread
+from .thread_id import thread_id_for
 from .turn import AsyncTurn, Turn
 from .version import __version__
 
@@ -122,5 +123,6 @@ __all__ = [
     "Webhook",
     "__version__",
     "ops",
+    "thread_id_for",
     "webhooks",
 ]

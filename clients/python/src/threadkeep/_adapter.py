@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TypeVar
@@ -10,6 +9,7 @@ from typing import TypeVar
 from .aclient import AsyncThreadkeep
 from .client import Threadkeep
 from .errors import InvalidResponse, ThreadkeepError
+from .thread_id import digest as digest_of
 
 TTL_SECONDS = 2_592_000
 """How long an adapter's threads live without use: 30 days."""
@@ -86,11 +86,7 @@ class Connected:
 
 def digest(*parts: str) -> str:
     """48 hex digits that name these texts, in this order: `("a", "bc")` differs from `("ab", "c")`."""
-    whole = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        whole.update(b"%d:" % len(data) + data)
-    return whole.hexdigest()[:48]
+    return digest_of(*(part.encode("utf-8", "surrogatepass") for part in parts))
 
 
 def thread_id(prefix: str, *parts: str) -> str:

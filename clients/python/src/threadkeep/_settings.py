@@ -48,14 +48,13 @@ class Settings(NamedTuple):
             add_headers(headers, {"authorization": f"Bearer {value}"})
         return cls(origin, Place("", headers, repr(str(origin)), has_login="token" in credentials))
 
-    def thread(self, id: str | None, signed: str | None, ttl_seconds: int | None) -> ThreadPlace:
-        """The place of a thread, by its ID or its signed ID."""
-        if (id is None) == (signed is None):
-            raise TypeError("Name the thread by its id, or by signed=, and not by both.")
-        if id is not None:
-            return by_id(self.root, id, None, ttl_seconds)
-        assert signed is not None
-        return by_signature(self.root, signed, ttl_seconds)
+    def thread(self, id: str, ttl_seconds: int | None) -> ThreadPlace:
+        """The place of a thread, by its ID."""
+        return by_id(self.root, passed(id=id)["id"], None, ttl_seconds)
+
+    def current(self, signed_id: str, ttl_seconds: int | None) -> ThreadPlace:
+        """The place of a thread, by its signed ID."""
+        return by_signature(self.root, passed(signed_id=signed_id)["signed_id"], ttl_seconds)
 
 
 def _has_credential(client: SyncClient | AsyncClient | None) -> bool:

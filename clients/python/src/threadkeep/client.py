@@ -10,7 +10,8 @@ from ._flows import keys
 from ._flows import namespaces as namespace_flows
 from ._flows import stats as stats_flows
 from ._flows.scopes import ScopePlace
-from ._omitted import OMITTED
+from ._omitted import OMITTED, passed
+from ._owner import OwnerCheck, OwnerRunner
 from ._place import Place, segment
 from ._settings import Settings
 from ._transport import SyncClient, SyncTransport
@@ -59,12 +60,21 @@ class Threadkeep(Handle[Place]):
     settings = blocking(keys.settings)
     stats = blocking(stats_flows.stats)
 
-    def thread(self, id: str | None = None, *, signed: str | None = None, ttl_seconds: int | None = None) -> Thread:
-        """A thread by its ID, or by its signed ID, which works without an API key. Sends nothing.
+    def thread(self, id: str, *, owner: str = OMITTED, ttl_seconds: int | None = None) -> Thread:
+        """A thread by its ID, for back ends. Sends nothing.
 
-        `ttl_seconds` is the TTL of the thread if a write by this object creates it.
+        With `owner`, the first call checks that the thread belongs to this owner, and raises `Forbidden` with
+        `not_the_owner` if it does not. It creates a thread that does not exist. The check is made once for each object.
+        `ttl_seconds` is the TTL of the thread if this object creates it.
         """
-        return Thread(self._runner, self._settings.thread(id, signed, ttl_seconds))
+        place = self._settings.thread(id, ttl_seconds)
+        if passed(owner=owner):
+            return Thread(OwnerRunner(self._runner, OwnerCheck(place, owner)), place)
+        return Thread(self._runner, place)
+
+    def current(self, signed_id: str, *, ttl_seconds: int | None = None) -> Thread:
+        """The thread of a signed ID, which opens it without an API key. Sends nothing."""
+        return Thread(self._runner, self._settings.current(signed_id, ttl_seconds))
 
     def kv(self, namespace: str) -> Namespace:
         """A namespace of entries."""

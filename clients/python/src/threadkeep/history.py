@@ -14,14 +14,14 @@ class History(Handle[ThreadPlace]):
     """A list that grows at its end. Iterating over it reads it page by page."""
 
     append = blocking(history.append)
-    extend = blocking(history.extend)
+    append_many = blocking(history.append_many)
     items = iterating(history.items)
     latest = blocking(history.latest)
     take = blocking(history.take)
     compact = blocking(history.compact)
     segments = blocking(history.segments)
     segment = iterating(history.segment_items)
-    remove = blocking(history.remove)
+    delete = blocking(history.delete)
     clear = blocking(history.clear)
 
     def __iter__(self) -> Iterator[HistoryItem]:
@@ -32,14 +32,14 @@ class AsyncHistory(AsyncHandle[ThreadPlace]):
     """A list that grows at its end. Iterating over it reads it page by page."""
 
     append = awaitable(history.append)
-    extend = awaitable(history.extend)
+    append_many = awaitable(history.append_many)
     items = async_iterating(history.items)
     latest = awaitable(history.latest)
     take = awaitable(history.take)
     compact = awaitable(history.compact)
     segments = awaitable(history.segments)
     segment = async_iterating(history.segment_items)
-    remove = awaitable(history.remove)
+    delete = awaitable(history.delete)
     clear = awaitable(history.clear)
 
     def __aiter__(self) -> AsyncIterator[HistoryItem]:

@@ -18,7 +18,7 @@ class Namespace(Handle[Place]):
     get_many = blocking(namespaces.get_many)
     put_many = blocking(namespaces.put_many)
     configure = blocking(namespaces.configure)
-    drop = blocking(namespaces.drop)
+    clear = blocking(namespaces.clear)
 
 
 class AsyncNamespace(AsyncHandle[Place]):
@@ -32,4 +32,4 @@ class AsyncNamespace(AsyncHandle[Place]):
     get_many = awaitable(namespaces.get_many)
     put_many = awaitable(namespaces.put_many)
     configure = awaitable(namespaces.configure)
-    drop = awaitable(namespaces.drop)
+    clear = awaitable(namespaces.clear)

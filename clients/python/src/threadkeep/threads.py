@@ -14,7 +14,7 @@ class Threads(Handle[Place]):
     create = opening(threads.create)
     list = iterating(threads.listed)
     import_document = blocking(transfer.import_document)
-    export = iterating(transfer.export_all)
+    export_all = iterating(transfer.export_all)
 
 
 class AsyncThreads(AsyncHandle[Place]):
@@ -23,4 +23,4 @@ class AsyncThreads(AsyncHandle[Place]):
     create = async_opening(threads.create)
     list = async_iterating(threads.listed)
     import_document = awaitable(transfer.import_document)
-    export = async_iterating(transfer.export_all)
+    export_all = async_iterating(transfer.export_all)

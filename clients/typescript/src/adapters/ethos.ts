@@ -61,7 +61,7 @@ export function createKvStoreFactory(options: KvStoreFactoryOptions = {}): KvSto
       },
 
       list: async (prefix) => {
-        const keys = await (await scope()).list(own + prefix);
+        const keys = await (await scope()).keys(own + prefix);
         return keys.map((key) => key.slice(own.length));
       },
 

@@ -14,25 +14,33 @@ export interface Page<T> {
   next?: string | undefined;
 }
 
-export type Requests = ReturnType<typeof requestsOf>;
-
 /** The requests of a back end. */
-export function requestsOf(sending: Sending) {
+export interface Requests {
+  readonly sending: Sending;
+  get(path: string, options?: CallOptions, query?: Query): Promise<any>;
+  post(path: string, content: object, options?: CallOptions): Promise<any>;
+  /** A write that a repeat would perform twice. */
+  once(method: string, path: string, content: object | undefined, options?: CallOptions, query?: Query): Promise<any>;
+  /** A write that the server remembers by its key. */
+  keyed(path: string, content: object, options?: KeyedOptions): Promise<any>;
+  delete(path: string, options?: CallOptions): Promise<any>;
+  list<T>(path: string, name: string, query: Query, options?: CallOptions): Promise<Page<T>>;
+}
+
+export function requestsOf(sending: Sending): Requests {
   const body = async (request: ServerRequest): Promise<any> => (await sending.json<any>(request)).body;
   return {
     sending,
 
-    get: (path: string, options?: CallOptions, query?: Query) => body({ method: "GET", path, query, options }),
+    get: (path, options, query) => body({ method: "GET", path, query, options }),
 
-    post: (path: string, content: object, options?: CallOptions) =>
+    post: (path, content, options) =>
       body({ method: "POST", path, body: JSON.stringify(content), options }),
 
-    /** A write that a repeat would perform twice. */
-    once: (method: string, path: string, content: object | undefined, options?: CallOptions, query?: Query) =>
+    once: (method, path, content, options, query) =>
       body({ method, path, query, body: content && JSON.stringify(content), options, once: true }),
 
-    /** A write that the server remembers by its key. */
-    keyed: (path: string, content: object, { idempotencyKey: key, ...options }: KeyedOptions = {}) =>
+    keyed: (path, content, { idempotencyKey: key, ...options } = {}) =>
       body({
         method: "POST",
         path,
@@ -41,9 +49,9 @@ export function requestsOf(sending: Sending) {
         options,
       }),
 
-    delete: (path: string, options?: CallOptions) => body({ method: "DELETE", path, options }),
+    delete: (path, options) => body({ method: "DELETE", path, options }),
 
-    async list<T>(path: string, name: string, query: Query, options?: CallOptions): Promise<Page<T>> {
+    async list<T>(path: string, name: string, query: Query, options?: CallOptions) {
       const page = await body({ method: "GET", path, query, options });
       return { items: page[name].map(camel<T>), next: page.next_cursor ?? undefined };
     },

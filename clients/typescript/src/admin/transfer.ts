@@ -20,7 +20,7 @@ export interface Transfer {
     o?: CallOptions & { owner?: string | undefined; cursor?: string | undefined },
   ): AsyncIterableIterator<string>;
   /** Returns the thread. Without `ifExists`, one that exists is a conflict. */
-  import(
+  importDocument(
     document: string,
     o?: CallOptions & { ifExists?: "replace" | "skip" | undefined },
   ): Promise<ThreadInfo>;
@@ -53,7 +53,7 @@ export const transferOf = (requests: Requests): Transfer => ({
     }
   },
 
-  async import(document, { ifExists, ...options } = {}) {
+  async importDocument(document, { ifExists, ...options } = {}) {
     const query = { if_exists: ifExists };
     const request = { method: "POST", path: "/v1/threads/import", query, body: document, options, once: !ifExists };
     return camel((await requests.sending.json<object>(request)).body);

@@ -40,7 +40,7 @@ export function sendingOf(settings: Settings, identity: Identity): Sending {
   const send = async (request: ServerRequest): Promise<Answer> => {
     const signal = request.options?.signal;
     signal?.throwIfAborted();
-    const leave = await identity.enter(signal);
+    const leave = await identity.enter(signal, request.query?.["ttl_seconds"] as number | undefined);
     try {
       for (let tries = 1; ; tries++) {
         const result = await once(request);

@@ -1,7 +1,7 @@
 import { segment } from "../http/request.js";
 import { type Identity, idOf, type Sender } from "./identity.js";
 
-const open = async () => () => {};
+const open = async (): Promise<() => void> => () => {};
 
 /** A thread named by its ID, for senders with an API key or with the signature of that ID. */
 export class ById implements Identity {
@@ -27,7 +27,7 @@ export class ById implements Identity {
     return this.#signedId;
   }
 
-  readonly enter = open;
+  readonly enter: Identity["enter"] = open;
 
   async sender(): Promise<Sender> {
     return { path: "/v1/threads/" + segment(this.#id), headers: await this.#authorize(this.#signedId, this.#id), mayUseEnvironment: true };
@@ -48,7 +48,7 @@ export class ById implements Identity {
 export class Service implements Identity {
   readonly id = undefined;
   readonly signedId = undefined;
-  readonly enter = open;
+  readonly enter: Identity["enter"] = open;
   readonly #headers: () => Promise<{ [name: string]: string }>;
 
   constructor(headers: () => Promise<{ [name: string]: string }>) {

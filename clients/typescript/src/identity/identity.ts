@@ -13,9 +13,9 @@ export interface Identity {
   readonly signedId: string | undefined;
   /**
    * Waits until the next request may be sent. The result must be called when its response has been learned from, or
-   * when there is none.
+   * when there is none. `ttlSeconds` is that of a thread which the request would create.
    */
-  enter(signal: AbortSignal | undefined): Promise<() => void>;
+  enter(signal: AbortSignal | undefined, ttlSeconds?: number): Promise<() => void>;
   sender(): Sender | Promise<Sender>;
   /** Learns from the response to a request of `sender`. */
   learn(sender: Sender, response: Headers, expectsNew: boolean): void | Promise<void>;

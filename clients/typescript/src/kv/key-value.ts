@@ -10,7 +10,7 @@ import type { EntryInfo, KeyValue, KeyValueWriteOptions } from "../types/kv.js";
 import { entryOf } from "./entry.js";
 
 /** The path of a namespace. */
-export const pathOf = (namespace: string) => "/v1/kv/" + segment(namespace);
+export const pathOf = (namespace: string): string => "/v1/kv/" + segment(namespace);
 
 export function keyValueOf(sending: Sending, namespace: string): KeyValue {
   const root = pathOf(namespace);
@@ -72,9 +72,9 @@ export function writeEntries(
   sending: Sending,
   method: string,
   path: string,
-  { idempotencyKey: key, ...options }: KeyValueWriteOptions = {},
+  { idempotencyKey: key, ...options }: KeyValueWriteOptions | undefined = {},
   part: Partial<ServerRequest>,
-) {
+): ReturnType<Sending["value"]> {
   const headers = { ...part.headers, "idempotency-key": key ?? idempotencyKey() };
   return sending.json<any>({ method, path, ...part, headers, options });
 }

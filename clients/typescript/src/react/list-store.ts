@@ -91,7 +91,7 @@ export class ListStore {
     const found = new Map<string, ThreadInfo>();
     let cursor: string | undefined;
     for (let page = 0; page < this.#pages && (page === 0 || cursor); page++) {
-      const { threads, next } = await this.#client.threads({ ...this.#listing, cursor });
+      const { threads, next } = await this.#client.threads.list({ ...this.#listing, cursor });
       for (const thread of threads) if (!found.has(thread.id)) found.set(thread.id, thread);
       cursor = next;
     }

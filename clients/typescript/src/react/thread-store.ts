@@ -33,9 +33,16 @@ export interface StoreOptions {
   initialState?: object | undefined;
 }
 
+/** The calls of the hook. */
+export interface Actions extends Pick<Thread, "set" | "push" | "increment" | "delete" | "clear" | "merge"> {
+  refresh(): Promise<void>;
+  /** Ends the conversation, and starts a new one. */
+  destroy(): Promise<void>;
+}
+
 /** What a page knows of one thread, for all components that show it. */
 export class ThreadStore {
-  readonly actions;
+  readonly actions: Actions;
   readonly #client: Client;
   readonly #thread: Thread;
   /** Whether the thread is named by its ID, so that it ends with that. */
@@ -93,34 +100,32 @@ export class ThreadStore {
     return (this.#ready ??= this.#read(this.#sync.whole()).catch(() => {}));
   }
 
-  #makeActions() {
+  #makeActions(): Actions {
     const thread = this.#thread;
     const write = <R extends Written>(operations: readonly Operation[], o: WriteOptions = {}, send: Send<R>) =>
       quiet(this.#perform(operations, { ...o, idempotencyKey: o.idempotencyKey ?? idempotencyKey() }, send));
     return {
-      set: (key: string, value: any, o?: WriteOptions) =>
+      set: (key, value, o) =>
         write([{ op: "set", key, value }], o, ([own], o) => thread.set(key, own.value, o)),
 
-      push: (key: string, value: any, o: WriteOptions & { maxRecords?: number | undefined } = {}) =>
+      push: (key, value, o = {}) =>
         write([{ op: "push", key, value, maxRecords: o.maxRecords }], o, ([own], o) => thread.push(key, own.value, o)),
 
-      increment: (key: string, by: number | bigint = 1, o?: WriteOptions) =>
+      increment: (key, by = 1, o) =>
         write([{ op: "increment", key, by }], o, (_, o) => thread.increment(key, by, o)),
 
-      delete: (key: string, o?: WriteOptions) =>
-        write([{ op: "delete", key }], o, (_, o) => thread.delete(key, o)),
+      delete: (key, o) => write([{ op: "delete", key }], o, (_, o) => thread.delete(key, o)),
 
-      clear: (o?: WriteOptions) => write([{ op: "clear" }], o, (_, o) => thread.clear(o)),
+      clear: (o) => write([{ op: "clear" }], o, (_, o) => thread.clear(o)),
 
-      merge: (operations: readonly Operation[], o?: WriteOptions) =>
-        write(operations, o, (own, o) => thread.merge(own, o)),
+      merge: (operations, o) => write(operations, o, (own, o) => thread.merge(own, o)),
 
-      refresh: async (): Promise<void> => {
+      refresh: async () => {
         if (this.#isFailed && this.isUsed) this.#listen();
         await this.#read(this.#sync.whole());
       },
 
-      destroy: (): Promise<void> => quiet(this.#queue.run(() => this.#destroy())),
+      destroy: () => quiet(this.#queue.run(() => this.#destroy())),
     };
   }
 

@@ -9,6 +9,7 @@ import type { AnyState } from "../types/state.js";
 import type { Thread } from "../types/thread.js";
 import { useClient } from "./context.js";
 import { type FailedWrite, loadingSnapshot, type ThreadStatus } from "./snapshot.js";
+import type { Actions } from "./thread-store.js";
 import { forgetFailed, storeOf } from "./stores.js";
 
 export interface UseThreadOptions<S> {
@@ -25,7 +26,7 @@ export interface UseThreadOptions<S> {
 }
 
 export interface UseThread<S extends object>
-  extends Pick<Thread<S>, "set" | "push" | "increment" | "delete" | "clear" | "merge"> {
+  extends Pick<Thread<S>, "set" | "push" | "increment" | "delete" | "clear" | "merge">, Pick<Actions, "refresh" | "destroy"> {
   /** The state of the server, with this page's unanswered writes on top. */
   state: Partial<S>;
   version: number;
@@ -37,9 +38,6 @@ export interface UseThread<S extends object>
   error: ThreadkeepError | undefined;
   /** Writes abandoned ten seconds after their first attempt, oldest first. */
   failed: readonly FailedWrite[];
-  refresh(): Promise<void>;
-  /** Ends the conversation, and starts a new one. */
-  destroy(): Promise<void>;
 }
 
 /** A thread, live. */

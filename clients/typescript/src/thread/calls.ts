@@ -10,21 +10,32 @@ export type Part = Pick<ServerRequest, "query" | "body" | "contentType" | "names
 /** An answer with its body as JSON. */
 export type Answer = { body: any; text: string; headers: Headers };
 
-export type Calls = ReturnType<typeof callsOf>;
-
 /** The requests of one `Thread` object. */
-export function callsOf(sending: Sending, turnToken?: string) {
+export interface Calls {
+  readonly sending: Sending;
+  readonly queue: Queue;
+  request(method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest;
+  /** A write with one idempotency key for all attempts. */
+  writeRequest(method: string, path: string, part: Part, o: WriteOptions): ServerRequest;
+  /** A read whose answer is JSON of the client itself. */
+  read(path: string, o: CallOptions | undefined): Promise<Answer>;
+  /** A read whose answer contains values of the application. */
+  value(path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<Answer>;
+  /** A write, behind the earlier ones. */
+  write(method: string, path: string, part?: Part, o?: WriteOptions): Promise<Answer>;
+}
+
+export function callsOf(sending: Sending, turnToken?: string): Calls {
   const queue = new Queue();
 
-  const request = (method: string, path: string, part: Part, options: CallOptions | undefined): ServerRequest => ({
+  const request: Calls["request"] = (method, path, part, options) => ({
     method,
     path: (thread) => thread + path,
     ...part,
     options,
   });
 
-  /** A write with one idempotency key for all attempts. */
-  const writeRequest = (method: string, path: string, part: Part, o: WriteOptions): ServerRequest => ({
+  const writeRequest: Calls["writeRequest"] = (method, path, part, o) => ({
     ...request(method, path, part, o),
     query: { ...part.query, ttl_seconds: o.ttlSeconds },
     headers: {
@@ -41,15 +52,11 @@ export function callsOf(sending: Sending, turnToken?: string) {
     request,
     writeRequest,
 
-    /** A read whose answer is JSON of the client itself. */
-    read: (path: string, o: CallOptions | undefined): Promise<Answer> => sending.json(request("GET", path, {}, o)),
+    read: (path, o) => sending.json(request("GET", path, {}, o)),
 
-    /** A read whose answer contains values of the application. */
-    value: (path: string, o: CallOptions | undefined, query?: ServerRequest["query"]): Promise<Answer> =>
-      sending.value(request("GET", path, { query }, o)),
+    value: (path, o, query) => sending.value(request("GET", path, { query }, o)),
 
-    /** A write, behind the earlier ones. */
-    async write(method: string, path: string, part: Part = {}, o: WriteOptions = {}): Promise<Answer> {
+    async write(method, path, part = {}, o = {}) {
       const made = writeRequest(method, path, part, o);
       return queue.run(() => sending.json(made), o.signal);
     },

@@ -6,10 +6,14 @@ import { encode, objectText } from "./encode.js";
 
 export function historyOf(calls: Calls): History {
   return {
-    async append(items, o) {
-      const texts = [items]
-        .flat()
-        .map(({ id, value }) => objectText({ id: JSON.stringify(id), value: encode(calls.sending.settings.json, value) }));
+    async append(item, o) {
+      return (await this.appendMany([item], o))[0]!;
+    },
+
+    async appendMany(items, o) {
+      const texts = items.map(({ id, value }) =>
+        objectText({ id: JSON.stringify(id), value: encode(calls.sending.settings.json, value) }),
+      );
       return (await calls.write("POST", "/history", { body: `{"items":[${texts.join()}]}` }, o)).body.items;
     },
 
@@ -24,6 +28,18 @@ export function historyOf(calls: Calls): History {
         yield* items;
         after = next;
       } while (after !== undefined);
+    },
+
+    async latest(count, o) {
+      const found: HistoryItem[] = [];
+      // a page ends at 2 MiB
+      for (let before: number | undefined; found.length < count; ) {
+        const { items, next } = await this.page({ ...o, order: "desc", before, limit: Math.min(count - found.length, 1_000) });
+        found.push(...items);
+        if (next === undefined) break;
+        before = next;
+      }
+      return found.reverse();
     },
 
     async take(count, o = {}) {

@@ -13,6 +13,16 @@ export interface ThreadOptions<S> {
   schema?: StandardSchemaV1<unknown, S> | undefined;
 }
 
+export interface ByIdOptions<S> extends ThreadOptions<S> {
+  /**
+   * The first call checks that the thread belongs to this owner, and otherwise throws a `ForbiddenError` with the code
+   * `not_the_owner`. It creates a thread that does not exist. The check is made once for each `Thread` object.
+   */
+  owner?: string | undefined;
+  /** The lifetime of a thread that the check creates. Default: that of the first write. */
+  ttlSeconds?: number | undefined;
+}
+
 export interface NewThread<S> {
   /** Requires an API key. */
   id?: string | undefined;
@@ -37,17 +47,22 @@ export interface IncomingRequest {
   headers: Headers | { [name: string]: string | string[] | undefined };
 }
 
-export interface Client {
-  /** The caller's own thread. */
-  current<S extends object = AnyState>(o?: ThreadOptions<S> & { signedId?: string | undefined }): Thread<S>;
-  /** A thread by its ID, for back ends. */
-  thread<S extends object = AnyState>(id: string, o?: ThreadOptions<S>): Thread<S>;
+/** The threads of a server. */
+export interface Threads {
   create<S extends object = AnyState>(
     init?: NewThread<NoInfer<S>>,
     o?: Omit<WriteOptions, "ifMatch" | "ttlSeconds"> & ThreadOptions<S>,
   ): Promise<Thread<S>>;
   /** A page of the list of threads: those of an owner, or all. */
-  threads(o?: ListOptions): Promise<{ threads: ThreadInfo[]; next?: string | undefined }>;
+  list(o?: ListOptions): Promise<{ threads: ThreadInfo[]; next?: string | undefined }>;
+}
+
+export interface Client {
+  /** The caller's own thread. */
+  current<S extends object = AnyState>(o?: ThreadOptions<S> & { signedId?: string | undefined }): Thread<S>;
+  /** A thread by its ID, for back ends. */
+  thread<S extends object = AnyState>(id: string, o?: ByIdOptions<S>): Thread<S>;
+  readonly threads: Threads;
   /** The thread of the browser that sent a request to this back end. */
   forRequest<S extends object = AnyState>(request: IncomingRequest, o?: ThreadOptions<S>): RequestThread<S>;
   /** Keys and texts, such as those of `session:ada`. */

@@ -68,10 +68,14 @@ export interface PageOptions extends CallOptions {
 
 /** A list that grows at the end, beside the state. */
 export interface History {
-  append(items: NewHistoryItem | readonly NewHistoryItem[], o?: HistoryWriteOptions): Promise<AppendedItem[]>;
+  append(item: NewHistoryItem, o?: HistoryWriteOptions): Promise<AppendedItem>;
+  /** Appends up to 1,000 items in one step. */
+  appendMany(items: readonly NewHistoryItem[], o?: HistoryWriteOptions): Promise<AppendedItem[]>;
   page(o?: PageOptions): Promise<{ items: HistoryItem[]; next?: number | undefined }>;
   /** All items, page by page. */
   items(o?: CallOptions & { after?: number | undefined }): AsyncIterableIterator<HistoryItem>;
+  /** The newest items, oldest first. */
+  latest(count: number, o?: CallOptions): Promise<HistoryItem[]>;
   /** Removes the newest items and returns them, oldest first. */
   take(count?: number, o?: HistoryWriteOptions): Promise<HistoryItem[]>;
   /**

@@ -18,7 +18,7 @@ export interface Scope {
   ): Promise<{ ok: boolean; version: number }>;
   /** Returns whether the key had a value. */
   delete(key: string, o?: ScopeWriteOptions): Promise<boolean>;
-  list(prefix?: string, o?: CallOptions): Promise<string[]>;
+  keys(prefix?: string, o?: CallOptions): Promise<string[]>;
   increment(key: string, by?: number | bigint, o?: ScopeWriteOptions): Promise<number | bigint>;
   /** Ends the scope with all its keys. */
   end(o?: ScopeWriteOptions): Promise<void>;

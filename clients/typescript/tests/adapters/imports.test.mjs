@@ -29,13 +29,13 @@ it.each([
   ["langgraph", ["@langchain/langgraph-checkpoint"]],
   ["openai-agents", []],
 ])("threadkeep/%s imports %j", (name, expected) => {
-  expect([...packagesOf(join(root, exports[`./${name}`]))]).toEqual(expected);
+  expect([...packagesOf(join(root, exports[`./${name}`].default))]).toEqual(expected);
 });
 
 it("has an entry point for each adapter", () => {
   const files = readdirSync(join(root, "dist/adapters"), { recursive: true });
   const shared = ["entries.js", "merges.js", "names.js"];
   const entries = files.filter((file) => /^([^/]+\/index|[^/]+)\.js$/.test(file) && !shared.includes(file));
-  const paths = Object.values(exports).map((entry) => join(root, entry));
+  const paths = Object.values(exports).map((entry) => join(root, entry.default ?? entry));
   expect(entries.filter((file) => !paths.includes(join(root, "dist/adapters", file)))).toEqual([]);
 });

@@ -79,9 +79,9 @@ export async function typed(): Promise<void> {
   await chat.replace({ messages: [], turns: 0 });
   // @ts-expect-error: a key is missing
   await chat.replace({ messages: [] });
-  await client.create<Chat>({ state: { turns: 0 } });
+  await client.threads.create<Chat>({ state: { turns: 0 } });
   // @ts-expect-error: of another type
-  await client.create<Chat>({ state: { turns: "seven" } });
+  await client.threads.create<Chat>({ state: { turns: "seven" } });
   await using turn = await chat.turn({ exclusive: true });
   await turn.thread.increment("turns");
   void [title, messages, certain, version, first, value];
@@ -94,7 +94,7 @@ export async function untyped(): Promise<void> {
   await thread.increment("count");
   const any = await thread.get("anything");
   any.a.b.c;
-  const created = await client.create({ state: { a: 1 } });
+  const created = await client.threads.create({ state: { a: 1 } });
   await created.set("b", 2);
 }
 

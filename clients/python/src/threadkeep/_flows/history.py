@@ -21,11 +21,13 @@ def append(
     thread: ThreadPlace, value: Any, *, id: str | None = None, idempotency_key: str | None = None
 ) -> Flow[AppendedItem]:
     """Appends an item. If one with this ID and value is there already, nothing happens."""
-    appended = yield from extend(thread, [value], ids=None if id is None else [id], idempotency_key=idempotency_key)
+    appended = yield from append_many(
+        thread, [value], ids=None if id is None else [id], idempotency_key=idempotency_key
+    )
     return appended[0]
 
 
-def extend(
+def append_many(
     thread: ThreadPlace,
     values: Iterable[Any],
     *,
@@ -125,7 +127,7 @@ def segment_items(thread: ThreadPlace, number: int) -> Items[HistoryItem]:
     yield from pages(thread, {"limit": PAGE}, f"/history/segments/{number}")
 
 
-def remove(thread: ThreadPlace, id: str, *, idempotency_key: str | None = None) -> Flow[bool]:
+def delete(thread: ThreadPlace, id: str, *, idempotency_key: str | None = None) -> Flow[bool]:
     """Removes an item, and returns whether it existed."""
     return (yield from _delete(thread, f"/history/{segment(id)}", idempotency_key))
 

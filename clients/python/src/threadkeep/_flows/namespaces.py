@@ -177,7 +177,7 @@ def configure(
     return NamespaceInfo.of((yield from received(request)))
 
 
-def drop(namespace: Place, *, idempotency_key: str | None = None) -> Flow[int]:
+def clear(namespace: Place, *, idempotency_key: str | None = None) -> Flow[int]:
     """Deletes the namespace, and returns the number of its entries."""
     request = namespace.write("DELETE", idempotency_key=idempotency_key)
     return int((yield from received(request))["deleted"])

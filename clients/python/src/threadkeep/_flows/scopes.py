@@ -50,7 +50,7 @@ def set(
     *,
     ttl_seconds: int | None = None,
     if_absent: bool = False,
-    if_match: int | None = None,
+    if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
     """Sets a key to a text. With `if_absent`, a key that exists keeps its text."""
@@ -61,7 +61,7 @@ def set(
         value=text,
         ttl_seconds=ttl_seconds,
         if_absent=if_absent or None,
-        if_version=if_match,
+        if_version=if_version,
     )
     return (yield from written(request))
 
@@ -71,12 +71,12 @@ def set_many(
     texts: Mapping[str, str],
     *,
     ttl_seconds: int | None = None,
-    if_match: int | None = None,
+    if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
     """Sets several keys in one step."""
     entries = [given(key=key, value=text, ttl_seconds=ttl_seconds) for key, text in texts.items()]
-    request = scope.change("/scopes/keys/set", idempotency_key, entries=entries, if_version=if_match)
+    request = scope.change("/scopes/keys/set", idempotency_key, entries=entries, if_version=if_version)
     return (yield from written(request))
 
 
@@ -85,19 +85,19 @@ def increment(
     key: str,
     by: int = 1,
     *,
-    if_match: int | None = None,
+    if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[int]:
     """Adds to the integer at a key, and returns the sum."""
-    request = scope.change("/scopes/keys/increment", idempotency_key, key=key, by=by, if_version=if_match)
+    request = scope.change("/scopes/keys/increment", idempotency_key, key=key, by=by, if_version=if_version)
     return int((yield from received(request))["value"])
 
 
 def delete(
-    scope: ScopePlace, key: str, *, if_match: int | None = None, idempotency_key: str | None = None
+    scope: ScopePlace, key: str, *, if_version: int | None = None, idempotency_key: str | None = None
 ) -> Flow[bool]:
     """Deletes a key, and returns whether it existed."""
-    request = scope.change("/scopes/keys/delete", idempotency_key, key=key, if_version=if_match)
+    request = scope.change("/scopes/keys/delete", idempotency_key, key=key, if_version=if_version)
     return bool((yield from received(request))["deleted"])
 
 
@@ -116,19 +116,19 @@ def clear(
     scope: ScopePlace,
     *,
     keep_unfinished: bool = False,
-    if_match: int | None = None,
+    if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
     """Deletes all keys and tasks."""
     request = scope.change(
-        "/scopes/clear", idempotency_key, keep_unfinished=keep_unfinished or None, if_version=if_match
+        "/scopes/clear", idempotency_key, keep_unfinished=keep_unfinished or None, if_version=if_version
     )
     return (yield from written(request))
 
 
-def end(scope: ScopePlace, *, if_match: int | None = None, idempotency_key: str | None = None) -> Flow[bool]:
+def end(scope: ScopePlace, *, if_version: int | None = None, idempotency_key: str | None = None) -> Flow[bool]:
     """Ends the scope, and returns whether it existed."""
-    request = scope.change("/scopes", idempotency_key, "DELETE", if_version=if_match)
+    request = scope.change("/scopes", idempotency_key, "DELETE", if_version=if_version)
     return bool((yield from received(request))["ended"])
 
 
@@ -154,7 +154,7 @@ def set_tasks(
     tasks: Iterable[Task],
     *,
     keep_unfinished: bool = False,
-    if_match: int | None = None,
+    if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
     """Replaces the whole list. With `keep_unfinished`, no unfinished task may be missing."""
@@ -163,7 +163,7 @@ def set_tasks(
         idempotency_key,
         tasks=[given(**vars(task)) for task in tasks],
         keep_unfinished=keep_unfinished or None,
-        if_version=if_match,
+        if_version=if_version,
     )
     return (yield from written(request))
 
@@ -176,7 +176,7 @@ def update_task(
     status: str | None = None,
     content: str | None = None,
     active_form: str | None = None,
-    if_match: int | None = None,
+    if_version: int | None = None,
     idempotency_key: str | None = None,
 ) -> Flow[Receipt]:
     """Changes one task, named by its ID or its index."""
@@ -188,6 +188,6 @@ def update_task(
         status=status,
         content=content,
         active_form=active_form,
-        if_version=if_match,
+        if_version=if_version,
     )
     return (yield from written(request))

@@ -19,46 +19,43 @@ Tag = str | int | None
 MERGE_PATCH = "application/merge-patch+json"
 
 
-def state(thread: ThreadPlace, *keys: str) -> Flow[dict[str, Any]]:
+def read(thread: ThreadPlace, *keys: str) -> Flow[dict[str, Any]]:
     """The state, or only these keys of it."""
     return (yield from valued(thread.read("/state", {"key": keys} if keys else None), dict))
 
 
-def get(thread: ThreadPlace, key: str, default: Any = None) -> Flow[Any]:
-    """The value of a key."""
+def get(
+    thread: ThreadPlace,
+    key: str,
+    default: Any = None,
+    *,
+    tail: int | None = None,
+    offset: int | None = None,
+    limit: int | None = None,
+) -> Flow[Any]:
+    """The value of a key, or the default if it is absent.
+
+    Of an array, `tail` gives only the newest elements, oldest first, or `offset` and `limit` those from an offset on.
+    """
     if key in DOT_SEGMENTS:
-        return (yield from state(thread, key)).get(key, default)
+        found = (yield from read(thread, key)).get(key, default)
+        return _part(found, tail, offset or 0, limit)
     try:
-        return (yield from valued(thread.read(f"/state/{segment(key)}")))
+        query = {"tail": tail, "offset": offset, "limit": limit}
+        return (yield from valued(thread.read(f"/state/{segment(key)}", query)))
     except NotFound as error:
         if error.code != "key_not_found":
             raise
         return default
 
 
-def tail(thread: ThreadPlace, key: str, n: int) -> Flow[list[Any]]:
-    """The newest elements of an array, oldest first. An absent array is empty."""
-    if key in DOT_SEGMENTS:
-        found: list[Any] = yield from get(thread, key, [])
-        return found[-n:] if n else []
-    return (yield from _part(thread, key, {"tail": n}))
-
-
-def slice(thread: ThreadPlace, key: str, *, offset: int = 0, limit: int | None = None) -> Flow[list[Any]]:
-    """The elements of an array from an offset on. An absent array is empty."""
-    if key in DOT_SEGMENTS:
-        found: list[Any] = yield from get(thread, key, [])
-        return found[offset : None if limit is None else offset + limit]
-    return (yield from _part(thread, key, {"offset": offset, "limit": limit}))
-
-
-def _part(thread: ThreadPlace, key: str, query: Mapping[str, int | None]) -> Flow[list[Any]]:
-    try:
-        return (yield from valued(thread.read(f"/state/{segment(key)}", query), list))
-    except NotFound as error:
-        if error.code != "key_not_found":
-            raise
-        return []
+def _part(value: Any, tail: int | None, offset: int, limit: int | None) -> Any:
+    """The part that the server would return."""
+    if not isinstance(value, list):
+        return value
+    if tail is not None:
+        return value[-tail:] if tail else []
+    return value[offset : None if limit is None else offset + limit]
 
 
 def keys(thread: ThreadPlace) -> Flow[list[str]]:

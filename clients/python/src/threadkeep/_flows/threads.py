@@ -86,7 +86,7 @@ def info(thread: ThreadPlace) -> Flow[ThreadInfo]:
     return _info((yield thread.read()))
 
 
-def update(
+def configure(
     thread: ThreadPlace,
     *,
     metadata: Mapping[str, Any] | None = None,

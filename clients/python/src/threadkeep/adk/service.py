@@ -152,7 +152,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """The state that all sessions of a user share, by keys without `user:`."""
-        return values(await self._user_thread(app_name, user_id).state())
+        return values(await self._user_thread(app_name, user_id).read())
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Appends an event, and changes the state as it says, in one write.
@@ -222,7 +222,7 @@ class ThreadkeepSessionService(AsyncConnected, BaseSessionService):
                 await thread.merge(_sets(delta), idempotency_key=key)
 
     async def _app_state(self, app: str) -> dict[str, Any]:
-        return values(await self._app_thread(app).state())
+        return values(await self._app_thread(app).read())
 
     def _app_thread(self, app: str) -> AsyncThread:
         return self._thread(thread_id(self._prefix, "app", app))

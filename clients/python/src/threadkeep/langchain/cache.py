@@ -11,7 +11,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generati
 from .._adapter import checked_prefix, digest, namespace_name
 from .._both import FOREVER, Both, BothConnection, putting
 from .._flow import Flow
-from .._flows.namespaces import drop, get
+from .._flows.namespaces import clear, get
 from .._json import decode, encode
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
@@ -57,11 +57,11 @@ class ThreadkeepCache(Both, BaseCache):
 
     def clear(self, **kwargs: Any) -> None:
         """Deletes all answers."""
-        self._connection.run(drop(self._place))
+        self._connection.run(clear(self._place))
 
     async def aclear(self, **kwargs: Any) -> None:
         """Deletes all answers."""
-        await self._connection.arun(drop(self._place))
+        await self._connection.arun(clear(self._place))
 
     def _lookup(self, prompt: str, llm_string: str) -> Flow[RETURN_VAL_TYPE | None]:
         entry = yield from get(self._place, digest(prompt, llm_string))

@@ -66,4 +66,4 @@ class ThreadkeepChatMessageHistory(Both, BaseChatMessageHistory):
         return messages_from_dict([item.value for item in items])
 
     def _add(self, messages: Sequence[BaseMessage]) -> Flow[None]:
-        yield from history.extend(self._thread, [message_to_dict(message) for message in messages])
+        yield from history.append_many(self._thread, [message_to_dict(message) for message in messages])

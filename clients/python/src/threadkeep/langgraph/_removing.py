@@ -9,7 +9,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from .._adapter import tag_of
 from .._both import collected, deleting, in_blocks, putting
 from .._flow import Flow
-from .._flows.namespaces import configure, delete, drop, entries, get, get_many, keys
+from .._flows.namespaces import clear, configure, delete, entries, get, get_many, keys
 from .._place import Place, new_key
 from ..errors import VersionMismatch
 from ..models import Entry
@@ -26,7 +26,7 @@ def delete_thread(thread: SavedThread, runs: Place) -> Flow[None]:
     """Deletes all that a thread has."""
     in_thread = yield from collected(keys(thread.place, "r/"))
     indexed = yield from get_many(runs, [info.key.removeprefix("r/") for info in in_thread])
-    yield from drop(thread.place)
+    yield from clear(thread.place)
     thread.known.forget(thread.place)
     for entry in indexed.values():
         yield from _delete_unchanged(runs, entry)

@@ -10,7 +10,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from .._adapter import checked_prefix, digest
 from .._both import FOREVER, Both, BothConnection, collected, deleting, in_blocks, putting
 from .._flow import Flow
-from .._flows.namespaces import drop, get_many, keys
+from .._flows.namespaces import clear, get_many, keys
 from ..aclient import AsyncThreadkeep
 from ..client import Threadkeep
 from ._thread import CACHE, space_name
@@ -83,7 +83,7 @@ class ThreadkeepCache(Both, BaseCache[ValueT]):
 
     def _clear(self, namespaces: Sequence[Namespace] | None) -> Flow[None]:
         if namespaces is None:
-            yield from drop(self._place)
+            yield from clear(self._place)
             return
         for namespace in namespaces:
             found = yield from collected(keys(self._place, _prefix(namespace)))

@@ -49,7 +49,7 @@ class ThreadkeepSession(AsyncConnected, SessionABC):
 
         Raises `TooLarge` if a step has more than 2 MiB, or if the history is full.
         """
-        await self._history.extend(items)
+        await self._history.append_many(items)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Removes the newest item and returns it, or None. No two callers get the same item."""

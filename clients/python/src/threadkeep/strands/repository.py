@@ -58,7 +58,7 @@ class ThreadkeepSessionRepository(Connected, SessionRepository):
 
     def delete_session(self, session_id: str, **kwargs: Any) -> None:
         """Deletes a session with everything in it. Raises `SessionException` if it does not exist."""
-        if not self._entries(session_id).drop():
+        if not self._entries(session_id).clear():
             raise SessionException(f"{_session(session_id).name} does not exist")
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:

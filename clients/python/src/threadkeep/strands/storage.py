@@ -94,7 +94,7 @@ class ThreadkeepStorage(AsyncConnected, Storage):
         """Deletes all keys of this storage, or of this part of one."""
         with _storage_errors("clear"):
             if not self._scope:
-                await self._entries.drop()
+                await self._entries.clear()
                 return
             names = [entry.key async for entry in self._entries.keys(self._name(""))]
             deletions = (deleting(self._entries._place, name) for name in names)

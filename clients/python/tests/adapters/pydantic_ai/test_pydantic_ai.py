@@ -258,7 +258,7 @@ async def test_prefixes_keep_conversations_apart(server: Server) -> None:
         ]
         assert len(namespaces) == 3
         for namespace in namespaces:
-            await client.kv(namespace).drop()
+            await client.kv(namespace).clear()
         assert await first.load(ID) is None
         assert (await loaded(second)).messages
         with pytest.raises(ValueError):

@@ -46,7 +46,7 @@ export function createHistory<T extends StateData>(options: HistoryOptions<T> = 
     const agentkit = { ...(more?.["agentkit"] as object | undefined), id: name };
     const init = { id, ttlSeconds, metadata: { ...more, agentkit }, state: initialState(state) };
     try {
-      await client.create({ ...init, ...(ofUser === undefined ? {} : { owner: ofUser }) });
+      await client.threads.create({ ...init, ...(ofUser === undefined ? {} : { owner: ofUser }) });
     } catch (error) {
       if (!(error instanceof ThreadkeepError && error.code === "thread_exists")) throw error;
       await adopt(client.thread(id), ofUser, init.metadata);

@@ -4,12 +4,12 @@ import { digestOf } from "../names.js";
 type Exported = ReturnType<AgentResult["export"]>;
 
 /** A message of a user, as the history keeps it. */
-export interface UserValue {
+export type UserValue = {
   kind: "user";
   id: string;
   content: string;
   timestamp: string;
-}
+};
 
 /** A result of an agent, as the history keeps it. */
 export interface AgentValue {
@@ -19,10 +19,10 @@ export interface AgentValue {
 
 export type StoredValue = UserValue | AgentValue;
 
-export async function userItem(message: { id: string; content: string; timestamp: Date | string }) {
+export async function userItem(message: { id: string; content: string; timestamp: Date | string }): Promise<{ id: string; value: UserValue }> {
   const { id, content } = message;
   const timestamp = new Date(message.timestamp).toISOString();
-  return { id: await itemId(id), value: { kind: "user", id, content, timestamp } satisfies UserValue };
+  return { id: await itemId(id), value: { kind: "user", id, content, timestamp } };
 }
 
 export async function agentItem(result: AgentResult): Promise<{ id: string; value: AgentValue }> {

@@ -58,7 +58,7 @@ export class ThreadkeepStore extends session.Store {
     this.#answer(this.#destroy(sid), callback);
   }
 
-  override createSession(...[request, data]: Parameters<session.Store["createSession"]>) {
+  override createSession(...[request, data]: Parameters<session.Store["createSession"]>): ReturnType<session.Store["createSession"]> {
     const given = this.#given.get(data);
     const created = super.createSession(request, data);
     if (given) this.#given.set(created, given);
@@ -92,7 +92,7 @@ export class ThreadkeepStore extends session.Store {
   async #create(id: string, state: Values, data: SessionData): Promise<boolean> {
     const init = { id, state, ttlSeconds: this.#lifetime(state) };
     try {
-      await this.#client.create(init, { idempotencyKey: this.#keyOf(data, JSON.stringify(init)) });
+      await this.#client.threads.create(init, { idempotencyKey: this.#keyOf(data, JSON.stringify(init)) });
       this.#attempts.delete(data);
       return true;
     } catch (error) {

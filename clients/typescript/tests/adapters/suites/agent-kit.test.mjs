@@ -128,7 +128,7 @@ it("gives the thread its owner, so that it is in the owner's list", async () => 
   const { state } = await network.run("Hi", { state: createState({ user: owner }) });
   await network.run("Hi", { state: createState({ user: owner }, { threadId: state.threadId }) });
 
-  const { threads } = await client().threads({ owner });
+  const { threads } = await client().threads.list({ owner });
 
   expect(threads).toHaveLength(1);
   expect(threads[0].metadata).toEqual({ app: "shop", agentkit: { id: state.threadId, title: "Trains" } });
@@ -137,7 +137,7 @@ it("gives the thread its owner, so that it is in the owner's list", async () => 
 
 it("takes over a thread without an owner, and refuses the thread of another owner", async () => {
   const threadId = unique("owners");
-  await client().create({ id: await threadIdFor(threadId, "agentkit") });
+  await client().threads.create({ id: await threadIdFor(threadId, "agentkit") });
   const owner = `user-${randomUUID()}`;
   const { network } = await networkOf(() => "ok", { history: { owner: (state) => state.data.user } });
 
